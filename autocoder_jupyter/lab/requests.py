@@ -23,7 +23,7 @@ from autocoder_jupyter.untrusted.visible import visible
 _log = redacting_logger(__name__)
 
 VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "why", "request")
-"""What a page is told of a version, in the order of `keeping.HEADINGS`."""
+"""What a page is told of a version, in the order of `version_manager.HEADINGS`."""
 
 
 def answer(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
@@ -43,7 +43,7 @@ def _outcome(work: Callable[[], str | None]) -> Outcome:
         return {"ok": False, "error": sentence(error)}
     except Exception as error:
         _log.info("a page's request failed", exc_info=True)
-        return {"ok": False, "error": visible(f"That failed. {type(error).__name__}: {error}")}
+        return {"ok": False, "error": visible(f"The request failed. {type(error).__name__}: {error}")}
 
 
 def sentence(error: AutocodeError) -> str:
@@ -53,7 +53,7 @@ def sentence(error: AutocodeError) -> str:
 
 def _problems(notebook: Notebook, cell: Any) -> list[CellProblem]:
     if not isinstance(cell, str):
-        raise InvalidRequest("The cell is a text.")
+        raise InvalidRequest("The cell must be a string.")
 
     def may_replace() -> bool:
         return bool(notebook.settings()["replace"])
@@ -154,7 +154,7 @@ def _tests(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 def _export(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     path = asked.get("path") or f"{name}.py"
     if not isinstance(path, str):
-        raise InvalidRequest("The path to export to is a text.")
+        raise InvalidRequest("The path to export to must be a string.")
     _ended(notebook, name)
     return str(find_callable(notebook, name).export(path))
 

@@ -67,7 +67,7 @@ def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
         backend: the cell's.
     """
     idle = (SETTINGS[name] for name in given if backend != "claude" and SETTINGS[name].field in ONLY_CLAUDE)
-    return tuple(f"{option.flags[0]} has no effect here: it is for --backend claude." for option in idle)
+    return tuple(f"{option.flags[0]} has no effect here: it is only for --backend claude." for option in idle)
 
 
 def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> None:

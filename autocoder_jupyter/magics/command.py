@@ -127,7 +127,7 @@ def require_prompt(prompt: str) -> None:
     """
     if not prompt.strip():
         raise InvalidRequest(
-            "The cell says nothing to build.", hint="Say below the first line, in words, what you need."
+            "The cell has no request.", hint="Describe below the first line what the function should do."
         )
 
 
@@ -147,7 +147,7 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     settings = {option: value for option, value in given.items() if option in SETTINGS}
     if given.get("refresh") and settings.setdefault("cache", "override") != "override":
         policy = settings["cache"]
-        raise InvalidRequest(f"--refresh and --cache {policy} exclude each other.", hint="Keep one of them.")
+        raise InvalidRequest(f"--refresh and --cache {policy} cannot be used together.", hint="Keep one of them.")
     return settings
 
 
@@ -158,13 +158,13 @@ def read_name(positional: Sequence[str]) -> str:
         InvalidRequest: there is none, it cannot be the name of a variable, or there are more words.
     """
     if not positional:
-        raise InvalidRequest("The cell has no name.", hint="Write %%autocode NAME, then say below what you need.")
+        raise InvalidRequest("The cell has no name.", hint="Write %%autocode NAME, and the request below it.")
     name, *rest = positional
     if not name.isidentifier():
         raise InvalidRequest(f"{name!r} cannot be the name of a variable.", hint="Write %%autocode NAME [options].")
     if keyword.iskeyword(name) or hasattr(builtins, name):
         kind = "a keyword" if keyword.iskeyword(name) else "a builtin"
-        raise InvalidRequest(f"{name!r} is {kind} of Python.", hint=f"Call it {name}_ or something of its own.")
+        raise InvalidRequest(f"{name!r} is {kind} of Python.", hint=f"Call it {name}_ or choose another name.")
     if rest:
         raise InvalidRequest(
             f"{rest[0]!r} on the first line belongs to no option.",

@@ -99,7 +99,7 @@ def _only_input(place: str, variable: str, request: Request, namespace: Mapping[
         return fitting[0]
     told = f"there are {len(fitting)}: {', '.join(fitting)}" if fitting else f"there is no {kind_of(schema)}"
     raise InvalidRequest(
-        f"{place} does not say which input it is about, and {told}.",
+        f"{place} does not name its input, and {told}.",
         hint=f"Write --schema {fitting[0]}=@{variable}, and --contract for the others."
         if fitting
         else f"For an output write --contract NAME=@{variable}.",

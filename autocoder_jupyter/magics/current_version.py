@@ -65,21 +65,21 @@ def recorded_request(versions: Versions, version: Version, namespace: Mapping[st
     for sample in record["samples"] if isinstance(record.get("samples"), dict) else ():
         if kind_of(namespace.get(sample)) is None:
             raise InvalidRequest(
-                f"{versions.name} was made on {sample}, and the notebook has no such data.",
-                hint=f"Run the cell that makes {sample} first.",
+                f"{versions.name} was built with the data {sample}, and the notebook has no such variable.",
+                hint=f"Run the cell that defines {sample} first.",
             )
         samples[sample] = capture(namespace[sample])
     schema, own_tests = record.get("schema"), record.get("own_tests")
     if record.get("contracts"):
         raise InvalidRequest(
-            f"{versions.name} has schemas to satisfy, and these are code of its notebook.",
-            why="They are part of what it rests on, and of them its folder holds only a description.",
+            f"{versions.name} has contracts, and this kernel does not have their schemas.",
+            why="Its folder has only a description of the schemas, not their code.",
             hint=f"Run the cell of {versions.name} first.",
         )
     if _list(record, "examples"):
         raise InvalidRequest(
-            f"{versions.name} has examples to meet, and these are values of its notebook.",
-            why="They are part of what it rests on, and cannot be read from its folder.",
+            f"{versions.name} has examples, and this kernel does not have their values.",
+            why="The values cannot be read from its folder.",
             hint=f"Run the cell of {versions.name} first.",
         )
     return Request(

@@ -57,9 +57,7 @@ def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
             f"{name or text!r} in {flag} {text!r} cannot be a name.", hint=f'Write {flag} "name: type".'
         )
     if not type_text:
-        raise InvalidRequest(
-            f"{flag} {text!r} does not say a type.", hint=f'Write {flag} "{name}: DataFrame", for instance.'
-        )
+        raise InvalidRequest(f"{flag} {text!r} has no type.", hint=f'Write {flag} "{name}: DataFrame", for example.')
     return name, type_text, default.strip() if has_default else None
 
 
@@ -72,8 +70,8 @@ def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tup
         if known == bare:
             return known, elements
     if bare in TYPE_NAMES:
-        raise InvalidRequest(f"{name!r} cannot be a {bare}: that is a type of outputs only.", about=text)
-    raise InvalidRequest(f"{text!r} is not a type that {flag} knows.", hint=did_you_mean(bare, allowed), about=text)
+        raise InvalidRequest(f"{name!r} cannot be a {bare}: that type is for outputs only.", about=text)
+    raise InvalidRequest(f"{text!r} is not a type for {flag}.", hint=did_you_mean(bare, allowed), about=text)
 
 
 def _default(name: str, type_name: TypeName, text: str) -> Any:
@@ -81,7 +79,7 @@ def _default(name: str, type_name: TypeName, text: str) -> Any:
     if kind.is_data:
         raise InvalidRequest(
             f"{name!r} is a {type_name} and cannot have a default here.",
-            hint=f"Hand it over as a sample: -s {name}=EXPRESSION.",
+            hint=f"Pass it as a sample: -s {name}=EXPRESSION.",
         )
     value = _literal(text) if kind.from_iso is None else _time(text, kind.from_iso)
     if not (kind.takes_json(value) and _is_json(value)):

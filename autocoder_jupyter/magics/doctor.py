@@ -54,7 +54,7 @@ def examine(settings: Settings) -> list[Row]:
         try:
             rows.extend(look())
         except Exception as error:
-            rows.append((name, "cannot be examined", f"{type(error).__name__}: {error}"))
+            rows.append((name, "could not be checked", f"{type(error).__name__}: {error}"))
     return rows
 
 
@@ -67,7 +67,7 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
     try:
         demanded = required_minimums(settings.sandbox_minimum)
     except SandboxUnavailable as error:
-        yield ("sandbox", "none will be used: nothing will run", visible(" ".join(str(error).split())))
+        yield ("sandbox", "none can be used; generated code cannot run", visible(" ".join(str(error).split())))
         return
     allowed = [
         probe
@@ -77,12 +77,16 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
     used = allowed[0].name if allowed else None
     yield (
         "sandbox",
-        f"{used} will be used" if used else "none can be used: nothing will run",
+        f"{used} will be used" if used else "none can be used; generated code cannot run",
         f"{wanted!r} is set ({settings.origins['sandbox']})",
     )
     for demand in demanded:
         met = any(demand.met_by(probe.tier) for probe in probes if probe.available)
-        yield ("  minimum", f"{demand.tier}{'' if met else ': nothing here holds as much'}", f"by {visible(demand.by)}")
+        yield (
+            "  minimum",
+            f"{demand.tier}{'' if met else ': no sandbox here meets it'}",
+            f"by {visible(demand.by)}",
+        )
     for probe in probes:
         details = "; ".join(f"{key}: {value}" for key, value in probe.details.items())
         holds = sandbox_line(probe.name, probe.tier) if probe.available else ""
@@ -100,11 +104,11 @@ def _engines(works: bool) -> Iterable[Row]:
     states = [(product, machine.state(product)) for product in machine.products]
     for product, state in states:
         if state == "running":
-            yield (f"    {product.name}", "runs", "")
+            yield (f"    {product.name}", "running", "")
         elif state == "stopped":
-            yield (f"    {product.name}", "is installed, does not run", f"to start it: {product.start}")
+            yield (f"    {product.name}", "installed, not running", f"to start it: {product.start}")
     if not works and all(state == "not installed" for _, state in states):
-        yield ("    engines", "none is installed here", machine.advice)
+        yield ("    engines", "none is installed", machine.advice)
 
 
 def _model(settings: Settings) -> Iterable[Row]:
@@ -124,24 +128,28 @@ def _model(settings: Settings) -> Iterable[Row]:
     yield ("  context", f"{amount(window)} tokens" if window else "unknown", "")
     prices = (known["input_price"], known["output_price"])
     if None in prices:
-        yield ("  price", "unknown", "so --max-cost is refused; name it in litellm_params, or limit max_tokens")
+        yield (
+            "  price",
+            "unknown",
+            "so --max-cost is refused; set the prices in litellm_params, or use max_tokens",
+        )
     else:
-        yield ("  price", f"${prices[0]:g} in, ${prices[1]:g} out", "a million tokens")
+        yield ("  price", f"${prices[0]:g} in, ${prices[1]:g} out", "per million tokens")
 
 
 def _folder(settings: Settings) -> Iterable[Row]:
     place = visible(settings.folder)
     if not settings.permissions:
-        yield ("folder", "asks for nothing", place)
+        yield ("folder", "needs no permission", place)
     elif not settings.waiting:
-        yield ("folder", "what it asks for is agreed to, or set by you", place)
+        yield ("folder", "all its permissions are granted, or set by you", place)
     else:
-        yield ("folder", "not trusted: %autocode trust asks you", place)
+        yield ("folder", "not trusted; %autocode trust asks you", place)
         for permission in settings.waiting:
             yield (
                 f"  {permission.name}",
                 f"pyproject.toml asks for {visible(permission.value)}",
-                f"then {visible(permission.why)}",
+                f"if granted, {visible(permission.why)}",
             )
 
 
@@ -161,7 +169,7 @@ def _caches() -> Iterable[Row]:
     cache = cache_folder()
     environments = sum("." not in entry.name for entry in cache.glob("environments/*"))  # the rest are locks
     yield ("cache", _size(cache), str(cache))
-    yield ("  environments", str(environments), f"of the local sandbox; unused for {UNUSED_DAYS} days they are removed")
+    yield ("  environments", str(environments), f"of the local sandbox; removed after {UNUSED_DAYS} days without use")
     journal = Path.cwd() / ".autocode"
     yield ("journal", _size(journal), str(journal))
 

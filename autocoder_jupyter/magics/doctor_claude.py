@@ -72,7 +72,7 @@ def _key(settings: Settings) -> _Part:
     if fault := _fault(lambda: require_key(config)):
         return _Part("key", "is missing", fault)
     has_key = config.api_key or "api_key" in config.params or any(os.environ.get(name) for name in KEYS["anthropic"])
-    return _Part("key", "is there" if has_key else "not needed", note="" if has_key else "an address was named")
+    return _Part("key", "is set" if has_key else "not needed", note="" if has_key else "api_base is set")
 
 
 def _fault(look: Callable[[], None]) -> str:

@@ -48,7 +48,7 @@ def parse_example(text: str) -> ExampleOption:
         raise InvalidRequest(f"--example {text!r} has {len(sides) - 1} arrows instead of one.", hint=_SYNTAX)
     given, expected = (_values(side, text) for side in sides)
     if not expected:
-        raise InvalidRequest(f"--example {text!r} does not say what must come out.", hint=_SYNTAX)
+        raise InvalidRequest(f"--example {text!r} has no expected output.", hint=_SYNTAX)
     return ExampleOption(text.strip(), given, expected)
 
 
@@ -56,14 +56,14 @@ def _values(side: str, text: str) -> Values:
     try:
         (statement,) = parse(f"_({side})").body
     except (SyntaxError, ValueError):
-        raise InvalidRequest(f"--example {text!r} cannot be read.", hint=_SYNTAX) from None
+        raise InvalidRequest(f"--example {text!r} is not valid.", hint=_SYNTAX) from None
     call = statement.value if isinstance(statement, ast.Expr) else None
     simple = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
     if not isinstance(call, ast.Call) or not simple or any(isinstance(one, ast.Starred) for one in call.args):
-        raise InvalidRequest(f"--example {text!r} cannot be read.", hint=_SYNTAX)
+        raise InvalidRequest(f"--example {text!r} is not valid.", hint=_SYNTAX)
     named = [(keyword.arg or "", keyword.value) for keyword in call.keywords]
     if any(not name for name, _ in named) or len(dict(named)) < len(named):
-        raise InvalidRequest(f"--example {text!r} cannot be read.", hint=_SYNTAX)
+        raise InvalidRequest(f"--example {text!r} is not valid.", hint=_SYNTAX)
     return tuple((name, ast.unparse(value)) for name, value in [*(("", value) for value in call.args), *named])
 
 
@@ -97,7 +97,7 @@ def _expected(option: ExampleOption, expression: str, namespace: Mapping[str, An
     value = _held(option, expression, namespace)
     if not is_comparable(value):
         raise InvalidRequest(
-            f"--example {option.text!r}: what comes out cannot be compared with a {type(value).__name__}.",
+            f"--example {option.text!r}: an output cannot be compared with a {type(value).__name__}.",
             hint="Expect a DataFrame, a Series, a plain value, or a list or dict of these; test the rest with --check.",
         )
     return value

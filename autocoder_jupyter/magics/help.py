@@ -7,12 +7,12 @@ from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 
 _HEAD = """\
 %%autocode NAME [options]
-[more options, one line or several that begin with - or --]
-What you need, in words. @name refers to a DataFrame, Series, File or Dir of the notebook; @@name is just text.
+[more options, on lines that begin with - or --]
+What the function should do. @name refers to a DataFrame, Series, File or Dir of the notebook; @@name is plain text.
 
-%%autocode_test NAME, then pytest functions of your own that call NAME(…), in a cell before or after that one.
+%%autocode_test NAME, then your own pytest functions that call NAME(…), in a cell before or after that one.
 
-Then NAME.run(data) calls the function, NAME itself shows it, and %autocode SUBCOMMAND does the rest.
+Then NAME.run(data) calls the function, NAME shows the result, and the subcommands of %autocode are listed below.
 """
 
 
@@ -31,8 +31,8 @@ def help_text() -> str:
             "",
             "Options that do not describe the function are settings too: %config Autocode.share = 'stats',",
             "[tool.autocode] share = 'stats' in pyproject.toml, AUTOCODE_SHARE=stats in the environment. The first",
-            "of flag, %config, pyproject.toml, JupyterLab's settings, environment, default wins; what a folder's",
-            "pyproject.toml asks for beyond stricter limits holds once you agreed: %autocode trust. Further settings:",
+            "of flag, %config, pyproject.toml, JupyterLab's settings, environment, default is used. Settings of a",
+            "folder's pyproject.toml that need your permission are used after %autocode trust. Further settings:",
             *_columns(settings),
             "",
             "%autocode …",

@@ -30,7 +30,7 @@ def readable(code: str, name: str) -> str:
         same = False
     if not same:
         raise InvalidRequest(
-            f"The code of {name} holds characters that hide, or that change what it looks like.",
+            f"The code of {name} contains invisible characters, or characters that change its direction.",
             hint=f"%autocode show {name} --code shows them.",
         )
     return shown

@@ -111,7 +111,7 @@ class NotebookCaller:
         from autocoder_jupyter.data.capture import capture
 
         if variable not in self._namespace:
-            raise InvalidRequest(f"There is no {variable!r} in the notebook any more.", hint="Choose another.")
+            raise InvalidRequest(f"There is no {variable!r} in the notebook any more.", hint="Choose another variable.")
         return capture(self._namespace[variable])
 
     async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

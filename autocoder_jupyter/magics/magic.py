@@ -26,7 +26,7 @@ class AutocodeMagics(Magics):
     @no_var_expand
     @line_cell_magic
     def autocode(self, line: str, cell: str | None = None) -> None:
-        """Say in a cell what you need; get back a function that was tested on your data. `%autocode help` tells all."""
+        """Describe a function in a cell, and get it tested on your data. `%autocode help` shows all options."""
         if cell is None:
             from autocoder_jupyter.magics.line.dispatch import run_line
 
@@ -39,7 +39,7 @@ class AutocodeMagics(Magics):
     @no_var_expand
     @cell_magic
     def autocode_test(self, line: str, cell: str) -> None:
-        """Tests of your own for a function: `%%autocode_test NAME`, then test functions as pytest knows them."""
+        """Define your own tests for a function: `%%autocode_test NAME`, then pytest functions."""
         from autocoder_jupyter.magics.own_tests import run_test_cell
 
         run_test_cell(self.notebook, line, cell)

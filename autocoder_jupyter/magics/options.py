@@ -46,7 +46,7 @@ _FUNCTION = (
     ),
     Option(
         "constraint",
-        "a sentence that must hold",
+        "a sentence that must be true",
         flags=("-c", "--constraint"),
         placeholder='"SENTENCE"',
         repeatable=True,
@@ -73,7 +73,7 @@ _FUNCTION = (
     ),
     Option(
         "schema",
-        "what the data means, in free text; @NAME takes it from a variable, which may be a schema of pandera",
+        "the meaning of the data, as free text; @NAME is a variable with the text or a pandera schema",
         flags=("--schema",),
         placeholder="TEXT|[INPUT=]@NAME",
         is_setting=False,
@@ -94,7 +94,7 @@ _FUNCTION = (
 _CODE_MODE = (
     Option(
         "mode",
-        "function: make a tested function; tools: answer once, by code that calls the functions named with --tool",
+        "function: build a tested function; tools: answer once, by code that calls the functions of --tool",
         flags=("--mode",),
         kind="choice",
         choices=BOTH,
@@ -104,7 +104,7 @@ _CODE_MODE = (
     ),
     Option(
         "tool",
-        "a function of the notebook, or a result, that the code may call; under another name with ALIAS=",
+        "a function or result of the notebook that the code may call; ALIAS= renames it",
         flags=("--tool",),
         placeholder="[ALIAS=]NAME",
         repeatable=True,
@@ -160,12 +160,12 @@ _CELL = (
     ),
     Option(
         "replace",
-        "take the name even if another variable has it",
+        "use the name even if another variable has it",
         flags=("--replace",),
         kind="flag",
         rule="stricter",
         order=(True, False),
-        risk="a result takes the place of a variable of yours",
+        risk="a result replaces a variable of yours",
         modes=BOTH,
     ),
     Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False, modes=BOTH),

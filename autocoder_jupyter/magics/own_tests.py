@@ -14,7 +14,7 @@ from autocoder_jupyter.settings.option import Option
 
 _CLEAR = Option("clear", "remove all own tests of this function", flags=("--clear",), kind="flag")
 _FLAGS: Mapping[str, Option] = dict.fromkeys(_CLEAR.flags, _CLEAR)
-_USAGE = "Write %%autocode_test NAME, then test functions as pytest knows them."
+_USAGE = "Write %%autocode_test NAME, then pytest functions."
 
 
 def run_test_cell(notebook: Notebook, line: str, body: str) -> None:
@@ -54,7 +54,7 @@ def _with_cell(cells: dict[str, str], cell_id: str | None, body: str, name: str)
     if taken:
         raise InvalidRequest(
             f"{taken[0]} is defined by another %%autocode_test {name} cell too.",
-            hint=f"Rename one of them. Is that cell gone? %%autocode_test {name} --clear forgets all own tests first.",
+            hint=f"Rename one of them. If that cell was deleted, %%autocode_test {name} --clear removes all own tests.",
         )
     return {**others, cell_id: body}
 
@@ -65,10 +65,10 @@ def _verify(notebook: Notebook, name: str) -> None:
     count = f"{_count(source)} of yours" if source else "no tests of yours"
     known = notebook.launched.get(name)
     if known is None:
-        print(f"{name} will be verified against {count}, as soon as a %%autocode {name} cell asks for it.")
+        print(f"{name} will be tested with {count} when a %%autocode {name} cell is run.")
         return
     if known.job.request.own_tests == source:
-        print(f"{name} is verified against {count} already.")
+        print(f"{name} was already tested with {count}.")
         return
     request = dataclasses.replace(known.job.request, own_tests=source)
     config = notebook.config_again(known.job)

@@ -48,7 +48,7 @@ class PendingDisplay:
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
         words = f"{result!r}: it is shown here when it is done."
         if getattr(result, "last_good", None) is not None:
-            words += f" {result.name}.last_good is the function from before."
+            words += f" {result.name}.last_good is the last good version."
         line = pending_html(words, waits=result.state.startswith("waiting"))
         handle.display({**self._for_page(result), **html_output(line, words)}, raw=True)
         result.on_done(lambda: self._show_soon(result, handle))

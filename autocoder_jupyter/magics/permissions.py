@@ -53,15 +53,15 @@ def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
     key = str(sorted(digests(waiting).items()))
     if key in notebook.told:
         names = ", ".join(visible(permission.name) for permission in waiting)
-        return (f"Without what this folder asks for and you have not agreed to: {names}. %autocode trust asks you.",)
+        return (f"Not used without your permission: {names}. %autocode trust asks you.",)
     notebook.told.add(key)
     return (
-        f"{visible(settings.folder)} asks for what needs your yes. This run goes on without it.",
+        f"{visible(settings.folder)} has settings that need your permission. This run does not use them.",
         *(
             f"{visible(permission.name)} = {_shortened(permission.value)}: {visible(permission.why)}."
             for permission in waiting
         ),
-        "%autocode trust asks you whether you agree. If somebody else wrote this folder, look first.",
+        "%autocode trust asks you for permission. If somebody else wrote this folder, check the values first.",
     )
 
 

@@ -90,13 +90,13 @@ def _checked(key: str, value: Any, where: str) -> Any:
     if option is None:
         written = key[:_LONGEST_KEY]
         raise InvalidRequest(
-            f"There is no setting {written!r}.", why=f"It stands under {where}.", hint=did_you_mean(written, SETTINGS)
+            f"There is no setting {written!r}.", why=f"It is in {where}.", hint=did_you_mean(written, SETTINGS)
         )
     try:
         return option.check(value)
     except (ValueError, OverflowError):
         raise InvalidRequest(
-            f"{key} takes {option.expects}, not {option.quoted(value)}.", why=f"It stands under {where}."
+            f"{key} takes {option.expects}, not {option.quoted(value)}.", why=f"It is in {where}."
         ) from None
 
 

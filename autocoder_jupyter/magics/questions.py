@@ -39,7 +39,7 @@ def _answer(question: PlanQuestion, word: str) -> str:
     if not 1 <= place <= len(question.options):
         raise InvalidRequest(
             f"{visible(question.text)!r} has no option {text}.",
-            hint=f"Choose 1 to {len(question.options)}, or write it in your own words.",
+            hint=f"Choose 1 to {len(question.options)}, or write your own text.",
         )
     return question.options[place - 1]
 
@@ -50,12 +50,12 @@ def ask_at_prompt(job: Job) -> None:
     if questions is None:
         return
     *shown, _ = question_lines(questions, job.name)
-    print(f"{job.name}: the plan asks before any code is written.")
+    print(f"{job.name}: the plan has questions before code is written.")
     print("\n".join(visible(line) for line in shown))
     answers: list[str] = []
     while len(answers) < len(questions):
         try:
-            word = input(f"{len(answers) + 1}. A number, your own words, or nothing to leave it to the plan: ")
+            word = input(f"{len(answers) + 1}. A number, your own text, or nothing to let the plan decide: ")
             answers += read_answers(questions[len(answers) : len(answers) + 1], [word])
         except EOFError:
             answers.append("")

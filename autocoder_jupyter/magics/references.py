@@ -107,8 +107,8 @@ def unmarked(
         kind = None if word in known else kind_of(namespace.get(word))
         known.add(word)
         if kind is not None:
-            what = f"{word} is a {kind} of the notebook, and the request does not hand it over."
-            yield found, what, f"Write @{word} if it means that."
+            what = f"{word} is a {kind} of the notebook, and the request does not pass it."
+            yield found, what, f"Write @{word} to pass it."
 
 
 def _columns(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[str]:
@@ -135,7 +135,7 @@ def read_schema(schema: str | None, namespace: Mapping[str, Any]) -> str | None:
         raise InvalidRequest(f"--schema @{name}: there is no {name!r}.", hint=did_you_mean(name, texts, mark="@"))
     value = namespace[name]
     if not isinstance(value, str):
-        raise InvalidRequest(f"--schema @{name}: {name!r} is {_a(value)}, neither text nor a schema of pandera.")
+        raise InvalidRequest(f"--schema @{name}: {name!r} is {_a(value)}, neither a string nor a pandera schema.")
     return value
 
 
@@ -154,7 +154,7 @@ def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str
         hint = did_you_mean(name, data_names(namespace), mark="@")
         raise InvalidRequest(
             f"There is no {name!r} in the notebook, and the request refers to @{name}.",
-            hint=f"{hint} An at sign that refers to nothing is written @@{name}.".strip(),
+            hint=f"{hint} If it is not a variable, write @@{name}.".strip(),
         )
     value = namespace[name]
     if kind_of(value) is None:
@@ -212,7 +212,7 @@ def _refuse_outputs(command: CellCommand, samples: Mapping[str, Any]) -> None:
 def _refuse_other_types(samples: Mapping[str, Any], declared: Mapping[str, str]) -> None:
     for name, value in samples.items():
         if name in declared and declared[name] != kind_of(value):
-            raise InvalidRequest(f"{name!r} is declared as {declared[name]}, and the sample is a {kind_of(value)}.")
+            raise InvalidRequest(f"{name!r} is declared as {declared[name]}, but the sample is a {kind_of(value)}.")
 
 
 def _short(value: object) -> str:

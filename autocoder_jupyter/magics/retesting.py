@@ -66,7 +66,7 @@ def _edit(notebook: Notebook, found: CurrentVersion, code: str | None, tests: st
     edit = edit_of(versions, version)
     if edit is None:
         raise InvalidRequest(
-            f"Nothing of {report.name} was edited.",
-            hint=f"Edit {visible(file_of(versions, version))}, or the tests beside it, and test it then.",
+            f"The code and the tests of {report.name} were not edited.",
+            hint=f"Edit {visible(file_of(versions, version))}, or the tests beside it, then run this line again.",
         )
     return edit

@@ -131,7 +131,7 @@ class Settings:
         option = SETTINGS[name]
         places = {
             "flag": f"{option.flags[0] if option.flags else name} of the cell",
-            "%config": f"%config Autocode.{name}, or a configuration of IPython",
+            "%config": f"%config Autocode.{name}, or the configuration of IPython",
             NAME: f"[tool.autocode] in {visible(self.folder / NAME)}",
             "JupyterLab": "JupyterLab's settings of Autocode",
             "environment": f"the environment variable {option.variable}",

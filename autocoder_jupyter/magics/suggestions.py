@@ -22,4 +22,4 @@ def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
     if not names:
         return ""
     shown = ", ".join(f"{mark}{name}" for name in names[:12])
-    return f"There is {shown}{' …' if len(names) > 12 else ''}."
+    return f"Available: {shown}{' …' if len(names) > 12 else ''}."

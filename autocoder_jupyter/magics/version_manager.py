@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.versions import Version, Versions
 
-HEADINGS = ("", "version", "started", "state", "by", "rests on", "spent", "why", "request")
+HEADINGS = ("", "version", "started", "state", "made by", "passed", "cost", "reason", "request")
 
 _LONGEST = 60
 
@@ -61,8 +61,8 @@ class VersionManager:
         self._versions.restore(version)
         bind(self._notebook, self._name, version)
         return (
-            f"{self._name} is version {version.number} again, also when its cell is run as it is now. "
-            "A cell that asks for something else, or --refresh, makes a new version."
+            f"{self._name} is version {version.number} again, also when its cell is run unchanged. "
+            "A changed cell, or --refresh, makes a new version."
         )
 
     def pin(self, word: str = "") -> str:
@@ -76,14 +76,14 @@ class VersionManager:
         if not word and counting is None:
             find_result(self._notebook, self._name)
             raise InvalidRequest(
-                f"{self._name} has no version that could be pinned.", hint=f"%autocode history {self._name}"
+                f"{self._name} has no version that can be pinned.", hint=f"%autocode history {self._name}"
             )
         version = self._good(word) if word or counting is None else counting
         self._versions.pin(version.id)
         bind(self._notebook, self._name, version)
         return (
-            f"{self._name} is pinned to version {version.number}: its cell verifies that one, asks no model and mends "
-            f"nothing. %autocode pin {self._name} --off lets go."
+            f"{self._name} is pinned to version {version.number}: its cell verifies this version, and neither asks a "
+            f"model nor fixes the code. %autocode pin {self._name} --off unpins it."
         )
 
     def unpin(self) -> str:
@@ -91,7 +91,7 @@ class VersionManager:
         if self._versions.choice.pinned is None:
             return f"{self._name} was not pinned."
         self._versions.pin(None)
-        return f"{self._name} is pinned no longer; its cell says what counts."
+        return f"{self._name} is no longer pinned; its cell chooses the version again."
 
     def remove(self, word: str) -> str:
         """Remove a version from disk.
@@ -103,7 +103,7 @@ class VersionManager:
         version = find_version(self._notebook, self._name, word)
         self._versions.remove(version.id)
         return (
-            f"Version {version.number} of {self._name} is removed; later ones are counted anew: "
+            f"Version {version.number} of {self._name} is removed; later versions have new numbers: "
             f"%autocode history {self._name}."
         )
 
@@ -130,9 +130,9 @@ def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]
 
     was, now = ((version.report.plan.assumptions if version.report.plan else ()) for version in (old, new))
     return [
-        f"Asked otherwise: {changes(versions.request(old.id), versions.request(new.id)) or 'nothing'}.",
-        *(f"Assumes no longer: {line}" for line in was if line not in now),
-        *(f"Now assumes: {line}" for line in now if line not in was),
+        f"Changes in the request: {changes(versions.request(old.id), versions.request(new.id)) or 'none'}.",
+        *(f"No longer assumed: {line}" for line in was if line not in now),
+        *(f"Newly assumed: {line}" for line in now if line not in was),
     ]
 
 
@@ -142,7 +142,7 @@ def _row(version: Version, versions: Versions, *, counts: bool) -> tuple[str, ..
     if versions.choice.pinned == version.id:
         state += ", pinned"
     elif counts:
-        state += ", counts"
+        state += ", current"
     return (
         str(version.number),
         version.id,
@@ -190,4 +190,4 @@ def require_idle(notebook: Notebook, name: str) -> None:
     """
     job = notebook.jobs.current(name)
     if job is not None and not job.done:
-        raise InvalidRequest(f"{name} is in work.", hint=f"Wait for it, or %autocode cancel {name}.")
+        raise InvalidRequest(f"{name} is running.", hint=f"Wait until it is done, or run %autocode cancel {name}.")

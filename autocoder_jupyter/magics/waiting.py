@@ -25,8 +25,8 @@ class Ending:
     hint: str
 
 
-NO_FUNCTION = Ending("could not be built", "The best attempt is on {name}: %autocode show {name}.")
-NO_ANSWER = Ending("has no answer", "What its code did: %autocode show {name}.")
+NO_FUNCTION = Ending("could not be built", "%autocode show {name} shows the best attempt.")
+NO_ANSWER = Ending("has no answer", "%autocode show {name} shows what its code did.")
 
 SECOND_CHANCE = 2.0
 """Seconds after a first interrupt in which a second one cancels the job."""
@@ -85,7 +85,7 @@ def _until_done(
 
 def _cancelled_by_second(launch: Launch) -> bool:
     name = launch.job.name
-    print(f"{name} goes on in the background. Interrupt again now to cancel it.")
+    print(f"{name} continues in the background. Interrupt again now to cancel it.")
     try:
         _until_done(launch, lambda: None, SECOND_CHANCE)
     except KeyboardInterrupt:
@@ -94,7 +94,7 @@ def _cancelled_by_second(launch: Launch) -> bool:
         return True
     if launch.job.done:
         return True
-    print(f"{name}.wait() waits for it, %autocode cancel {name} ends it.")
+    print(f"{name}.wait() waits for it, %autocode cancel {name} cancels it.")
     return False
 
 

@@ -5,13 +5,13 @@ import type { Standing } from './results/entries';
 const STROKE = 'class="jp-icon3" stroke="#616161" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round"';
 const RING = `<circle cx="8" cy="8" r="5.6" ${STROKE}/>`;
 
-/** A cell with a tick: what this extension is about. */
+/** The icon of the extension: a cell with a tick. */
 export const autocodeIcon = icon(
   'autocode',
   `<rect x="1.5" y="3" width="13" height="10" rx="1.6" ${STROKE}/><path d="m5 8.1 2.1 2.1 4-4.2" ${STROKE}/>`
 );
 
-/** What one can do, each drawn into the same cell: beside Jupyter's own signs nobody takes one for the other. */
+/** The icons of actions. All are drawn in the same cell, to differ from the icons of JupyterLab. */
 export const ACT_ICONS = {
   run: act('run', '<path d="M6.6 5.8v4.4L10.2 8z"'),
   cancel: act('cancel', '<path d="M6.2 6.2h3.6v3.6H6.2z"'),
@@ -27,7 +27,7 @@ export const ACT_ICONS = {
   decline: icon('decline', `${RING}<path d="m6 6 4 4M10 6l-4 4" ${STROKE}/>`)
 } as const;
 
-/** A shape for each way to stand, so that colour says nothing alone. */
+/** The icons of states. Each has its own shape, so it is clear without colours. */
 export const STANDING_ICONS: { readonly [standing in Standing]: LabIcon } = {
   absent: icon('absent', `<circle cx="8" cy="8" r="5.6" stroke-dasharray="1.6 2.8" ${STROKE}/>`),
   running: icon('running', `<path d="M8 2.4A5.6 5.6 0 1 1 2.4 8" ${STROKE}/>`),
@@ -40,7 +40,7 @@ export const STANDING_ICONS: { readonly [standing in Standing]: LabIcon } = {
 };
 
 function icon(name: string, shapes: string): LabIcon {
-  // A theme fills whatever has both its class and a `fill`, so that only the group says there is none.
+  // Themes fill each element that has their class and a `fill`, so `fill="none"` is set on the group only.
   const drawn = `<g fill="none">${shapes}</g>`;
   const svgstr = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 16 16">${drawn}</svg>`;
   return new LabIcon({ name: `autocoder-jupyter:${name}`, svgstr });

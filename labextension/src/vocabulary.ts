@@ -20,14 +20,14 @@ export interface ISubcommand {
   flags: string[];
 }
 
-/** All words that have a meaning in our cells. Made from the Python side's records by `tools/generated.py`. */
+/** All options, types and subcommands. Generated from the Python code by `tools/generated.py`. */
 export interface IVocabulary {
   options: IOption[];
-  /** Of outputs. */
+  /** Types of outputs. */
   types: string[];
   input_types: string[];
   subcommands: ISubcommand[];
-  /** Names of all settings, and of those that JupyterLab's settings page offers; older kernels do not say the latter. */
+  /** Names of all settings, and of those on the settings page of JupyterLab; older kernels do not send the latter. */
   settings: string[];
   page?: string[];
 }

@@ -256,7 +256,7 @@ def test_values_names_and_words_are_marked_while_they_are_typed(notebook: Open) 
         "--check 'total >' is not a Python expression.",
         "@limit is an int; a request can refer to a DataFrame",
         '-i "limit: int = 5", or write the value itself.',
-        "sales is a DataFrame of the notebook, and the request does not hand it over.",
+        "sales is a DataFrame of the notebook, and the request does not pass it.",
     ):
         assert words in said
     page.page.get_by_role("button", name="Write @sales").first.click()

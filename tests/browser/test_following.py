@@ -47,7 +47,7 @@ def recognised(page: NotebookPage) -> None:
 
 def says_that_it_was_cut_off(page: NotebookPage, number: int = 1) -> None:
     output = page.output(number)
-    note = output.get_by_role("status").get_by_text(re.compile("^Cut off: the kernel no longer has this run."))
+    note = output.get_by_role("status").get_by_text(re.compile("^Interrupted: the kernel no longer has this run."))
     note.wait_for(timeout=PATIENCE)  # the page asks for the state of kernels only every so often
     expect(output.locator(".jupyter-widgets")).to_have_count(0)
     expect(output).not_to_contain_text("model not found", use_inner_text=True)
@@ -166,7 +166,7 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
     page.page.wait_for_function(CONNECTION_IS_BROKEN, timeout=10_000)
     release.set()
     page.page.wait_for_timeout(3000)
-    expect(page.output(1)).not_to_contain_text("Cut off", use_inner_text=True)
+    expect(page.output(1)).not_to_contain_text("Interrupted", use_inner_text=True)
     broken.clear()
     wait_for_title(page, 1, "Ready")
     wait_until_gone(page.output(1).locator(".jupyter-widgets"))

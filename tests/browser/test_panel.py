@@ -171,7 +171,7 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
     (lab.folder / "growth.py").write_text("mine")
     ready.get_by_role("button", name="Export").click()
     dialog.get_by_role("button", name="Export").click()
-    page.page.get_by_text("There is a file growth.py already.").wait_for(timeout=10_000)
+    page.page.get_by_text("The file growth.py exists.").wait_for(timeout=10_000)
     dialog.get_by_role("button", name="Cancel").click()
     page.page.wait_for_timeout(300)
     assert (lab.folder / "growth.py").read_text() == "mine"

@@ -95,7 +95,7 @@ def test_a_person_declares_elements_in_a_cell_and_in_a_script() -> None:
     assert _inputs({"a": dict[str, float]})[0].written_type == "dict[str, float]"
     with pytest.raises(InvalidRequest, match="element 1 is of type str, not int"):
         parse_input("tags: list[int] = ['a']")
-    with pytest.raises(InvalidRequest, match="is not a type that -o knows"):
+    with pytest.raises(InvalidRequest, match="is not a type for -o"):
         parse_output("names: list[Foo]")
 
 

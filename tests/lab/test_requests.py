@@ -89,7 +89,7 @@ def test_export_takes_the_name_as_its_path_and_says_what_is_wrong_with_another(
     assert asked(notebook, "export") == {"ok": True, "value": "growth.py"}
     assert asked(notebook, "export", path="a/b.py")["value"] == "a/b.py"
     assert paths == ["growth.py", "a/b.py"]
-    assert asked(notebook, "export", path=7)["error"] == "The path to export to is a text."
+    assert asked(notebook, "export", path=7)["error"] == "The path to export to must be a string."
 
 
 def test_what_nobody_foresaw_is_a_sentence_too(
@@ -97,7 +97,7 @@ def test_what_nobody_foresaw_is_a_sentence_too(
 ) -> None:
     shell.run("%%autocode growth\nWords")
     monkeypatch.setattr(jobs.last, "cancel", lambda: 1 / 0)
-    assert asked(notebook, "cancel")["error"] == "That failed. ZeroDivisionError: division by zero"
+    assert asked(notebook, "cancel")["error"] == "The request failed. ZeroDivisionError: division by zero"
     monkeypatch.undo()
 
 
@@ -120,4 +120,4 @@ def test_a_page_is_told_what_is_wrong_with_a_cell(shell: Any, notebook: Notebook
     shell.run("%config Autocode.replace = True")
     [found] = json.loads(str(problems(notebook, {"cell": "%%autocode limit --sandbox dockr\nDo it."})["value"]))
     assert set(found) == set(CellProblem.__annotations__)
-    assert problems(notebook, {"cell": 3}) == {"ok": False, "error": "The cell is a text."}
+    assert problems(notebook, {"cell": 3}) == {"ok": False, "error": "The cell must be a string."}

@@ -77,7 +77,7 @@ def test_help_is_printed_with_and_without_a_body(cell: str, shell: Any, capsys: 
 
 
 def test_a_cell_without_a_body_gets_our_own_words(shell: Any) -> None:
-    with pytest.raises(InvalidRequest, match="says nothing to build"):
+    with pytest.raises(InvalidRequest, match="has no request"):
         shell.run("%%autocode growth")
 
 
@@ -96,7 +96,7 @@ def test_a_dry_run_shows_what_would_be_sent_and_binds_nothing(
 def test_a_forgotten_at_sign_is_said_with_the_card_and_with_a_dry_run(
     shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hint = "sales is a DataFrame of the notebook, and the request does not hand it over. Write @sales if it means that."
+    hint = "sales is a DataFrame of the notebook, and the request does not pass it. Write @sales to pass it."
     shell.run("%%autocode growth\nGrowth of sales")
     assert hint in shell.shown and jobs.last.request.samples == {}
     monkeypatch.setattr(engine, "preview", lambda request, config: "…", raising=False)
@@ -108,7 +108,7 @@ def test_a_forgotten_at_sign_is_said_with_the_card_and_with_a_dry_run(
 def test_an_option_of_the_other_backend_is_said_to_have_no_effect(
     option: str, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = f"{option.split()[0]} has no effect here: it is for --backend claude."
+    said = f"{option.split()[0]} has no effect here: it is only for --backend claude."
     shell.run(f"%%autocode growth {option}\nWords")
     assert said in shell.shown
     monkeypatch.setattr(engine, "preview", lambda request, config: "…", raising=False)
@@ -187,7 +187,7 @@ def test_a_first_interrupt_lets_the_job_go_on(
     jobs.ending = lambda job: interrupt_after(0.3)
     shell.run("%%autocode growth --wait\nWords")
     assert not jobs.last.done
-    assert "%autocode cancel growth ends it" in capsys.readouterr().out
+    assert "%autocode cancel growth cancels it" in capsys.readouterr().out
 
 
 def test_a_second_interrupt_cancels(shell: Any, jobs: Any) -> None:

@@ -111,11 +111,11 @@ def test_an_input_default_is_a_literal_of_its_type(text: str, default: object) -
         pytest.param("g --max-cost -1", "0 or more", id="negative cost"),
         pytest.param("g --max-iterations 0", "1 or more", id="no iterations"),
         pytest.param("g --max-iterations 2.5", "whole number", id="half an iteration"),
-        pytest.param("g -o monthly", "does not say a type", id="output without a type"),
+        pytest.param("g -o monthly", "has no type", id="output without a type"),
         pytest.param("g -o m:Dataframe", "Did you mean DataFrame?", id="misspelled type"),
         pytest.param("g -o 2m:int", "cannot be a name", id="output with a bad name"),
         pytest.param("g -o m:int=3", "an output cannot have one", id="output with a default"),
-        pytest.param("g -i f:Figure", "a type of outputs only", id="figure as an input"),
+        pytest.param("g -i f:Figure", "type is for outputs only", id="figure as an input"),
         pytest.param('g -i "n: int = 5.5"', "is not of type int", id="default of another type"),
         pytest.param('g -i "n: int = True"', "is not of type int", id="bool is no int"),
         pytest.param('g -i "n: str = north"', "Write it in quotes", id="text without quotes"),
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said_in_one_sentence(line: str, message: str) -> None:
 
 @pytest.mark.parametrize("body", ["", "\n", "  \n\t\n", "-m x\n"])
 def test_a_cell_without_prose_is_refused(body: str) -> None:
-    with pytest.raises(InvalidRequest, match="says nothing to build"):
+    with pytest.raises(InvalidRequest, match="has no request"):
         parse_cell("g", body)
 
 

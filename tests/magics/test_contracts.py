@@ -71,7 +71,7 @@ def test_text_with_an_at_sign_is_text_as_ever() -> None:
         ("--contract sales=@schemas.Gone", "there is no 'schemas.Gone'", ""),
         ("--contract sales=@limit", "a int is no schema", "Pass a DataFrameSchema"),
         ("--contract sales=@sales", "a DataFrame is no schema", "Pass a DataFrameSchema"),
-        ("--schema @limit", "neither text nor a schema", ""),
+        ("--schema @limit", "neither a string nor a pandera schema", ""),
         ("--contract monthly=@Sales", "no input or output 'monthly'", "Tables here: sales."),
         ('-o "n: int" --contract n=@Sales', "n is a int", "Declare it as a DataFrame"),
         ("--contract sales", "does not name a table and its schema", "NAME=@MODEL"),
@@ -87,9 +87,7 @@ def test_what_cannot_be_a_contract_is_said_in_the_cell(line: str, what: str, hin
 
 
 def test_a_schema_without_a_name_needs_one_input_that_it_can_be_about() -> None:
-    with pytest.raises(
-        InvalidRequest, match="does not say which input it is about, and there are 2: sales, orders"
-    ) as raised:
+    with pytest.raises(InvalidRequest, match="does not name its input, and there are 2: sales, orders") as raised:
         request("--schema @Sales", "Join @sales with @orders.")
     assert raised.value.hint == "Write --schema sales=@Sales, and --contract for the others."
     with pytest.raises(InvalidRequest, match="there is no DataFrame"):

@@ -73,13 +73,13 @@ def test_a_minimum_is_told_with_who_demands_it_and_whether_anything_here_meets_i
     path = landlocked / system_minimum.FILE
     path.write_text('{"Autocode": {"sandbox_minimum": "docker"}}')
     used, minimum, *_ = sandbox_rows(landlocked)
-    assert used[1] == "none can be used: nothing will run"
-    assert minimum == ("  minimum", "docker: nothing here holds as much", f"by the administrator, in {path}")
+    assert used[1] == "none can be used; generated code cannot run"
+    assert minimum == ("  minimum", "docker: no sandbox here meets it", f"by the administrator, in {path}")
 
 
 def test_an_administrators_file_that_cannot_be_understood_is_told(landlocked: Path) -> None:
     path = landlocked / system_minimum.FILE
     path.write_text("sandbox_minimum = docker")
     (row,) = sandbox_rows(landlocked)
-    assert row[1] == "none will be used: nothing will run"
+    assert row[1] == "none can be used; generated code cannot run"
     assert str(path) in row[2]

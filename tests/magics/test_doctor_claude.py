@@ -37,7 +37,7 @@ def test_the_program_is_started_and_says_its_version(tmp_path: Path, monkeypatch
     assert told["claude backend"] == ("will be used", "'claude' is set (flag)")
     assert re.match(r"\d+\.\d+\.\d+", told["program"][0]) and told["program"][1].endswith("claude")
     assert re.match(r"\d+\.\d+\.\d+", told["sdk"][0])
-    assert told["model"] == ("anthropic/claude-sonnet-4-5", "") and told["key"] == ("is there", "")
+    assert told["model"] == ("anthropic/claude-sonnet-4-5", "") and told["key"] == ("is set", "")
     assert "a-key-that-is-not-shown" not in str(told)
 
 
@@ -46,7 +46,7 @@ def test_a_missing_key_and_another_providers_model_are_said_with_what_to_do(tmp_
     told = rows(tmp_path)
     assert told["claude backend"][0] == "cannot be used"
     assert told["key"][0] == "is missing" and "%env ANTHROPIC_API_KEY=" in told["key"][1]
-    assert rows(tmp_path, api_base="http://127.0.0.1:9")["key"] == ("not needed", "an address was named")
+    assert rows(tmp_path, api_base="http://127.0.0.1:9")["key"] == ("not needed", "api_base is set")
     told = rows(tmp_path, model="openai/gpt-4.1")
     assert "-m anthropic/claude" in told["model"][1] and "key" not in told
 

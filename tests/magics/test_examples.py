@@ -35,12 +35,12 @@ def test_both_sides_of_an_example_are_told_apart(text: str, given: Any, expected
     [
         ("@few", "0 arrows instead of one"),
         ("1 -> 2 -> 3", "2 arrows instead of one"),
-        ("@few ->", "does not say what must come out"),
-        ("@few -> (", "cannot be read"),
-        ("*x -> 1", "cannot be read"),
-        ("**x -> 1", "cannot be read"),
-        (") + f( -> 1", "cannot be read"),
-        ("x=1, x=2 -> 1", "cannot be read"),
+        ("@few ->", "has no expected output"),
+        ("@few -> (", "is not valid"),
+        ("*x -> 1", "is not valid"),
+        ("**x -> 1", "is not valid"),
+        (") + f( -> 1", "is not valid"),
+        ("x=1, x=2 -> 1", "is not valid"),
     ],
 )
 def test_what_is_no_example_is_said_with_the_way_to_write_one(text: str, words: str) -> None:

@@ -46,7 +46,7 @@ def test_every_subcommand_has_its_function() -> None:
         pytest.param("show", "Write %autocode show NAME", id="too few words"),
         pytest.param("insert a b", "Write %autocode insert NAME", id="too many words"),
         pytest.param("show growth --cod", "Did you mean --code?", id="unknown flag"),
-        pytest.param("show growth --code --tests", "exclude each other", id="two parts"),
+        pytest.param("show growth --code --tests", "cannot be used together", id="two parts"),
         pytest.param("show grwth", "Did you mean growth?", id="unknown result"),
         pytest.param("wait grwth", "Did you mean growth?", id="unknown job"),
         pytest.param("cancel", "cancel NAME, or %autocode cancel --all", id="cancel nothing"),
@@ -56,8 +56,8 @@ def test_every_subcommand_has_its_function() -> None:
         pytest.param("retry nothing", "There is no job named 'nothing'", id="retry what never ran"),
         pytest.param("insert growth", "not done yet", id="insert too early"),
         pytest.param("diff growth", "not done yet", id="diff too early"),
-        pytest.param("diff growth 1", "Two versions make a difference", id="diff of one"),
-        pytest.param("preview growth", "holds nothing that growth sent", id="preview without a journal"),
+        pytest.param("diff growth 1", "A diff needs two versions", id="diff of one"),
+        pytest.param("preview growth", "has nothing that growth sent", id="preview without a journal"),
         pytest.param("history nothing", "There is no result named", id="history of nothing"),
         pytest.param("cache purge", "Write %autocode cache prune", id="another word for prune"),
         pytest.param("cache --all", "Write %autocode cache prune", id="what to remove, and not that"),
@@ -215,7 +215,7 @@ def test_the_journal_alone_serves_show_diff_history_and_preview(shell: Any, here
 
 def test_a_result_from_the_journal_cannot_be_exported(shell: Any, here: Path) -> None:
     record(here, "aaaa1", "x = 1\n")
-    with pytest.raises(InvalidRequest, match="from the journal only"):
+    with pytest.raises(InvalidRequest, match="only in the journal"):
         shell.run("%autocode export growth growth.py")
 
 
@@ -258,7 +258,7 @@ def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: 
     monkeypatch.setattr(doctor, "_model", lambda settings: [("model", "m/x", "set by default")])
     shell.run("%autocode doctor")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
-    assert re.search("cannot be examined +OSError: engine gone", text)
+    assert re.search("could not be checked +OSError: engine gone", text)
     assert "m/x" in text and "ipython" in text and "MB" in text
 
 
@@ -322,7 +322,7 @@ def test_pruning_keeps_what_is_new_and_every_function(
     shell.run("%autocode cache prune --all --runs")
     said = capsys.readouterr().out
     assert "Environments: 2 MB freed, 0 left." in said and "Outcomes of calls: 3 MB freed." in said
-    assert "Runs that gave no function: 1 run removed." in said
+    assert "Failed runs: 1 run removed." in said
     assert (stored / ".autocode" / "growth" / "run-1").exists()
     assert not (stored / ".autocode" / "growth" / "run-2").exists()
 
@@ -334,5 +334,5 @@ def test_the_timeline_of_a_result_is_shown_and_one_without_times_says_why(shell:
     assert "growth: 4.0 s; 1 question to the model 2.0 s" in shell.shown
     shell.run(CELL)
     jobs.last.end()
-    with pytest.raises(InvalidRequest, match="Nobody noted how long the steps of growth took"):
+    with pytest.raises(InvalidRequest, match="The durations of the steps of growth were not recorded"):
         shell.run("%autocode show growth --timeline")

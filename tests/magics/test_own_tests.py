@@ -13,7 +13,7 @@ TEST = "def test_one():\n    assert growth(pd.DataFrame()) == 1\n"
 
 def test_own_tests_before_the_cell_are_part_of_its_request(shell: Any, jobs: Any, capsys: Any) -> None:
     shell.run(f"%%autocode_test growth\n{TEST}")
-    assert "growth will be verified against 1 test of yours" in capsys.readouterr().out
+    assert "growth will be tested with 1 test of yours" in capsys.readouterr().out
     assert jobs.submitted == []
     shell.run("%%autocode growth\nWords")
     shell.run("%%autocode other\nWords")
@@ -28,7 +28,7 @@ def test_own_tests_after_the_cell_verify_what_it_asked_for(shell: Any, jobs: Any
     assert second.request.own_tests and second.request.prompt == first.request.prompt and second.config == first.config
     assert shell.user_ns["growth"] is second.result
     shell.run(f"%%autocode_test growth\n{TEST}")
-    assert "verified against 1 test of yours already" in capsys.readouterr().out and len(jobs.submitted) == 2
+    assert "was already tested with 1 test of yours" in capsys.readouterr().out and len(jobs.submitted) == 2
 
 
 def test_a_retried_function_is_not_asked_anew_for_a_new_test(shell: Any, jobs: Any) -> None:

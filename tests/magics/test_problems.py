@@ -47,7 +47,7 @@ def test_data_that_is_not_there_is_a_warning_at_every_mention() -> None:
     found = problems(text, sales=SALES)
     assert [one.severity for one in found] == ["warning"] * 3
     assert [marked(text, one) for one in found] == ["@saless", "@saless", "other=orders"]
-    assert found[0].hint == "Did you mean @sales? An at sign that refers to nothing is written @@saless."
+    assert found[0].hint == "Did you mean @sales? If it is not a variable, write @@saless."
 
 
 def test_names_that_the_cell_itself_brings_are_known() -> None:
@@ -69,7 +69,7 @@ def test_what_is_still_missing_is_no_error_while_a_cell_is_begun() -> None:
         ('--check "x = 1"', "--check 'x = 1' is not a Python expression."),
         ('-i "n: int = a"', "The default of 'n', a, is not of type int."),
         ('--example "3"', "--example '3' has 0 arrows instead of one."),
-        ("--refresh --cache disable", "--refresh and --cache disable exclude each other."),
+        ("--refresh --cache disable", "--refresh and --cache disable cannot be used together."),
     ],
 )
 def test_what_running_the_cell_would_refuse_is_an_error(option: str, what: str) -> None:
@@ -111,7 +111,7 @@ def test_data_without_an_at_sign_is_hinted_at_once_and_offered() -> None:
     text = "%%autocode f\n\nGrowth of sales; sales are weekly."
     [found] = problems(text, sales=SALES)
     assert (found.severity, found.instead, found.at.start) == ("info", "@sales", 10)
-    assert found.what == "sales is a DataFrame of the notebook, and the request does not hand it over."
+    assert found.what == "sales is a DataFrame of the notebook, and the request does not pass it."
 
 
 @pytest.mark.parametrize(

@@ -51,4 +51,4 @@ def test_before_it_is_done_and_without_other_readings_it_says_so(shell: Any, job
     with pytest.raises(InvalidRequest, match="no other reading of growth"):
         shell.run("%autocode reading growth 1")
     shell.run("%autocode reading growth")
-    assert "No second opinion was sought on growth." in capsys.readouterr().out
+    assert "growth has no second opinion." in capsys.readouterr().out

@@ -93,7 +93,7 @@ def test_a_declared_input_may_be_mentioned(namespace: dict[str, Any]) -> None:
     ("line", "prose", "message"),
     [
         pytest.param("", "@sale by month", "Did you mean @sales?", id="unknown name"),
-        pytest.param("", "@nothing_like_it", "There is @sales, @prices", id="unknown name, far from all"),
+        pytest.param("", "@nothing_like_it", "Available: @sales, @prices", id="unknown name, far from all"),
         pytest.param("", "@limit", '-i "limit: int = 5"', id="a number"),
         pytest.param("", "@limit", "or write the value itself", id="a number, written"),
         pytest.param("", "@names", '-i "names: list"', id="a list"),
@@ -101,7 +101,7 @@ def test_a_declared_input_may_be_mentioned(namespace: dict[str, Any]) -> None:
         pytest.param("-s missing", "x", "there is no 'missing'", id="sample that is not there"),
         pytest.param("-s x=sales.nope", "x", "AttributeError", id="expression that fails"),
         pytest.param("-s x=limit+1", "x", "-s x is an int", id="expression that gives a number"),
-        pytest.param("-i sales:Series", "@sales", "declared as Series, and the sample is a DataFrame", id="other type"),
+        pytest.param("-i sales:Series", "@sales", "declared as Series, but the sample is a DataFrame", id="other type"),
         pytest.param("-o sales:DataFrame", "@sales", "both an input and an output", id="output that is mentioned"),
     ],
 )
@@ -123,7 +123,8 @@ def test_a_schema_is_text_or_a_variable(given: str | None, read: str | None, nam
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [("@note", "Did you mean @notes?"), ("@limit", "is an int, neither text nor a schema")]
+    ("given", "message"),
+    [("@note", "Did you mean @notes?"), ("@limit", "is an int, neither a string nor a pandera schema")],
 )
 def test_a_schema_variable_must_be_text(given: str, message: str, namespace: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest) as caught:
@@ -153,7 +154,7 @@ def test_data_that_is_named_without_an_at_sign_is_hinted_at(
     namespace |= {"wide": pd.DataFrame({"prices": [1.0], 5: [1]}), "q": pd.DataFrame()}
     said = hints(parse_cell(f"g {line}", prose), namespace)
     assert [hint.split()[0] for hint in said] == words
-    assert all(hint.endswith(f"Write @{word} if it means that.") for hint, word in zip(said, words, strict=True))
+    assert all(hint.endswith(f"Write @{word} to pass it.") for hint, word in zip(said, words, strict=True))
 
 
 def test_a_subclass_of_dataframe_is_refused_by_its_name() -> None:

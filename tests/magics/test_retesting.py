@@ -44,7 +44,9 @@ def test_what_is_on_disk_is_tested_as_it_is_with_the_settings_of_the_run(shell: 
 
 
 def test_where_to_edit_is_said_when_nothing_was_edited(shell: Any, jobs: Any, growth: Path) -> None:
-    with pytest.raises(InvalidRequest, match=r"Nothing of growth was edited[\s\S]*run-1/solution.py"):
+    with pytest.raises(
+        InvalidRequest, match=r"The code and the tests of growth were not edited[\s\S]*run-1/solution.py"
+    ):
         shell.run("%autocode retest growth")
     with pytest.raises(InvalidRequest, match="no function named 'total'"):
         shell.run("%autocode retest total")
@@ -66,7 +68,7 @@ def test_examples_that_no_folder_holds_are_not_left_out(shell: Any, jobs: Any, g
     jobs.submitted.clear()
     (growth / "request.json").write_text('{"examples": ["a=@b -> 1"], "own_tests": 7, "inputs": "x", "samples": []}')
     (growth / "solution.py").write_text(CODE.replace("1.0", "2.0"))
-    with pytest.raises(InvalidRequest, match="has examples to meet"):
+    with pytest.raises(InvalidRequest, match="has examples, and this kernel"):
         shell.run("%autocode retest growth")
 
 

@@ -132,7 +132,7 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
     first = last_card(shell)
     words = ("api_key = HOME", "secrets = HOME", "allow_network = True", "%autocode trust", r"\u202e\x1b[2J\nReady")
     for shown in (first["text/html"], first["text/plain"]):
-        assert f"{here} asks for what needs your yes" in shown
+        assert f"{here} has settings that need your permission" in shown
         assert [said for said in words if said not in shown] == []
         assert not {"\u202e", "\x1b"} & set(shown)
     assert "https://&lt;b&gt;evil&lt;/b&gt;.example/v1" in first["text/html"]
@@ -148,7 +148,7 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
     shell.run("%%autocode two --wait\nWords")
     second = last_card(shell)["text/plain"]
     assert "evil" not in second
-    assert "Without what this folder asks for and you have not agreed to: allow_network, api_base" in second
+    assert "Not used without your permission: allow_network, api_base" in second
 
 
 def test_a_folder_that_only_makes_it_stricter_is_not_spoken_of(shell: Any, jobs: Any, here: Path) -> None:
@@ -179,7 +179,7 @@ def test_anything_but_yes_agrees_to_nothing(
     asked = answers(answer)
     shell.run("%autocode trust")
     assert len(asked) == 1
-    assert "Nothing was agreed to." in capsys.readouterr().out
+    assert "You did not agree." in capsys.readouterr().out
     assert not record_path().exists()
 
 
@@ -190,9 +190,9 @@ def test_trust_shows_what_it_asks_about_and_holds_in_the_next_cell(
     answers(" Yes ")
     shell.run("%autocode trust")
     assert "api_base" in shell.shown and "https://evil.example/v1" in shell.shown
-    assert "You have not agreed to this; it does not hold" in shell.shown
+    assert "You have not agreed to this, so it is not used" in shell.shown
     assert "schema" not in shell.shown, "what makes it stricter needs no yes"
-    assert "Agreed, until one of these changes" in capsys.readouterr().out
+    assert "You agreed. This is valid until" in capsys.readouterr().out
     shell.run("%%autocode growth\nWords")
     assert jobs.last.config.api_base == "https://evil.example/v1"
     answers()  # nobody is asked again
@@ -208,13 +208,13 @@ def test_trust_can_only_be_shown_and_can_be_taken_back(
     shell.run("%autocode trust --show")
     assert not record_path().exists()
     shell.run("%autocode trust --withdraw")
-    assert "You had agreed to nothing here." in capsys.readouterr().out
+    assert "There was no permission to withdraw." in capsys.readouterr().out
     shell.run("%autocode trust")
     shell.run("%autocode trust --withdraw")
     assert f"{here} is no longer trusted." in capsys.readouterr().out
     shell.run("%%autocode growth\nWords")
     assert jobs.last.config.api_base is None
-    with pytest.raises(InvalidRequest, match="exclude each other"):
+    with pytest.raises(InvalidRequest, match="cannot be used together"):
         shell.run("%autocode trust --show --withdraw")
 
 
@@ -223,7 +223,7 @@ def test_a_folder_that_asks_for_nothing_is_not_asked_about(
 ) -> None:
     answers()
     shell.run("%autocode trust")
-    assert "asks for nothing that needs your yes" in capsys.readouterr().out
+    assert "This folder needs no permission" in capsys.readouterr().out
 
 
 def test_a_notebook_cannot_agree_by_itself_and_a_yes_from_before_holds_in_it(
@@ -232,9 +232,9 @@ def test_a_notebook_cannot_agree_by_itself_and_a_yes_from_before_holds_in_it(
     (here / "pyproject.toml").write_text(MINIMAL)
     answers("yes", "yes")
     shell.kernel._allow_stdin = False
-    with pytest.raises(InvalidRequest, match="Nobody is here to agree") as caught:
+    with pytest.raises(InvalidRequest, match="There is no user who could agree") as caught:
         shell.run("%autocode trust")
-    assert "where you can answer" in str(caught.value)
+    assert "in an interactive notebook" in str(caught.value)
     assert not record_path().exists()
     shell.kernel._allow_stdin = True
     shell.run("%autocode trust")
@@ -281,7 +281,7 @@ def test_config_and_doctor_say_what_is_left_out(shell: Any, here: Path, monkeypa
     shell.run("%autocode config")
     assert "pyproject.toml, not trusted, asks for https://evil.example/v1" in shell.shown
     shell.run("%autocode doctor")
-    assert "not trusted: %autocode trust asks you" in shell.shown
+    assert "not trusted; %autocode trust asks you" in shell.shown
     assert "pyproject.toml asks for https://evil.example/v1" in shell.shown
 
 

@@ -67,7 +67,7 @@ def test_history_tells_who_made_each_version_why_and_which_counts(shell: Any, th
     shown = shell.display_pub.outputs[-1]["data"]["text/plain"]
     first, second, third = shown.splitlines()
     assert three[0] in first and "$0.25" in first and "By month." in first and "the model" in first
-    assert "ready, counts" in second and "you" in second and "edited by you" in second
+    assert "ready, current" in second and "you" in second and "edited by you" in second
     assert "failed" in third and "2 of 9 tests fail" in third
 
 
@@ -83,9 +83,9 @@ def test_what_an_agent_made_is_told_apart(shell: Any, here: Path) -> None:
 def test_diff_tells_what_was_asked_otherwise_and_assumed(shell: Any, three: list[str]) -> None:
     shell.run("%autocode diff growth 1 2")
     shown = said(shell)
-    assert "Asked otherwise: new wording." in shown and "-x = 1\n+x = 2" in shown
-    assert "Assumes no longer: Days are those of By month." in shown
-    assert "Now assumes: Days are those of By week." in shown
+    assert "Changes in the request: new wording." in shown and "-x = 1\n+x = 2" in shown
+    assert "No longer assumed: Days are those of By month." in shown
+    assert "Newly assumed: Days are those of By week." in shown
 
 
 def test_restore_binds_the_name_and_counts_where_the_newest_did(
@@ -162,7 +162,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
 def test_what_is_in_work_is_left_alone(shell: Any, three: list[str]) -> None:
     shell.run("%%autocode growth\nBy year.")
     for line in ("restore growth 1", "pin growth 1", "rename growth rise", "remove growth --all"):
-        with pytest.raises(InvalidRequest, match="growth is in work"):
+        with pytest.raises(InvalidRequest, match="growth is running"):
             shell.run(f"%autocode {line}")
 
 
@@ -180,7 +180,7 @@ def test_after_a_restart_status_lists_what_is_ready_and_what_was_interrupted(
     begin(here, "By hour.")
     shell.run("%autocode status")
     shown = said(shell)
-    assert "interrupted" in shown and "%autocode retry growth goes on" in shown
+    assert "interrupted" in shown and "%autocode retry growth continues it" in shown
     assert 'version 2; autocoder_jupyter.load("growth") calls it' in shown
 
 
@@ -201,7 +201,9 @@ def test_what_was_interrupted_is_named_and_goes_on_with_the_data_of_the_notebook
             shell.run(f"%autocode {line}")
     shell.run("%autocode preview growth")
     assert "sent of By hour" in said(shell)
-    with pytest.raises(InvalidRequest, match="growth was made on sales, and the notebook has no such data"):
+    with pytest.raises(
+        InvalidRequest, match="growth was built with the data sales, and the notebook has no such variable"
+    ):
         shell.run("%autocode retry growth")
     shell.user_ns["sales"] = sales
     shell.run("%autocode retry growth")
@@ -218,7 +220,7 @@ def test_going_on_with_another_backend_is_said_and_decided_by_the_person(shell: 
         file.write_text(json.dumps({**record, "settings": {"backend": before}}))
         shell.display_pub.outputs.clear()
         shell.run("%autocode retry growth")
-        assert ("It was begun with backend claude, and goes on with litellm" in said(shell)) is is_said
+        assert ("started with backend claude and continues with litellm" in said(shell)) is is_said
         assert jobs.last.config.backend == "litellm"
         jobs.last.end("cancelled")
         assert all(card.wait(5) for card in jobs.last.listeners)  # what it still shows is not the next one's
@@ -245,18 +247,18 @@ def test_the_inspector_lists_compares_restores_and_pins(shell: Any, three: list[
     notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
     page = VersionsPage(VersionManager(notebook, "growth"))
     table, act, compare, told = page.widget.children
-    assert all(version in table.value for version in three) and "ready, counts" in table.value
+    assert all(version in table.value for version in three) and "ready, current" in table.value
     version, restore, pin, let_go, remove = act.children
     version.value, compare.children[0].value = "2", "1"
     compare.children[1].click()
-    assert "Asked otherwise: new wording." in told.value and "version 2" in told.value
+    assert "Changes in the request: new wording." in told.value and "version 2" in told.value
     version.value = "1"
     restore.click()
     assert "growth is version 1 again" in told.value and shell.user_ns["growth"].code == "x = 1\n"
     pin.click()
     assert "ready, pinned" in table.value
     let_go.click()
-    assert "pinned no longer" in told.value and "ready, pinned" not in table.value
+    assert "no longer pinned" in told.value and "ready, pinned" not in table.value
     version.value = "3"
     restore.click()
     assert "never passed its tests" in told.value
@@ -269,6 +271,6 @@ def test_a_page_is_told_of_the_versions_in_words(shell: Any, three: list[str]) -
     replied = answer(notebook, {"action": "versions", "name": "growth"})
     told = json.loads(str(replied["value"]))
     assert [version["number"] for version in told] == ["1", "2", "3"]
-    assert [version["state"] for version in told] == ["ready", "ready, counts", "failed"]
+    assert [version["state"] for version in told] == ["ready", "ready, current", "failed"]
     assert (told[1]["by"], told[1]["why"], told[0]["request"]) == ("you", "edited by you", "By month.")
     assert len(VERSION_KEYS) == len(HEADINGS)

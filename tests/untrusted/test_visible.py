@@ -98,5 +98,5 @@ def test_inserted_code_means_the_same_and_hides_nothing() -> None:
 
 @pytest.mark.parametrize("code", ["x = r'a\u202eb'\n", "x = 1\x0c\n"])
 def test_code_that_would_change_when_its_hidden_characters_are_shown_is_not_inserted(code: str) -> None:
-    with pytest.raises(InvalidRequest, match="hide"):
+    with pytest.raises(InvalidRequest, match="invisible characters"):
         readable(code, "growth")

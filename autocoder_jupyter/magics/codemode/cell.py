@@ -83,7 +83,7 @@ def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, no
 
 def preview_code(request: CodeRequest) -> str:
     """The text of the first question to the model, after the conversation so far."""
-    before = "" if request.earlier is None else f"[what was said in {request.earlier.name}]\n\n"
+    before = "" if request.earlier is None else f"[the messages of {request.earlier.name}]\n\n"
     agent = agent_of(request)
     asked = "\n\n".join(filter(None, (request.message, agent.described(request.frames))))
     return f"[system]\n{agent.system_prompt}\n\n{before}[user]\n{asked}"
@@ -99,8 +99,8 @@ def _frames(command: CellCommand, namespace: Mapping[str, Any]) -> dict[str, Any
     for name, value in samples.items():
         if kind_of(value) not in ("DataFrame", "Series"):
             raise InvalidRequest(
-                f"{name} cannot be handed over: with --mode tools that is for pandas' DataFrames and Series.",
-                hint="Read it into a DataFrame first, or give a tool that reads it.",
+                f"{name} cannot be passed: with --mode tools, only pandas DataFrames and Series can.",
+                hint="Read it into a DataFrame first, or pass a tool that reads it.",
             )
     return samples
 

@@ -43,10 +43,11 @@ def earlier_of(notebook: Notebook, name: str | None) -> Earlier | None:
     if record is not None:
         return Earlier(name, record=record)
     if is_result(notebook.namespace.get(name)):
-        raise InvalidRequest(f"{name} is a function, not a conversation.", hint=f"Hand it over to one: --tool {name}.")
+        raise InvalidRequest(f"{name} is a function, not a conversation.", hint=f"Pass it as a tool: --tool {name}.")
     raise InvalidRequest(
-        f"There is no conversation named {name!r} to go on with.",
-        hint=did_you_mean(name, conversations(notebook)) or "Begin one: a cell with --mode tools and no --continue.",
+        f"There is no conversation named {name!r} to continue.",
+        hint=did_you_mean(name, conversations(notebook))
+        or "Start one: a cell with --mode tools and without --continue.",
     )
 
 
@@ -89,7 +90,9 @@ def _restored_tools(notebook: Notebook, conversation: str, recorded: Mapping[str
         return find_tools(options, notebook.namespace)
     except InvalidRequest as error:
         raise InvalidRequest(
-            f"{conversation} cannot go on without its tools.", why=error.what, hint="Run the cells that define them."
+            f"{conversation} cannot be continued without its tools.",
+            why=error.what,
+            hint="Run the cells that define them.",
         ) from None
 
 
@@ -99,7 +102,7 @@ def _restored_frame(notebook: Notebook, conversation: str, name: str) -> Any:
     value = notebook.namespace.get(name)
     if kind_of(value) not in ("DataFrame", "Series"):
         raise InvalidRequest(
-            f"{conversation} was given {name}, and the notebook has no such frame.",
-            hint=f"Run the cell that makes {name} first.",
+            f"{conversation} used {name}, and the notebook has no such DataFrame or Series.",
+            hint=f"Run the cell that defines {name} first.",
         )
     return capture(value)

@@ -44,7 +44,7 @@ def refuse_options_of_the_other_mode(given: Collection[str], mode: Mode) -> None
     for option in (option for option in OPTIONS if option.name in given and mode not in option.modes):
         flag = option.flags[0]
         if mode == "tools":
-            raise InvalidRequest(f"{flag} is about a function, and --mode tools makes none.", hint="Leave it out.")
+            raise InvalidRequest(f"{flag} is for functions, and --mode tools builds none.", hint="Leave it out.")
         raise InvalidRequest(f"{flag} needs --mode tools.", hint="Add --mode tools, or leave it out.")
 
 
@@ -75,8 +75,8 @@ def read_continued(text: str | None, name: str) -> str | None:
     if text == name:
         raise InvalidRequest(
             f"{name} cannot continue itself.",
-            why="A second run of this cell would begin where the first one ended.",
-            hint="Give the cell a name of its own.",
+            why="Each run of this cell would start where the last one ended.",
+            hint="Give the cell another name.",
         )
     return text
 

@@ -43,6 +43,6 @@ def _require_privacy(settings: Settings) -> None:
     """
     if settings.origins["max_sample_rows"] != "default" and settings["share"] == "rows":
         raise InvalidRequest(
-            f"max_sample_rows is set ({settings.origins['max_sample_rows']}), and --mode tools does not count rows.",
+            f"max_sample_rows is set ({settings.origins['max_sample_rows']}), and --mode tools does not support it.",
             hint="With --share stats the model sees no rows at all.",
         )

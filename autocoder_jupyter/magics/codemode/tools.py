@@ -63,8 +63,8 @@ def _found(name: str, namespace: Mapping[str, Any]) -> Callable[..., Any]:
 
 def _instead(name: str, value: object) -> str:
     if type(value).__name__ in ("DataFrame", "Series"):
-        return f"Write @{name} in the request to hand it over."
-    return "Write a function around it, with a docstring that says what it is for."
+        return f"Write @{name} in the request to pass it."
+    return "Write a function that wraps it, with a docstring that describes it."
 
 
 def _ended(state: str) -> str:

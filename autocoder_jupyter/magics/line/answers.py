@@ -48,7 +48,7 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
 
 def _show_recorded(notebook: Notebook, name: str) -> None:
     record = _record(notebook, name)
-    said = f"{record.summary}\n\nRun its cell to have its value: what is recorded is not done again."
+    said = f"{record.summary}\n\nRun its cell to get its value. Recorded calls are not made again."
     notebook.show(markup.code(said), markup.plain(said))
 
 
@@ -59,7 +59,7 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     if not isinstance(job, CodeJob):
         raise InvalidRequest(
             f"{name} was not run in this kernel, so its tools are not known.",
-            hint="Run its cell; with --refresh it is asked anew.",
+            hint="Run its cell; with --refresh the model is asked again.",
         )
     launch_code(notebook, retried(job.request), notebook.settings())
 
@@ -92,7 +92,7 @@ def preview(notebook: Notebook, arguments: Arguments) -> None:
     sent = read_sent_messages(notebook.journal_root, job) if isinstance(job, CodeJob) else ""
     if not sent:
         raise InvalidRequest(
-            f"The journal holds nothing that {name} sent in this kernel.",
+            f"The journal has nothing that {name} sent in this kernel.",
             hint="--dry-run in the cell shows what would be sent.",
         )
     notebook.show(markup.code(sent), markup.plain(sent))
@@ -106,11 +106,11 @@ def history(notebook: Notebook, arguments: Arguments) -> None:
         raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
     said = job.result.history if job is not None else _record(notebook, name).history
     rows = list(_rows(said))
-    notebook.show(markup.table(("", "who", "said"), rows), markup.columns(rows))
+    notebook.show(markup.table(("", "from", "message"), rows), markup.columns(rows))
 
 
 def _rows(said: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str, str]]:
-    who = {"user": "you, or what came of code", "assistant": "the model"}
+    who = {"user": "you, or the output of code", "assistant": "the model"}
     for number, message in enumerate(said, 1):
         text = " ".join(message["content"].split())
         yield str(number), who[message["role"]], text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
@@ -125,14 +125,14 @@ def remove(notebook: Notebook, arguments: Arguments) -> None:
     record = load_record(notebook.journal_root, name)
     versions_of(notebook, name).remove_all()
     kept = record.conversation if record is not None and record.conversation != name else ""
-    told = f" What its code called is recorded with {kept}, which it continued." if kept else ""
-    print(f"All that was recorded of {name} is removed.{told}")
+    told = f" Its tool calls are recorded with {kept}, the conversation that it continued." if kept else ""
+    print(f"The record of {name} is removed.{told}")
 
 
 def _record(notebook: Notebook, name: str) -> CodeRecord:
     record = load_record(notebook.journal_root, name)
     if record is None:
-        raise InvalidRequest(f"The journal holds no finished run of {name}.", hint="Run its cell.")
+        raise InvalidRequest(f"The journal has no finished run of {name}.", hint="Run its cell.")
     return record
 
 

@@ -38,7 +38,7 @@ def cache(notebook: Notebook, arguments: Arguments) -> None:
     if word not in ("", "prune"):
         raise InvalidRequest(f"%autocode cache has no {visible(word)!r}.", hint="Write %autocode cache prune.")
     if flags and not word:
-        raise InvalidRequest(f"{' '.join(flags)} says what to remove.", hint="Write %autocode cache prune.")
+        raise InvalidRequest(f"{' '.join(flags)} is only for prune.", hint="Write %autocode cache prune.")
     if word:
         _prune(notebook, everything=bool(arguments.given.get("all")), runs=bool(arguments.given.get("runs")))
         return
@@ -63,7 +63,7 @@ def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
     if removed:
         print(f"Docker images: {counted(removed, 'image')} removed.")
     if runs:
-        print(f"Runs that gave no function: {counted(_prune_runs(notebook), 'run')} removed.")
+        print(f"Failed runs: {counted(_prune_runs(notebook), 'run')} removed.")
 
 
 def _environments() -> Iterator[Row]:

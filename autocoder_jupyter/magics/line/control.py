@@ -29,7 +29,7 @@ def status(notebook: Notebook, arguments: Arguments) -> None:
     rows = [(job.name, job.state.replace("_", " "), _doing(notebook, job), job.run_id) for job in jobs]
     rows += _recorded(notebook, {job.name for job in jobs})
     if not rows:
-        print("No jobs yet. %autocode help tells how to begin.")
+        print("No jobs yet. %autocode help shows how to start.")
         return
     notebook.show(markup.table(("name", "state", "", "run"), rows), markup.columns(rows))
 
@@ -48,7 +48,7 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
             if is_running_elsewhere(notebook, name, interrupted[-1]):
                 yield name, "running", "in another kernel", interrupted[-1]
             else:
-                yield name, "interrupted", f"%autocode retry {name} goes on", interrupted[-1]
+                yield name, "interrupted", f"%autocode retry {name} continues it", interrupted[-1]
         if (counting := versions.last_good()) is not None:
             number = f"{counting.number}{', by backend claude' if counting.report.trace else ''}"
             yield name, "ready", f'version {number}; autocoder_jupyter.load("{name}") calls it', counting.id
@@ -105,7 +105,9 @@ def _other_backend(record: Mapping[str, Any], backend: Backend) -> tuple[str, ..
     before = settings.get("backend") if isinstance(settings, dict) else None
     if before == backend or before not in get_args(Backend):
         return ()
-    return (f"It was begun with backend {before}, and goes on with {backend}: run its cell again for the other.",)
+    return (
+        f"The run was started with backend {before} and continues with {backend}. For {before}, run its cell again.",
+    )
 
 
 def _begun(versions: Versions, run: str) -> Version:
@@ -120,7 +122,7 @@ def _begun(versions: Versions, run: str) -> Version:
     if not isinstance(prompt, str) or not isinstance(wishes, list):
         raise InvalidRequest(
             f"The record of {versions.name} cannot be read.",
-            hint="Run its cell again: what was answered already is not asked again.",
+            hint="Run its cell again. Recorded answers are used again.",
         )
     report = Report(
         name=versions.name, run_id=run, prompt=prompt, success=False, wishes=tuple(str(wish) for wish in wishes)
@@ -151,7 +153,7 @@ def decline(notebook: Notebook, arguments: Arguments) -> None:
     """Decline what a job waits for."""
     job, packages = find_waiting(notebook, arguments.positional[0])
     job.decline()
-    print(f"{job.name} must do without {', '.join(packages)}.")
+    print(f"{job.name} continues without {', '.join(packages)}.")
 
 
 def answer(notebook: Notebook, arguments: Arguments) -> None:
@@ -160,12 +162,12 @@ def answer(notebook: Notebook, arguments: Arguments) -> None:
     job = find_job(notebook, name)
     questions = job.pending_questions
     if questions is None:
-        raise InvalidRequest(f"{name} asks nothing; it is {job.state.replace('_', ' ')}.")
+        raise InvalidRequest(f"{name} has no questions; it is {job.state.replace('_', ' ')}.")
     if not words and not notebook.is_headless:
         ask_at_prompt(job)
         return
     job.answer(read_answers(questions, words))
-    print(f"{name} goes on with your answers.")
+    print(f"{name} continues with your answers.")
 
 
 def _doing(notebook: Notebook, job: Job) -> str:

@@ -24,7 +24,9 @@ def run_line(notebook: Notebook, line: str) -> None:
     command = SUBCOMMANDS.get(name)
     if command is None:
         hint = did_you_mean(name, SUBCOMMANDS)
-        raise InvalidRequest(f"There is no %autocode {name}.", hint=f"{hint} A cell begins with two signs: %%autocode.")
+        raise InvalidRequest(
+            f"There is no %autocode {name}.", hint=f"{hint} A cell magic has two percent signs: %%autocode."
+        )
     arguments = read_arguments(words[1:], {flag: option for option in command.options for flag in option.flags})
     if not command.least <= len(arguments.positional) <= command.most:
         raise InvalidRequest(f"Write %autocode {command.name} {command.usage}".rstrip() + ".", why=_why(command))
@@ -37,7 +39,7 @@ def run_line(notebook: Notebook, line: str) -> None:
 
 
 def _why(command: Subcommand) -> str:
-    return f"It is for: {command.help}."
+    return f"Purpose: {command.help}."
 
 
 def _for_answer(command: Subcommand, name: str) -> Callable[[Notebook, Arguments], None]:
@@ -49,7 +51,7 @@ def _for_answer(command: Subcommand, name: str) -> Callable[[Notebook, Arguments
     if "tools" not in command.modes:
         raise InvalidRequest(
             f"%autocode {command.name} does not apply to {name}, which is an answer of --mode tools.",
-            why=f"That subcommand is for functions: {command.help}.",
+            why=f"It is only for functions: {command.help}.",
             hint=f"%autocode show {name} shows what it is.",
         )
     from autocoder_jupyter.magics.line.answers import HANDLERS

@@ -20,13 +20,13 @@ def trust(notebook: Notebook, arguments: Arguments) -> None:
     Only a typed answer counts, because a notebook that somebody else wrote can contain this line.
     """
     if arguments.given.get("show") and arguments.given.get("withdraw"):
-        raise InvalidRequest("--show and --withdraw exclude each other.")
+        raise InvalidRequest("--show and --withdraw cannot be used together.")
     if arguments.given.get("withdraw"):
         _withdraw(notebook)
         return
     found = collected(notebook)
     if not found:
-        print("This folder asks for nothing that needs your yes.")
+        print("This folder needs no permission.")
     for asking in found:
         _show(notebook, asking)
         if not asking.agreed and not arguments.given.get("show"):
@@ -39,12 +39,12 @@ def _withdraw(notebook: Notebook) -> None:
     for folder in withdrawn:
         print(f"{visible(folder)} is no longer trusted.")
     if not withdrawn:
-        print("You had agreed to nothing here.")
+        print("There was no permission to withdraw.")
 
 
 def _show(notebook: Notebook, asking: FolderPermissions) -> None:
-    how = "You agreed to this:" if asking.agreed else "You have not agreed to this; it does not hold:"
-    title = f"{visible(asking.folder)} asks for more than a folder may have by itself. {how}"
+    how = "You agreed to this:" if asking.agreed else "You have not agreed to this, so it is not used:"
+    title = f"{visible(asking.folder)} has settings that need your permission. {how}"
     shown = rows(asking.permissions)
     notebook.show(
         join(markup.text_lines([title]), markup.table(("asks for", "value", "if you agree"), shown)),
@@ -55,16 +55,16 @@ def _show(notebook: Notebook, asking: FolderPermissions) -> None:
 def _ask(notebook: Notebook, asking: FolderPermissions) -> None:
     if notebook.is_headless:
         raise InvalidRequest(
-            "Nobody is here to agree.",
-            why="A notebook cannot agree by itself: somebody else may have written it.",
-            hint="Run %autocode trust in this folder where you can answer; that holds on this machine in every run.",
+            "There is no user who could agree.",
+            why="A notebook cannot agree by itself, because somebody else may have written it.",
+            hint="Run %autocode trust in this folder in an interactive notebook. It applies to all runs here.",
         )
     try:
         answer = input(f"Type {YES} if you agree, anything else if not: ")
     except EOFError:
         answer = ""
     if answer.strip().casefold() != YES:
-        print("Nothing was agreed to.")
+        print("You did not agree.")
         return
     agree(asking.folder, asking.permissions)
-    print("Agreed, until one of these changes. %autocode trust --withdraw takes it back.")
+    print("You agreed. This is valid until one of these values changes. %autocode trust --withdraw withdraws it.")

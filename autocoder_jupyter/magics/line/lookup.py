@@ -56,7 +56,7 @@ def find_result(notebook: Notebook, name: str) -> Any:
         return counting.report if counting is not None else recorded[-1].report
     if versions.interrupted():
         raise InvalidRequest(
-            f"{name} was interrupted before it was finished.", hint=f"%autocode retry {name} goes on with it."
+            f"{name} was interrupted before it was finished.", hint=f"%autocode retry {name} continues it."
         )
     root = notebook.journal_root
     on_disk = Folder(root.parent).names(root.name)
@@ -85,7 +85,7 @@ def find_callable(notebook: Notebook, name: str) -> Any:
     result = find_result(notebook, name)
     if not is_result(result):
         raise InvalidRequest(
-            f"{name!r} is known from the journal only.",
+            f"{name!r} exists only in the journal.",
             hint=f'Run its cell, or write {name} = autocoder_jupyter.load("{name}").',
         )
     return result

@@ -23,12 +23,12 @@ def reading(notebook: Notebook, arguments: Arguments) -> None:
     opinion = job.result.report.second_opinion
     readings = opinion.readings if opinion else ()
     if not number:
-        lines = opinion_lines(name, opinion) or [f"No second opinion was sought on {name}."]
+        lines = opinion_lines(name, opinion) or [f"{name} has no second opinion."]
         print("\n".join(map(visible, lines)))
         return
     if not readings:
         raise InvalidRequest(
-            f"There is no other reading of {name}.", hint="Write what should hold instead in a cell with --refine."
+            f"There is no other reading of {name}.", hint="Describe the change in a cell with --refine."
         )
     if not number[0].isdecimal() or not 1 <= int(number[0]) <= len(readings):
         raise InvalidRequest(f"{name} has no reading {number[0]!r}.", hint=f"Write a number from 1 to {len(readings)}.")

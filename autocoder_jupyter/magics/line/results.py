@@ -30,7 +30,8 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     timeline = bool(arguments.given.get("timeline"))
     if len(parts) + timeline > 1:
         raise InvalidRequest(
-            "--code, --tests, --report, --trace and --timeline exclude each other.", hint="Without any, all is shown."
+            "--code, --tests, --report, --trace and --timeline cannot be used together.",
+            hint="Keep one of them.",
         )
     if timeline:
         _show_timeline(notebook, arguments.positional[0], result)
@@ -50,7 +51,8 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     if part == "trace" and subject.report.trace is None:
         name = arguments.positional[0]
         raise InvalidRequest(
-            f"{name} has no trace: no agent wrote it.", hint=f"%autocode show {name} --timeline shows its steps."
+            f"{name} has no trace, because no agent wrote it.",
+            hint=f"%autocode show {name} --timeline shows its steps.",
         )
     notebook.show(render_html(subject, part), render_text(subject, part))
 
@@ -60,9 +62,9 @@ def _show_timeline(notebook: Notebook, name: str, result: Any) -> None:
     report = report.report if is_result(report) else report
     if not report.timeline:
         raise InvalidRequest(
-            f"Nobody noted how long the steps of {name} took.",
-            why="It was recorded by an earlier version, or ended before its first step.",
-            hint="Run its cell again: what was answered is replayed, and the rest is timed.",
+            f"The durations of the steps of {name} were not recorded.",
+            why="It was recorded by an older version of the package, or ended before its first step.",
+            hint="Run its cell again. Recorded answers are replayed, and the steps are timed.",
         )
     told = name, report.timeline, report.seconds
     notebook.show(timeline_html(*told), timeline_text(*told))
@@ -72,7 +74,7 @@ def diff(notebook: Notebook, arguments: Arguments) -> None:
     """Show the differences between two versions, or between two attempts of one version."""
     name, *versions = arguments.positional
     if len(versions) == 1:
-        raise InvalidRequest("Two versions make a difference.", hint=f"Write %autocode diff {name} A B.")
+        raise InvalidRequest("A diff needs two versions.", hint=f"Write %autocode diff {name} A B.")
     sources = _sources(notebook, name)
     before, after = (
         [_version(notebook, name, version, sources) for version in versions] if versions else _last_two(name, sources)
@@ -133,6 +135,6 @@ def _version(notebook: Notebook, name: str, word: str, sources: Mapping[str, str
     if found is None or str(found.number) not in sources:
         raise InvalidRequest(
             f"There is no version {word!r} of {name} with code.",
-            hint=f"%autocode history {name} numbers them; 2.1 is the first attempt of the second.",
+            hint=f"%autocode history {name} lists them; 2.1 is the first attempt of version 2.",
         )
     return str(found.number)

@@ -19,6 +19,6 @@ def preview(notebook: Notebook, arguments: Arguments) -> None:
     if not sent:
         find_result(notebook, name)
         raise InvalidRequest(
-            f"The journal holds nothing that {name} sent.", hint="--dry-run in the cell shows what would be sent."
+            f"The journal has nothing that {name} sent.", hint="--dry-run in the cell shows what would be sent."
         )
     notebook.show(markup.code(sent), markup.plain(sent))

@@ -19,7 +19,7 @@ def history(notebook: Notebook, arguments: Arguments) -> None:
     rows = VersionManager(notebook, name).rows()
     if not rows:
         find_result(notebook, name)
-        print(f"The journal holds no finished run of {name}.")
+        print(f"The journal has no finished run of {name}.")
         return
     notebook.show(markup.table(HEADINGS, rows), markup.columns(rows))
 
@@ -47,7 +47,7 @@ def rename(notebook: Notebook, arguments: Arguments) -> None:
     versions = versions_of(notebook, old)
     if not versions.folders():
         find_result(notebook, old)
-        raise InvalidRequest(f"Nothing is recorded of {old}.", hint=f"Write {new} = {old} in a cell.")
+        raise InvalidRequest(f"There is no record of {old}.", hint=f"Write {new} = {old} in a cell.")
     if not new.isidentifier() or keyword.iskeyword(new):
         raise InvalidRequest(f"{visible(new)!r} cannot be the name of a variable.")
     if new in notebook.namespace and not is_result(notebook.namespace[new]):
@@ -60,7 +60,7 @@ def rename(notebook: Notebook, arguments: Arguments) -> None:
         del notebook.namespace[old]
     if (counting := versions_of(notebook, new).last_good()) is not None:
         bind(notebook, new, counting)
-    print(f"{old} is {new} now. Write %%autocode {new} in its cell.")
+    print(f"{old} is now {new}. Write %%autocode {new} in its cell.")
 
 
 def remove(notebook: Notebook, arguments: Arguments) -> None:
@@ -77,4 +77,4 @@ def remove(notebook: Notebook, arguments: Arguments) -> None:
     if not versions.folders():
         find_result(notebook, name)
     versions.remove_all()
-    print(f"All that was recorded of {name} is removed. What the notebook holds of it can be called still.")
+    print(f"The record of {name} is removed. The variable in the notebook can still be called.")

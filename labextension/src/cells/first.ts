@@ -9,7 +9,7 @@ import { templateOf } from './template';
 /** Loads the extension into a kernel. */
 export const LOAD = '%load_ext autocoder_jupyter';
 
-/** Put a new `%%autocode` cell below the active one, to be written in; where nothing of ours is loaded, load it before. */
+/** Insert a new `%%autocode` cell below the active one, and load the extension first if necessary. */
 export async function newCell(panel: NotebookPanel, link: IKernelLink | null): Promise<void> {
   const { content: notebook } = panel;
   if (!link?.connected) {

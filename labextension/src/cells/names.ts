@@ -3,7 +3,7 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import { parseCell } from '../editor/cell';
 import { VOCABULARY } from '../vocabulary';
 
-/** What Python takes for a name, keywords included. */
+/** A Python identifier, keywords included. */
 const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
 
 /** A `%%autocode` cell. */
@@ -12,7 +12,7 @@ export interface INamedCell {
   name: string;
 }
 
-/** The name that a cell gives its result; `null` when it is no `%%autocode` cell, or has none that a variable can have. */
+/** The name of the result of a cell; `null` if it is not a `%%autocode` cell, or its name is not an identifier. */
 export function nameIn(source: string): string | null {
   const name = parseCell(source, VOCABULARY)?.positional[0]?.text ?? '';
   return IDENTIFIER.test(name) ? name : null;

@@ -1,7 +1,7 @@
 import { parseCell } from '../editor/cell';
 import type { IVocabulary } from '../vocabulary';
 
-/** The text of a `%%autocode` cell with another value for an option; `null` where it cannot have one. */
+/** The text of a `%%autocode` cell with a new value for an option; `null` if that is not possible. */
 export function withOption(source: string, name: string, value: string, vocabulary: IVocabulary): string | null {
   const cell = parseCell(source, vocabulary);
   const flag = flagOf(name, vocabulary);
@@ -16,7 +16,7 @@ export function withOption(source: string, name: string, value: string, vocabula
   return `${source.slice(0, after)} ${flag} ${value}${source.slice(after)}`;
 }
 
-/** How an option is written in a cell; `null` when it is none of a cell's. */
+/** The flag of an option; `null` if it is not an option of cells. */
 export function flagOf(name: string, vocabulary: IVocabulary): string | null {
   return vocabulary.options.find(option => option.name === name)?.flags.at(-1) ?? null;
 }

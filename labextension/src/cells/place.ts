@@ -5,7 +5,7 @@ import { OutputArea } from '@jupyterlab/outputarea';
 
 import { refining } from './option';
 
-/** Put code into a new cell below the cell at `index`, and make the new cell the active one. */
+/** Insert a cell with code below the cell at `index`, and activate it. */
 export function insertBelow(panel: NotebookPanel, index: number, source: string): void {
   const { content: notebook, model } = panel;
   if (model === null || model.readOnly) {
@@ -18,13 +18,13 @@ export function insertBelow(panel: NotebookPanel, index: number, source: string)
   show(panel, index + 1);
 }
 
-/** Put code into a new cell below the cell at `index`, and run it. */
+/** Insert a cell with code below the cell at `index`, and run it. */
 export function runBelow(panel: NotebookPanel, index: number, source: string): void {
   insertBelow(panel, index, source);
   void NotebookActions.run(panel.content, panel.sessionContext);
 }
 
-/** Have a cell with this code below the cell at `index`, and make it the active one; one that is there already will do. */
+/** Insert a cell with code below the cell at `index`, unless it is there already, and activate it. */
 export function haveBelow(panel: NotebookPanel, index: number, source: string): void {
   const next = panel.content.widgets[index + 1];
   if (next?.model.type === 'code' && next.model.sharedModel.getSource().trim() === source.trim()) {
@@ -34,7 +34,7 @@ export function haveBelow(panel: NotebookPanel, index: number, source: string): 
   }
 }
 
-/** Run a `%%autocode` cell again so that it starts from the function that has its name. */
+/** Run a `%%autocode` cell again with `--refine`. */
 export function refineCell(panel: NotebookPanel, index: number): void {
   const { content: notebook } = panel;
   const model = notebook.widgets[index]?.model.sharedModel;
@@ -47,12 +47,12 @@ export function refineCell(panel: NotebookPanel, index: number): void {
   void NotebookActions.run(notebook, panel.sessionContext);
 }
 
-/** Put code into a new cell at the end. */
+/** Insert a cell with code at the end. */
 export function insertAtEnd(panel: NotebookPanel, source: string): void {
   insertBelow(panel, panel.content.widgets.length - 1, source);
 }
 
-/** Make a cell the active one, in view and with the keyboard's focus; false when there is none with this id. */
+/** Activate a cell, scroll to it and focus it; false if there is no cell with this id. */
 export function reveal(panel: NotebookPanel, cellId: string): boolean {
   const index = indexOf(panel, cellId);
   if (index === -1) {
@@ -67,7 +67,7 @@ export function reveal(panel: NotebookPanel, cellId: string): boolean {
   return true;
 }
 
-/** Run code as if it stood in a cell, whose output it takes; in a new cell at the end where that one is gone. */
+/** Run code with the output in an existing cell; in a new cell at the end if that cell does not exist. */
 export async function executeInCell(panel: NotebookPanel, cellId: string | null, code: string): Promise<void> {
   if (indexOf(panel, cellId) === -1) {
     insertAtEnd(panel, code);
@@ -78,7 +78,7 @@ export async function executeInCell(panel: NotebookPanel, cellId: string | null,
   }
 }
 
-/** Where a cell is; -1 when it is not there. */
+/** The index of a cell; -1 if it does not exist. */
 export function indexOf(panel: NotebookPanel, cellId: string | null): number {
   return panel.content.widgets.findIndex(cell => cell.model.id === cellId);
 }
@@ -86,6 +86,6 @@ export function indexOf(panel: NotebookPanel, cellId: string | null): number {
 function show({ content: notebook }: NotebookPanel, index: number): void {
   const cell = notebook.widgets[index];
   if (cell !== undefined) {
-    void notebook.scrollToCell(cell).catch(() => undefined); // the cell was deleted meanwhile
+    void notebook.scrollToCell(cell).catch(() => undefined); // the cell was deleted in the meantime
   }
 }

@@ -15,15 +15,15 @@ import { CommandIDs } from './ids';
 import { raiseLimit } from './limits';
 import type { ITarget } from './target';
 
-/** One command about one result. */
+/** A command for one result. */
 export interface IAct {
   id: CommandID;
   label: string;
   caption: string;
   icon: LabIcon;
-  /** Whether it makes sense for a result. */
+  /** Whether the command is possible for a result. */
   fits: (entry: IEntry) => boolean;
-  /** Does it; rejects with a sentence for a person. */
+  /** Executes it; rejects with an error to show to the user. */
   execute: (target: ITarget) => Promise<unknown>;
 }
 
@@ -33,7 +33,7 @@ interface ISurroundings {
   inspectors: Inspectors;
 }
 
-/** All of them. */
+/** All commands. */
 export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
   const link = (): IKernelLink => {
     if (results.link === null) {
@@ -61,7 +61,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.cancel,
       label: 'Cancel',
-      caption: 'Stop the generation that runs.',
+      caption: 'Cancel the running generation.',
       icon: ACT_ICONS.cancel,
       fits: entry => isUnderWay(entry.job),
       execute: ask('cancel')
@@ -69,7 +69,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.inspect,
       label: 'Inspect',
-      caption: 'Show the function and what its success rests on.',
+      caption: 'Show the function and its tests.',
       icon: ACT_ICONS.inspect,
       fits: entry => entry.job !== null,
       execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
@@ -77,7 +77,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.insert,
       label: 'Insert Code Below',
-      caption: 'Put the code of the function, or of the best attempt, into a new cell.',
+      caption: 'Insert the code of the function, or of the best attempt, into a new cell.',
       icon: ACT_ICONS.insert,
       fits: entry => isFunction(entry.job) && ['ready', 'failed'].includes(entry.job?.phase ?? ''),
       execute: async ({ notebook, entry }) => {
@@ -86,8 +86,8 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     },
     {
       id: CommandIDs.call,
-      label: 'Call It Below',
-      caption: 'Call the function in a cell below, and run that.',
+      label: 'Call Below',
+      caption: 'Insert a cell that calls the function, and run it.',
       icon: ACT_ICONS.run,
       fits: entry => isFunction(entry.job) && entry.job?.phase === 'ready',
       execute: async ({ notebook, entry }) => {
@@ -103,7 +103,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.insertCall,
       label: 'Insert a Call Below',
-      caption: 'Put a line that calls the function into a new cell.',
+      caption: 'Insert a call of the function into a new cell.',
       icon: ACT_ICONS.call,
       fits: entry => isFunction(entry.job) && entry.job?.phase === 'ready',
       execute: async ({ notebook, entry }) => {
@@ -113,7 +113,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.retry,
       label: 'Retry',
-      caption: 'Ask the model again for the same request, and do not use the answers that there are.',
+      caption: 'Ask the model the same request again, without the recorded answers.',
       icon: ACT_ICONS.retry,
       fits: entry => entry.job !== null && !isUnderWay(entry.job),
       execute: ({ notebook, entry }) => executeInCell(notebook, entry.cellId, `%autocode retry ${entry.name}`)
@@ -121,7 +121,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.editRequest,
       label: 'Edit the Request',
-      caption: 'Go to the %%autocode cell and write in it.',
+      caption: 'Go to the %%autocode cell and edit it.',
       icon: ACT_ICONS.edit,
       fits: entry => entry.cellId !== null,
       execute: async ({ notebook, entry }) => {
@@ -140,7 +140,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.raiseLimit,
       label: 'Raise the Limit',
-      caption: 'Allow more of what it ran out of, and run it again.',
+      caption: 'Raise the limit that stopped the run, and run the cell again.',
       icon: ACT_ICONS.more,
       fits: entry => entry.cellId !== null && !!entry.job && canRaise(entry.job),
       execute: async ({ notebook, entry }) => {
@@ -163,7 +163,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.reveal,
       label: 'Show the Cell',
-      caption: 'Go to the %%autocode cell that makes the result.',
+      caption: 'Go to the %%autocode cell of the result.',
       icon: ACT_ICONS.reveal,
       fits: entry => entry.cellId !== null,
       execute: async ({ notebook, entry }) => {
@@ -176,7 +176,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.approve,
       label: 'Approve',
-      caption: 'Let it install the packages, or make the call, that it waits for.',
+      caption: 'Allow the packages, or the tool call, that it waits for.',
       icon: ACT_ICONS.approve,
       fits: entry => entry.job?.phase === 'waiting',
       execute: ask('approve')
@@ -184,7 +184,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       id: CommandIDs.decline,
       label: 'Decline',
-      caption: 'Refuse what it waits for; it then goes on without.',
+      caption: 'Refuse what it waits for; the run continues without it.',
       icon: ACT_ICONS.decline,
       fits: entry => entry.job?.phase === 'waiting',
       execute: ask('decline')
@@ -192,7 +192,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
   ];
 }
 
-/** The cell below which something of a result goes: its own, or the last one. */
+/** The index of the cell below which new cells go: the cell of the result, or the last one. */
 function placeOf(notebook: NotebookPanel, { cellId }: IEntry): number {
   const index = indexOf(notebook, cellId);
   return index === -1 ? notebook.content.widgets.length - 1 : index;

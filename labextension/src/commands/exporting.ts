@@ -6,7 +6,7 @@ import { ServerConnection } from '@jupyterlab/services';
 import type { IKernelLink } from '../link/tokens';
 import { pathInLab } from './paths';
 
-/** Ask for a path, and let the kernel write a result there as a script. */
+/** Ask for a path, and have the kernel export a result there as a script. */
 export async function exportResult(
   notebook: NotebookPanel,
   link: IKernelLink,
@@ -40,9 +40,9 @@ export async function exportResult(
 async function mayWrite(path: string, shown: string | null, contents: Contents.IManager): Promise<boolean> {
   const question =
     shown === null
-      ? `JupyterLab cannot see whether there is a file ${path} already. If there is, it is replaced.`
+      ? `JupyterLab cannot check whether ${path} exists. If it exists, it will be replaced.`
       : (await exists(shown, contents))
-        ? `There is a file ${path} already. It is replaced.`
+        ? `The file ${path} exists. It will be replaced.`
         : '';
   if (!question) {
     return true;

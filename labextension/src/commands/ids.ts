@@ -1,4 +1,4 @@
-/** Our commands. */
+/** The ids of our commands. */
 export const CommandIDs = {
   newCell: 'autocoder-jupyter:new-cell',
   run: 'autocoder-jupyter:run',
@@ -18,5 +18,5 @@ export const CommandIDs = {
   panel: 'autocoder-jupyter:open-panel'
 } as const;
 
-/** The name of one of our commands. */
+/** The id of one of our commands. */
 export type CommandID = (typeof CommandIDs)[keyof typeof CommandIDs];

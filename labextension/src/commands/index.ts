@@ -12,7 +12,7 @@ import { CommandIDs } from './ids';
 import type { IArgs, ITarget } from './target';
 import { ARGS_SCHEMA, activeName, chosen } from './target';
 
-/** What one can do with a result, by palette, keyboard, toolbar and menu. */
+/** The commands for results, in the palette, keyboard shortcuts, toolbar and menu. */
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:commands',
   description: 'Commands for %%autocode cells and their results.',
@@ -45,7 +45,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
         execute: async (args: IArgs) => {
           const found = target(args);
           if (found === null) {
-            Notification.warning(`${act.label}: there is no ${args.name ?? '%%autocode result'} that this fits.`);
+            Notification.warning(
+              `${act.label}: this command is not possible for ${args.name ?? 'any %%autocode result'}.`
+            );
             return;
           }
           try {
@@ -59,7 +61,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     }
     commands.addCommand(CommandIDs.newCell, {
       label: 'New Autocode Cell',
-      caption: 'Put a new %%autocode cell below this one.',
+      caption: 'Insert a new %%autocode cell below this one.',
       describedBy: { args: { type: 'object', properties: {} } },
       isEnabled: () => results.notebook !== null,
       execute: async () => results.notebook && newCell(results.notebook, results.link)

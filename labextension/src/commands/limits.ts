@@ -6,7 +6,7 @@ import { indexOf, reveal } from '../cells/place';
 import type { IEntry } from '../results/entries';
 import { VOCABULARY } from '../vocabulary';
 
-/** Ask for a higher limit and write it into the cell, which becomes the active one; false when the person does not want to. */
+/** Ask for a higher limit, write it into the cell and activate the cell; false if the user cancelled. */
 export async function raiseLimit(notebook: NotebookPanel, { cellId, job, name }: IEntry): Promise<boolean> {
   const cell = notebook.content.widgets[indexOf(notebook, cellId)];
   if (cell === undefined || job === null || job.limit_value === null) {
@@ -24,7 +24,9 @@ export async function raiseLimit(notebook: NotebookPanel, { cellId, job, name }:
   }
   const source = withOption(cell.model.sharedModel.getSource(), job.limit, String(asked.value), VOCABULARY);
   if (source === null) {
-    throw new Error(`The options of the cell cannot be read; write ${option.flags.at(-1)} ${asked.value} into them.`);
+    throw new Error(
+      `The options of the cell cannot be parsed. Add ${option.flags.at(-1)} ${asked.value} to its first line.`
+    );
   }
   cell.model.sharedModel.setSource(source);
   return reveal(notebook, cell.model.id);

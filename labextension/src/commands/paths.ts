@@ -1,10 +1,10 @@
 import { PathExt } from '@jupyterlab/coreutils';
 
 /**
- * The path under which JupyterLab shows the file; `null` when it lies outside of what JupyterLab shows.
+ * The path of the file in JupyterLab; `null` if it is outside of the folder of JupyterLab.
  *
- * @param notebook path of the notebook in JupyterLab, whose folder the kernel begins in
- * @param path as the kernel reads it
+ * @param notebook path of the notebook in JupyterLab; the kernel starts in its folder
+ * @param path the path for the kernel
  */
 export function pathInLab(notebook: string, path: string): string | null {
   if (/^([/~\\]|[A-Za-z]:)/.test(path)) {

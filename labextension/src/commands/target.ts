@@ -5,20 +5,20 @@ import { nameIn } from '../cells/names';
 import type { IEntry } from '../results/entries';
 import type { IResults } from '../results/tokens';
 
-/** What our commands take. */
+/** The arguments of our commands. */
 export interface IArgs extends ReadonlyPartialJSONObject {
-  /** Of a result; by default that of the active cell, or the only one that the command fits. */
+  /** The name of a result; by default that of the active cell, or the only one for which the command is possible. */
   name?: string;
-  /** Whether it is about the active cell only: in its toolbar and its menu. */
+  /** Whether only the active cell is meant: in its toolbar and its menu. */
   cell?: boolean;
 }
 
-/** The same for whoever calls by hand. */
+/** The arguments as a JSON schema. */
 export const ARGS_SCHEMA = {
   type: 'object',
   properties: {
     name: { type: 'string', description: 'Name of the result; by default that of the active %%autocode cell.' },
-    cell: { type: 'boolean', description: 'Whether it is about the active cell only.' }
+    cell: { type: 'boolean', description: 'Whether only the active cell is meant.' }
   }
 } as const;
 
@@ -28,7 +28,7 @@ export interface ITarget {
   entry: IEntry;
 }
 
-/** The entry that a command is about; `null` when there is none that fits. */
+/** The entry for a command; `null` if there is none. */
 export function chosen(
   entries: readonly IEntry[],
   active: string | null,

@@ -2,7 +2,7 @@ import type { IVariable } from '../link/tokens';
 
 const NUMBER = new Intl.NumberFormat('en-US');
 
-/** How large a value is: `2,000 × 3`, `2,000`, or the path of a file; empty when it is not known. */
+/** The size of a value: `2,000 × 3`, `2,000`, or the path of a file; empty if it is unknown. */
 export function sizeOf({ rows, column_count, columns, path, type }: IVariable): string {
   if (rows === undefined) {
     return path ?? '';

@@ -4,35 +4,35 @@ import { findReferences } from './references';
 import type { ILine, IRange, IWord } from './words';
 import { splitWords, unquote } from './words';
 
-/** A flag of a cell with what it is given. */
+/** A flag of a cell and its value. */
 export interface IGiven {
-  /** As written: `-o`, or `--outputs` that nobody knows. */
+  /** As written: `-o`, or `--outputs`, which does not exist. */
   flag: string;
   at: IRange;
-  /** What the flag stands for; `null` when there is no such option. */
+  /** The option of the flag; `null` if there is no such option. */
   option: IOption | null;
-  /** `null` when nothing follows. */
+  /** `null` without a value. */
   value: IWord | null;
   /** Whether the value is joined by an equals sign: `--share=rows`. */
   joined: boolean;
 }
 
-/** The text of a `%%autocode` cell, told apart. The same rules as `magics/command.py`; a shared table of cases tests it. */
+/** A parsed `%%autocode` cell. The rules are those of `magics/command.py`; a shared table of cases tests both. */
 export interface ICell {
   /** `%%autocode` itself. */
   command: IRange;
   /** All words of the options, in order. */
   words: IWord[];
-  /** The words that belong to no flag; the first is the name. */
+  /** The words without a flag; the first is the name. */
   positional: IWord[];
   given: IGiven[];
-  /** From where a quote stays open, the rest of the options has no meaning. */
+  /** The range from an open quote on; the options in it are not parsed. */
   unclosed: IRange | null;
   /** The lines of options, the first included. */
   head: IRange;
   prose: IRange;
   request: string;
-  /** Where `request` begins in the cell. */
+  /** The offset of `request` in the cell. */
   requestFrom: number;
   references: IReference[];
 }
@@ -41,12 +41,12 @@ const COMMAND = /^(?:\s*\n)?(%%autocode)(?= |[^\S\n]*(?:\n|$))/;
 const OPTION_LINE = /^\s*--?[A-Za-z]/;
 const FLAG = /^--?[A-Za-z]/;
 
-/** Whether a cell is ours, which its first line decides. */
+/** Whether a cell is an `%%autocode` cell, by its first line. */
 export function isAutocode(text: string): boolean {
   return COMMAND.test(text);
 }
 
-/** Tell the text of a cell apart; `null` when it is not one of ours. */
+/** Parse a cell; `null` if it is not an `%%autocode` cell. */
 export function parseCell(text: string, vocabulary: IVocabulary): ICell | null {
   const match = COMMAND.exec(text);
   if (match === null) {
@@ -71,7 +71,7 @@ export function parseCell(text: string, vocabulary: IVocabulary): ICell | null {
   };
 }
 
-/** The options of a vocabulary by the flags that they are written with. */
+/** The options of a vocabulary by flag. */
 export function byFlag(vocabulary: IVocabulary): Map<string, IOption> {
   return new Map(vocabulary.options.flatMap(option => option.flags.map(flag => [flag, option] as const)));
 }
@@ -109,7 +109,7 @@ function joinedValue(word: IWord, equals: number): IWord {
   return { text, start: from + raw.indexOf(text), from, to: word.to };
 }
 
-/** The lines of the cell from an offset on; the first is the rest of the command's. */
+/** The lines of the cell from an offset on; the first is the rest of the first line. */
 function linesFrom(text: string, from: number): ILine[] {
   let at = from;
   return text

@@ -4,21 +4,21 @@ import { sizeOf } from './amounts';
 import { byFlag, isAutocode } from './cell';
 import { asText, describeOption, describeVariable } from './describe';
 
-/** One thing that can stand at the cursor. */
+/** One completion. */
 export interface ICompletion {
   text: string;
-  /** What it is, in a word or two. */
+  /** Its kind, in a word or two. */
   kind: string;
-  /** More of it, as plain text. */
+  /** A description as plain text. */
   info: string;
 }
 
-/** What can stand at the cursor of one of our cells. */
+/** The completions at the cursor of an `%%autocode` cell. */
 export interface ICompletions {
-  /** Where the fragment begins that is replaced. */
+  /** The start of the fragment that is replaced. */
   from: number;
   items: ICompletion[];
-  /** Whether only the kernel knows: names of models, and of data when it has not told them. */
+  /** Whether the kernel must be asked: for names of models, and of data that it has not sent yet. */
   kernelKnows: boolean;
 }
 
@@ -28,7 +28,7 @@ const FLAG = /(?:^|\s)(--?[\w-]*)$/;
 const REFERENCE = /(?<![\p{L}\p{N}_@])@[\p{L}\p{N}_]*$/u;
 const OPTION_LINE = /^\s*--?(?:[A-Za-z]|$)/;
 
-/** What can stand at `offset` of a cell; `null` in a cell that is not ours. The same rules as `magics/completion.py`. */
+/** The completions at `offset`; `null` in other cells. The rules are those of `magics/completion.py`. */
 export function complete(
   text: string,
   offset: number,
@@ -46,7 +46,7 @@ export function complete(
 }
 
 interface IFound extends Omit<ICompletions, 'from'> {
-  /** Of the fragment. */
+  /** The start of the fragment. */
   length: number;
 }
 
@@ -73,7 +73,7 @@ function inOptions(
   return null;
 }
 
-/** Options whose values only the kernel knows: models of litellm, functions, conversations, schemas. */
+/** Options with values that only the kernel knows: models, functions, conversations, schemas. */
 const KERNEL_KNOWS = new Set(['model', 'tool', 'continue', 'schema', 'contract']);
 
 function valuesOf(option: IOption, fragment: string, variables: readonly IVariable[] | null): IFound {
@@ -91,7 +91,7 @@ function reference(line: string, variables: readonly IVariable[] | null): IFound
   return found === null ? null : data(found[0], variables, '@');
 }
 
-/** The mark is part of the fragment: JupyterLab closes a menu over nothing as soon as a letter is typed. */
+/** The at sign is part of the fragment, because JupyterLab closes a menu for an empty fragment at the next letter. */
 function data(fragment: string, variables: readonly IVariable[] | null, mark = ''): IFound {
   const items = (variables ?? []).map(variable => ({
     text: mark + variable.name,
@@ -101,7 +101,7 @@ function data(fragment: string, variables: readonly IVariable[] | null, mark = '
   return { ...among(fragment, items), kernelKnows: variables === null };
 }
 
-/** The flags that may still be given. */
+/** The flags that can still be added. */
 function flags(written: string, vocabulary: IVocabulary): ICompletion[] {
   const options = byFlag(vocabulary);
   const spent = new Set([...written.matchAll(/(?<!\S)--?[A-Za-z][\w-]*/g)].map(match => options.get(match[0])));
@@ -110,7 +110,7 @@ function flags(written: string, vocabulary: IVocabulary): ICompletion[] {
     .map(([text, option]) => ({ text, kind: kindOf(option), info: asText(describeOption(option)) }));
 }
 
-/** What follows a flag, without blanks, at which JupyterLab's menu would break the line. */
+/** The placeholder after a flag, without spaces, because the menu of JupyterLab breaks lines at spaces. */
 function kindOf(option: IOption): string {
   const value = option.placeholder.replace(/"/g, '') || option.choices.join('|');
   return unbroken(value || 'flag');

@@ -4,13 +4,13 @@ import type { IRange, IWord } from './words';
 /** `name: type = default`, as `-o` and `-i` take it. */
 export interface IDeclaration {
   name: string;
-  /** Where the type stands in the cell; `null` when it cannot be told. */
+  /** The range of the type in the cell; `null` if it is unknown. */
   typeAt: IRange | null;
 }
 
 const DECLARATION = /^\s*([^:=]*?)\s*(?::\s*([^=]*?)\s*)?(?:=\s*([^]*?)\s*)?$/;
 
-/** The parts of a declaration; `null` when it is none. */
+/** The parts of a declaration; `null` if the text is not a declaration. */
 export function readDeclaration(word: IWord): IDeclaration | null {
   const match = DECLARATION.exec(word.text);
   if (match === null) {
@@ -28,7 +28,7 @@ function nameOfSample({ text }: IWord): string {
   return text.split('=', 1)[0].trim();
 }
 
-/** The names that `-i` and `-s` bring for the prose to refer to. */
+/** The names of `-i` and `-s`, to which the request can refer. */
 export function brought(cell: ICell): string[] {
   return cell.given.flatMap(({ option, value }) => {
     if (value === null || (option?.name !== 'input' && option?.name !== 'sample')) {

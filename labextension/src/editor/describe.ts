@@ -2,18 +2,18 @@ import type { IColumn, IVariable } from '../link/tokens';
 import type { IOption } from '../vocabulary';
 import { counted } from './amounts';
 
-/** What can be said of a thing: a title, one line, and rows of two. */
+/** A description: a title, one line, and rows with two cells. */
 export interface IDescription {
   title: string;
   line: string;
   rows: IColumn[];
-  /** How many rows there are beyond those. */
+  /** The number of further rows. */
   more: number;
 }
 
 const MOST_COLUMNS = 15;
 
-/** A value of the notebook: its type, its shape and its columns. */
+/** Describes a variable: its type, its shape and its columns. */
 export function describeVariable(variable: IVariable): IDescription {
   const columns = variable.columns ?? [];
   const width = variable.column_count ?? columns.length;
@@ -26,14 +26,14 @@ export function describeVariable(variable: IVariable): IDescription {
   return { title: variable.name, line, rows: shown, more: width - shown.length };
 }
 
-/** An option: how it is written, what it does, what it can be. */
+/** Describes an option: its flags, its help and its values. */
 export function describeOption(option: IOption): IDescription {
   const title = `${option.flags.join(', ')} ${option.placeholder || option.choices.join('|')}`.trim();
   const notes = [option.help, ...(option.repeatable ? ['can be given several times'] : [])];
   return { title, line: notes.join('; '), rows: [], more: 0 };
 }
 
-/** A description as plain text, for where no table fits. */
+/** A description as plain text. */
 export function asText({ title, line, rows, more }: IDescription): string {
   const table = rows.map(({ name, dtype }) => `${name}: ${dtype}`);
   return [title, line, ...table, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');

@@ -10,7 +10,7 @@ import type { IProblem } from './problems';
 import { ownProblems, placed } from './problems';
 import { Questions } from './questions';
 
-/** Underlines what the kernel would refuse; F8 goes to the next problem and says it aloud, Ctrl Shift M lists all. */
+/** Underlines problems. F8 goes to the next problem and announces it, Ctrl Shift M lists all. */
 export function diagnostics(knowledge: Knowledge): Extension {
   const questions = new Questions<EditorView>(tellNews);
   return [
@@ -19,7 +19,7 @@ export function diagnostics(knowledge: Knowledge): Extension {
   ];
 }
 
-/** What the kernel says; what the page finds where the kernel does not answer. */
+/** The problems from the kernel; if it does not answer, those that the page finds. */
 async function diagnose(
   view: EditorView,
   knowledge: Knowledge,

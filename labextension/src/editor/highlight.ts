@@ -7,7 +7,7 @@ import type { IKnown, Knowledge } from './knowledge';
 import { isNews } from './knowledge';
 import { partsOf } from './spans';
 
-/** The parts of a cell in their colours, and its prose as prose. */
+/** Colours the parts of a cell. */
 export function highlight(knowledge: Knowledge) {
   return ViewPlugin.define(
     view => {

@@ -12,9 +12,9 @@ import type { IKnown, Knowledge } from './knowledge';
 import type { IRange } from './words';
 
 /**
- * What is under the pointer, said in a box: the shape and the columns of a value, the meaning of an option.
+ * A tooltip for the word under the pointer: shape and columns of a variable, or the help of an option.
  *
- * Ctrl F1 shows the same of what is at the cursor, and says it aloud.
+ * Ctrl F1 shows the tooltip for the word at the cursor, and announces it.
  */
 export function hover(knowledge: Knowledge): Extension {
   const under = (view: EditorView, position: number): Tooltip | null =>
@@ -29,7 +29,7 @@ export function hover(knowledge: Knowledge): Extension {
 
 const show = StateEffect.define<Tooltip | null>();
 
-/** The box that was asked for by the keyboard; gone as soon as the cursor moves. */
+/** The tooltip that was opened by the keyboard; it closes when the cursor moves. */
 const shown = StateField.define<Tooltip | null>({
   create: () => null,
   update: (before, { effects, docChanged, selection }) => {
@@ -48,7 +48,7 @@ function showAtCursor(view: EditorView, known: IKnown): boolean {
   return true;
 }
 
-/** What can be said of the thing at a position, and where it stands; `null` when there is nothing to say. */
+/** The description of the word at a position, and its range; `null` without one. */
 export function described(cell: ICell, position: number, { variables }: IKnown): (IRange & IDescription) | null {
   const at = ({ from, to }: IRange): boolean => from <= position && position <= to;
   const given = cell.given.find(given => at(given.at));

@@ -9,7 +9,7 @@ import { MIME_TYPE } from './mimeType';
 import { CellCompletion } from './provider';
 import { Recognition } from './recognition';
 
-/** What an editor shows of a `%%autocode` cell while it is written. */
+/** The support for writing `%%autocode` cells in an editor. */
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:editor',
   description: '%%autocode cells as prose, with completion, hover and diagnostics.',

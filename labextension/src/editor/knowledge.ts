@@ -8,33 +8,33 @@ import type { IVocabulary } from '../vocabulary';
 import { VOCABULARY } from '../vocabulary';
 import { MIME_TYPE } from './mimeType';
 
-/** What is known of the words and the data that a cell can use. */
+/** The vocabulary and the variables for a cell. */
 export interface IKnown {
   vocabulary: IVocabulary;
-  /** `null` as long as the kernel has not said. */
+  /** `null` until the kernel has sent them. */
   variables: readonly IVariable[] | null;
-  /** Names of other things of the notebook, and their types. */
+  /** The other variables of the notebook, and their types. */
   others: { readonly [name: string]: string };
   /** Whether the kernel is known to run without the extension, and no cell of the notebook loads it. */
   absent: boolean;
 }
 
-/** Before a kernel has said anything. */
+/** The data before a kernel has sent any. */
 export const UNKNOWN: IKnown = { vocabulary: VOCABULARY, variables: null, others: {}, absent: false };
 
 const learned = StateEffect.define<null>();
 
-/** Tell an editor that more is known. */
+/** Tells an editor that the data changed. */
 export function tellNews(view: EditorView): void {
   view.dispatch({ effects: learned.of(null) });
 }
 
-/** Whether an editor was told that more is known. */
+/** Whether an editor was told that the data changed. */
 export function isNews(update: ViewUpdate): boolean {
   return update.transactions.some(transaction => transaction.effects.some(effect => effect.is(learned)));
 }
 
-/** What the kernels of the open notebooks have said, for the editors of their cells. */
+/** The data of the kernels of open notebooks, for the editors of their cells. */
 export class Knowledge {
   private readonly followed = new WeakMap<IKernelLink, IKnown>();
   private readonly homes = new WeakMap<EditorView, NotebookPanel>();
@@ -59,7 +59,7 @@ export class Knowledge {
     return this.of(this.homeOf(view));
   }
 
-  /** The way to the kernel of the notebook that an editor belongs to. */
+  /** The link to the kernel of the notebook of an editor. */
   linkOf(view: EditorView): IKernelLink | null {
     const home = this.homeOf(view);
     return home === undefined ? null : (this.link?.forNotebook(home) ?? null);
@@ -82,7 +82,7 @@ export class Knowledge {
     tell(panel);
   }
 
-  /** Links speak of jobs several times a second; editors care for data and words only. */
+  /** Links change several times a second because of jobs; editors are told only about variables and vocabulary. */
   private heard(link: IKernelLink): void {
     const before = this.followed.get(link);
     const now = known(link);
@@ -98,7 +98,7 @@ function known({ vocabulary, variables, others, absent }: IKernelLink): IKnown {
   return { vocabulary, variables, others, absent };
 }
 
-/** Whether a cell of the notebook loads the extension; then nobody has forgotten it, it was only not run. */
+/** Whether a cell of the notebook loads the extension, so that it only needs to be run. */
 function loads({ model }: NotebookPanel): boolean {
   return [...(model?.cells ?? [])].some(({ sharedModel }) => LOADS.test(sharedModel.getSource()));
 }
@@ -109,7 +109,7 @@ function tell(panel: NotebookPanel): void {
   viewsOf(panel, MIME_TYPE).forEach(tellNews);
 }
 
-/** The editors of the cells of a notebook, also of those that are not on the page now; optionally of one language. */
+/** The editors of the cells of a notebook, also of cells that are not rendered; optionally of one language. */
 function viewsOf(panel: NotebookPanel, mimeType?: string): EditorView[] {
   return panel.content.widgets.flatMap(({ model, editor }) =>
     editor !== null && (mimeType === undefined || model.mimeType === mimeType)

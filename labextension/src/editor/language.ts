@@ -16,7 +16,7 @@ const prose = StreamLanguage.define({
   languageData: { closeBrackets: { brackets: ['(', '[', '{', '"'] } }
 });
 
-/** The language of our cells; its extensions live only in editors that have it. */
+/** The language of `%%autocode` cells; its extensions are active only in editors with that language. */
 export function autocodeLanguage(knowledge: Knowledge): LanguageSupport {
   return new LanguageSupport(prose, [
     EditorView.lineWrapping,

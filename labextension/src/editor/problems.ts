@@ -2,20 +2,20 @@ import type { ICellProblem } from '../link/tokens';
 import type { ICell } from './cell';
 import type { IRange } from './words';
 
-/** Something that is wrong with a cell, and where. */
+/** A problem of a cell and its range. */
 export interface IProblem extends IRange {
   severity: ICellProblem['severity'];
   what: string;
   hint: string;
-  /** A text that could stand in its place. */
+  /** A replacement text. */
   instead?: string;
 }
 
 /**
- * What the page itself finds: all that can be said while the kernel is busy or gone.
+ * The problems that the page finds itself, for a kernel that is busy or has ended.
  *
- * These are the parts that `highlight` shows as wrong anyway, and a kernel that cannot be asked because the extension is
- * not loaded there. Every other rule is the kernel's (`magics/problems.py`).
+ * These are the errors that `highlight` shows, and an extension that is not loaded in the kernel. The kernel checks all
+ * other rules (`magics/problems.py`).
  *
  * @param absent whether the kernel runs without the extension
  */
@@ -37,7 +37,7 @@ export function ownProblems({ command, given, unclosed }: ICell, absent: boolean
   ];
 }
 
-/** What the kernel finds, at its place in the cell. */
+/** The problems from the kernel with their ranges in the cell. */
 export function placed(said: readonly ICellProblem[], cell: ICell): IProblem[] {
   return said.map(problem => {
     const { severity, what, hint, instead } = problem;

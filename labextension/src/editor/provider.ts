@@ -15,11 +15,11 @@ import type { Knowledge } from './knowledge';
 const KERNEL = 'CompletionProvider:kernel';
 const WORDS = 'CompletionProvider:context';
 
-/** Completes our cells from what the page knows; it asks the kernel only for what only the kernel knows. */
+/** Completes `%%autocode` cells with the data of the page; it asks the kernel only if necessary. */
 export class CellCompletion implements ICompletionProvider {
   readonly identifier = 'CompletionProvider:autocode';
   readonly rank = 1100;
-  /** Where the cursor is in a cell of ours, and whether only the kernel knows what can stand there. */
+  /** The cursor in an `%%autocode` cell, and whether the kernel must be asked. */
   private readonly ownCells = new WeakMap<ICompletionContext, boolean>();
   private readonly silenced = new WeakSet<ICompletionProvider>();
 
@@ -58,7 +58,7 @@ export class CellCompletion implements ICompletionProvider {
     };
   }
 
-  /** Opens the menu while typing, if the person wants menus that open: after `@`, a dash, or the beginning of a value. */
+  /** Opens the menu while typing, if that is enabled: after `@`, a dash, or the start of a value. */
   shouldShowContinuousHint(visible: boolean, { sourceChange }: SourceChange, context?: ICompletionContext): boolean {
     const typed = (sourceChange ?? []).map(({ insert }) => insert ?? '').join('');
     const deleted = sourceChange?.some(delta => delta.delete !== undefined) ?? false;
@@ -84,9 +84,8 @@ export class CellCompletion implements ICompletionProvider {
   }
 
   /**
-   * JupyterLab waits for all providers, a busy kernel's too, and joins what they say: Python in the middle of prose, and
-   * the words of a cell that is still taken for Python. There is no setting for "not here", so a provider is told that
-   * it does not apply.
+   * JupyterLab waits for all providers, including a busy kernel, and merges their completions: Python names in the
+   * request, and words of the cell. No setting disables them for one language, so their `isApplicable` is replaced.
    */
   private silence(identifier: string, isSilentIn: (place: ICompletionContext) => boolean): void {
     const { getProviders } = this.manager as { getProviders?: () => Map<string, ICompletionProvider> };

@@ -1,7 +1,7 @@
 import type { ICellProblem, IKernelLink } from '../link/tokens';
 import type { IKnown } from './knowledge';
 
-/** How long an editor waits for the kernel before it shows what the page itself knows, in milliseconds. */
+/** How long an editor waits for the kernel before it shows the problems of the page, in milliseconds. */
 export const GRACE = 1000;
 
 type Answer = readonly ICellProblem[] | null;
@@ -11,21 +11,21 @@ interface IQuestion {
   known: IKnown;
   answer: Promise<Answer>;
   isAnswered: boolean;
-  /** Whether the editor went on without the answer. */
+  /** Whether the editor stopped waiting for the answer. */
   isMissed: boolean;
 }
 
-/** Asks kernels what is wrong with the cells of editors, one question at a time for each editor. */
+/** Requests the problems of cells from kernels, one request at a time for each editor. */
 export class Questions<Editor extends object> {
   private readonly asked = new WeakMap<Editor, IQuestion>();
 
-  /** @param answered is told when an answer came that an editor did not wait for */
+  /** @param answered called when an answer arrives for which an editor no longer waits */
   constructor(private readonly answered: (editor: Editor) => void) {}
 
   /**
-   * What the kernel says of a cell; `null` when it is gone, too old, or busy for longer than an editor waits.
+   * The problems from the kernel; `null` if it ended, is too old, or is busy for too long.
    *
-   * @param known what the page has heard of the notebook; when that changes, the same cell is asked about again
+   * @param known the data of the notebook; when they change, the same cell is checked again
    */
   async problems(editor: Editor, cell: string, known: IKnown, link: IKernelLink | null): Promise<Answer> {
     if (link === null || !link.connected) {
@@ -48,7 +48,7 @@ export class Questions<Editor extends object> {
     return answer;
   }
 
-  /** The question about this cell; while the one before it has no answer, that one. */
+  /** The request for this cell; the previous request while that has no answer. */
   private current(editor: Editor, cell: string, known: IKnown, link: IKernelLink): IQuestion {
     const before = this.asked.get(editor);
     if (before !== undefined && (!before.isAnswered || (before.cell === cell && isSame(before.known, known)))) {

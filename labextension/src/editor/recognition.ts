@@ -6,25 +6,25 @@ import { isAutocode } from './cell';
 import { MIME_TYPE } from './mimeType';
 
 /**
- * Gives cells our language while they begin with `%%autocode`, and the kernel's otherwise.
+ * Sets our language for cells that start with `%%autocode`, and the kernel's language for all others.
  *
- * The language of an editor follows the MIME type of its model, so this is all; nothing of ours runs in other cells.
+ * The language of an editor follows the MIME type of its model. Our extensions are not active in other cells.
  */
 export class Recognition {
   private readonly followed = new WeakSet<ICellModel>();
 
   /**
-   * @param languages knows ours
-   * @param written is told when a person writes in a cell of ours
+   * @param languages the registry with our language
+   * @param written called when the user writes in an `%%autocode` cell
    */
   constructor(
     private readonly languages: IEditorLanguageRegistry,
     private readonly written: (panel: NotebookPanel) => void = () => undefined
   ) {}
 
-  /** All cells of a notebook, those to come included. */
+  /** Handle all cells of a notebook, also future ones. */
   follow(panel: NotebookPanel): void {
-    void this.languages.getLanguage(MIME_TYPE); // so that it is there when the first cell needs it
+    void this.languages.getLanguage(MIME_TYPE); // load it before the first cell needs it
     panel.content.modelChanged.connect(() => this.followNotebook(panel));
     this.followNotebook(panel);
   }
@@ -68,13 +68,13 @@ export class Recognition {
   }
 
   /**
-   * An editor shows the language that came last, not the one that was asked for last. So ours is asked for only when
-   * the one before it is there; where the cell got another one meanwhile, that change brings us here again.
+   * An editor uses the language that was loaded last, not the one that was requested last. So our language is requested
+   * after the previous one was loaded. If the cell changed in the meantime, that change calls this method again.
    */
   private async change(cell: ICellModel): Promise<void> {
     const before = cell.mimeType;
     await Promise.all([before, MIME_TYPE].map(language => this.languages.getLanguage(language)));
-    await new Promise(resolve => setTimeout(resolve)); // the editor waits for the same modules, perhaps behind us
+    await new Promise(resolve => setTimeout(resolve)); // the editor may wait for the same modules
     if (!cell.isDisposed && cell.mimeType === before && isAutocode(cell.sharedModel.getSource())) {
       cell.mimeType = MIME_TYPE;
     }

@@ -3,15 +3,15 @@ import type { ICell } from './cell';
 import { brought, readDeclaration } from './declarations';
 import type { IRange } from './words';
 
-/** What a part of a cell is. */
+/** The kind of a part of a cell. */
 export type Part = 'command' | 'name' | 'option' | 'wrong' | 'value' | 'type' | 'reference' | 'known' | 'unknown';
 
-/** A part of a cell that is shown in a colour of its own. */
+/** A part of a cell with its own colour. */
 export interface ISpan extends IRange {
   part: Part;
 }
 
-/** The parts of a cell; a type lies within its value. `variables` is `null` when not known. */
+/** The parts of a cell; a type lies within its value. `variables` is `null` if they are unknown. */
 export function partsOf(cell: ICell, variables: readonly IVariable[] | null): ISpan[] {
   const known = variables === null ? null : new Set([...variables.map(({ name }) => name), ...brought(cell)]);
   return [

@@ -1,23 +1,23 @@
-/** A stretch of the cell's text, in UTF-16 units from its beginning. */
+/** A range of the text of a cell, in UTF-16 units. */
 export interface IRange {
   from: number;
   to: number;
 }
 
-/** A word of the option lines; `text` is without the quotes around it. */
+/** A word of the option lines; `text` is without the surrounding quotes. */
 export interface IWord extends IRange {
   text: string;
-  /** Where `text` begins, when it stands in the cell letter by letter. */
+  /** The offset of `text`, if it occurs in the cell exactly. */
   start: number | null;
 }
 
-/** The words of option lines, and where a quote opens that is never closed. */
+/** The words of option lines, and the range from an unclosed quote on. */
 export interface IWords {
   words: IWord[];
   unclosed: IRange | null;
 }
 
-/** A line of options and where it begins in the cell. */
+/** A line of options and its offset in the cell. */
 export interface ILine {
   text: string;
   from: number;
@@ -27,7 +27,7 @@ const QUOTED = '(?:"(?:[^"\\\\]|\\\\[^])*"|\'[^\']*\')';
 const WORD = new RegExp(`\\s*((?:[^\\s"']|${QUOTED})+)`, 'y');
 const WHOLLY_QUOTED = new RegExp(`^${QUOTED}$`);
 
-/** The words of option lines, by the rules of `magics/arguments.py`: quotes inside a word stay and protect blanks. */
+/** The words of option lines, by the rules of `magics/arguments.py`: quotes inside a word stay and protect spaces. */
 export function splitWords(lines: readonly ILine[]): IWords {
   const text = lines.map(line => line.text).join('\n');
   const place = placing(lines);
@@ -46,7 +46,7 @@ export function splitWords(lines: readonly ILine[]): IWords {
   return { words, unclosed: null };
 }
 
-/** A word without the quotes that are around all of it. */
+/** A word without the quotes around it. */
 export function unquote(word: string): string {
   if (!WHOLLY_QUOTED.test(word)) {
     return word;
@@ -61,7 +61,7 @@ function wordOf(raw: string, at: number, place: (index: number) => number): IWor
   return { text, start: start === -1 ? null : place(at + start), from: place(at), to: place(at + raw.length) };
 }
 
-/** From an index in the joined lines to one in the cell. */
+/** Converts an index in the joined lines to an offset in the cell. */
 function placing(lines: readonly ILine[]): (index: number) => number {
   return index => {
     let rest = index;

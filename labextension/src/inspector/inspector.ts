@@ -6,11 +6,11 @@ import { Panel, Widget } from '@lumino/widgets';
 import { ActionListener } from '../outputs/actions';
 import { insertAtEnd, runBelow } from '../cells/place';
 
-/** What `%autocode show NAME` puts out, beside the notebook and rendered as the notebook would. */
+/** The output of `%autocode show NAME` beside the notebook, rendered as in the notebook. */
 export class Inspector extends Panel {
   /**
-   * @param name of the result
-   * @param notebook whose kernel is asked, and whose way of rendering is used
+   * @param name the name of the result
+   * @param notebook the notebook whose kernel and renderers are used
    */
   constructor(
     readonly name: string,
@@ -34,7 +34,7 @@ export class Inspector extends Panel {
     notebook.disposed.connect(this.dispose, this);
   }
 
-  /** Ask the kernel anew. It answers when it is free. */
+  /** Ask the kernel again. It answers when it is idle. */
   async refresh(): Promise<void> {
     const kernel = this.notebook.sessionContext.session?.kernel;
     if (!kernel) {
@@ -52,7 +52,7 @@ export class Inspector extends Panel {
       await future.done;
       this._say('');
     } catch {
-      this._say('The kernel went away before it answered.');
+      this._say('The kernel stopped before it answered.');
     }
   }
 

@@ -14,9 +14,9 @@ type InspectorPage = MainAreaWidget<Inspector>;
 /** Opens inspectors: one for each result of each notebook. */
 export class Inspectors {
   /**
-   * @param shell where they are put
-   * @param labShell JupyterLab's; in Notebook, whose main area holds one document only, `null`
-   * @param links tell when a run has ended
+   * @param shell the shell to which inspectors are added
+   * @param labShell the shell of JupyterLab; `null` in Jupyter Notebook, whose main area has only one document
+   * @param links the links to kernels, to know when a run has ended
    */
   constructor(
     private readonly _shell: JupyterFrontEnd.IShell,
@@ -24,7 +24,7 @@ export class Inspectors {
     private readonly _links: ILink
   ) {}
 
-  /** Show the result's inspector with what the kernel has now. */
+  /** Show the inspector of a result with the current state of the kernel. */
   open(notebook: NotebookPanel, name: string): void {
     const page = this._find(notebook, name) ?? this._make(notebook, name);
     this._shell.activateById(page.id);
@@ -40,7 +40,7 @@ export class Inspectors {
     const page = new MainAreaWidget({ content });
     page.id = `autocoder-jupyter-inspector-${UUID.uuid4()}`;
     page.title.label = `${name} – inspector`;
-    page.title.caption = `What ${name} of ${notebook.title.label} is, and what it rests on`;
+    page.title.caption = `The function ${name} of ${notebook.title.label} and its tests`;
     page.title.icon = ACT_ICONS.inspect;
     page.title.closable = true;
     page.toolbar.addItem(
@@ -63,7 +63,7 @@ export class Inspectors {
   }
 
   private _place(page: InspectorPage, notebook: NotebookPanel): void {
-    // Where the main area shows one document at a time, the notebook would be gone.
+    // If the main area shows one document at a time, the inspector would hide the notebook.
     if (this._labShell?.mode === 'multiple-document') {
       this._shell.add(page, 'main', { ref: notebook.id, mode: 'split-right' });
     } else {

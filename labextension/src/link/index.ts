@@ -8,7 +8,7 @@ import { ILink } from './tokens';
 /** The page's side of the comm that the kernel opens. */
 const plugin: JupyterFrontEndPlugin<ILink> = {
   id: 'autocoder-jupyter:link',
-  description: 'Talks with the kernels of open notebooks and consoles about %%autocode.',
+  description: 'Connects to the kernels of open notebooks and consoles for %%autocode.',
   autoStart: true,
   provides: ILink,
   requires: [INotebookTracker],
@@ -17,7 +17,7 @@ const plugin: JupyterFrontEndPlugin<ILink> = {
     const links = new Links();
     notebooks.forEach(panel => links.follow(panel));
     notebooks.widgetAdded.connect((_, panel) => links.follow(panel));
-    // A page that does not take the kernel's comm closes it; and without a hello, a result is offered as a widget.
+    // A page that does not accept the comm of the kernel closes it; without `hello`, the kernel sends standard widgets.
     consoles?.forEach(panel => links.follow(panel));
     consoles?.widgetAdded.connect((_, panel) => links.follow(panel));
     return links;

@@ -10,10 +10,10 @@ import type { Heard, Said } from './messages';
 import { heard } from './messages';
 import type { Action, ICellProblem, IJob, IKernelLink, IVariable, Settings } from './tokens';
 
-/** How long a kernel may take to answer, in milliseconds. */
+/** Time limit for an answer of the kernel, in milliseconds. */
 export const PATIENCE = 20_000;
 
-/** As much of a comm as a link needs. */
+/** The part of a comm that a link needs. */
 export type Wire = Pick<Kernel.IComm, 'commId' | 'isDisposed' | 'onMsg' | 'onClose'> & { send(data: Said): unknown };
 
 interface IWaiting {
@@ -21,7 +21,7 @@ interface IWaiting {
   reject: (reason: Error) => void;
 }
 
-/** The way to one kernel, over one comm at a time; without one it knows nothing. */
+/** The link to one kernel, over one comm at a time. */
 export class KernelLink implements IKernelLink, IDisposable {
   get connected(): boolean {
     return this._connected;
@@ -55,7 +55,7 @@ export class KernelLink implements IKernelLink, IDisposable {
     return this._changed;
   }
 
-  /** The kernel refused settings; its sentences. */
+  /** Emitted when the kernel refused settings, with its messages. */
   get refused(): ISignal<KernelLink, readonly string[]> {
     return this._refused;
   }
@@ -64,16 +64,16 @@ export class KernelLink implements IKernelLink, IDisposable {
     return this._isDisposed;
   }
 
-  /** The comm that it is attached to, if there is one. */
+  /** The id of the attached comm; `null` without one. */
   get commId(): string | null {
     return this._wire === null || this._wire.isDisposed ? null : this._wire.commId;
   }
 
   /**
-   * Talk over this comm from now on.
+   * Use this comm from now on.
    *
    * @param wire the comm
-   * @param reachable when the kernel can be spoken to; it may speak before
+   * @param reachable resolves when messages reach the kernel; the kernel may send earlier
    */
   attach(wire: Wire, reachable: Promise<void>): void {
     this._letGo();
@@ -89,20 +89,20 @@ export class KernelLink implements IKernelLink, IDisposable {
     });
   }
 
-  /** Say hello, also again after a broken connection: the kernel then tells everything anew. */
+  /** Send `hello`, also after a lost connection; the kernel then sends everything again. */
   greet(): void {
     if (this._say({ kind: 'hello', client: this._client })) {
       this._say({ kind: 'settings', values: this._settings });
     }
   }
 
-  /** Tell the kernel these settings, now and after every hello. */
+  /** Send these settings to the kernel, now and after every `hello`. */
   configure(values: Settings): void {
     this._settings = values;
     this._say({ kind: 'settings', values });
   }
 
-  /** The kernel is gone, or another process: nothing that was heard holds any more. */
+  /** Forget all data of the kernel, because it ended or was restarted. */
   forget(): void {
     const isNews = !this._absent;
     this._letGo();
@@ -115,7 +115,7 @@ export class KernelLink implements IKernelLink, IDisposable {
     this._others = {};
     this._vocabulary = VOCABULARY;
     for (const waiting of this._waiting.values()) {
-      waiting.reject(new Error('The kernel went away before it answered.'));
+      waiting.reject(new Error('The kernel stopped before it answered.'));
     }
     this._waiting.clear();
     if (isNews) {
@@ -137,7 +137,7 @@ export class KernelLink implements IKernelLink, IDisposable {
       const waiting = this._waiting.get(id);
       this._waiting.delete(id);
       waiting?.reject(
-        new Error(`The kernel has not answered yet; it may be busy. It will still see to ${action} ${name}.`)
+        new Error(`The kernel has not answered yet; it may be busy. The request (${action} ${name}) is still queued.`)
       );
     }, PATIENCE);
     return answer.finally(() => clearTimeout(timer));
@@ -157,7 +157,7 @@ export class KernelLink implements IKernelLink, IDisposable {
     Signal.clearData(this);
   }
 
-  /** Stop listening. The comm itself belongs to the kernel, which other pages use over it too. */
+  /** Stop listening. The comm stays open, because it belongs to the kernel and other pages use it too. */
   private _letGo(): void {
     if (this._wire !== null) {
       this._wire.onMsg = () => undefined;
@@ -166,7 +166,7 @@ export class KernelLink implements IKernelLink, IDisposable {
     }
   }
 
-  /** Say something that has an answer; resolves with the reply's value. */
+  /** Send a request; resolves with the value of the reply. */
   private _ask(message: Said & { id: string }): Promise<string | null> {
     if (!this._connected || !this._say(message)) {
       const hint = 'Run a cell with %load_ext autocoder_jupyter first.';
@@ -185,7 +185,7 @@ export class KernelLink implements IKernelLink, IDisposable {
       this._wire.send(message);
       return true;
     } catch {
-      return false; // the kernel's connection was disposed in this moment
+      return false; // the connection to the kernel was disposed in the meantime
     }
   }
 
@@ -229,7 +229,7 @@ export class KernelLink implements IKernelLink, IDisposable {
   private _answered(reply: Extract<Heard, { kind: 'reply' }>): void {
     const waiting = this._waiting.get(reply.id);
     if (waiting === undefined) {
-      return; // another page asked, or nobody waits any longer
+      return; // another page sent the request, or its time limit was exceeded
     }
     this._waiting.delete(reply.id);
     if (reply.ok) {

@@ -9,10 +9,10 @@ import { TARGET } from './messages';
 import { KernelProcess } from './processes';
 import type { IKernelLink, ILink, IUser, Settings } from './tokens';
 
-/** How long a subshell may take to be there, in milliseconds. */
+/** Time limit for the start of a subshell, in milliseconds. */
 const SUBSHELL = 1000;
 
-/** Follows the kernels of notebooks and consoles: a link for each kernel, shared by those that use it. */
+/** Manages the links to the kernels of notebooks and consoles: one link per kernel. */
 export class Links implements ILink {
   get changed(): ISignal<ILink, void> {
     return this._changed;
@@ -34,7 +34,7 @@ export class Links implements ILink {
     }
   }
 
-  /** Keep a link to the kernel of this notebook or console, whichever it has, until it is closed. */
+  /** Keep a link to the current kernel of this notebook or console, until it is closed. */
   follow(user: IUser): void {
     const { sessionContext } = user;
     sessionContext.kernelChanged.connect(this._onKernelChanged(user), this);
@@ -72,7 +72,7 @@ export class Links implements ILink {
     if (kernel !== null) {
       const link = this._links.get(kernel.id) ?? this._newLink(kernel.id);
       this._kernelOf.set(user, kernel.id);
-      // Of several connections of this page to one kernel, one handles comms; the others would close them.
+      // If this page has several connections to a kernel, only one handles comms; the others would close them.
       if (kernel.handleComms) {
         kernel.registerCommTarget(TARGET, comm => link.attach(comm, reachable(kernel, comm)));
         void this._find(link, kernel);
@@ -102,7 +102,7 @@ export class Links implements ILink {
     this._changed.emit();
   }
 
-  /** Attach to the comm that the kernel has open from before: the page was reloaded, or is a second one. */
+  /** Attach to the comm that the kernel has already opened: the page was reloaded, or is a second page. */
   private async _find(link: KernelLink, kernel: Kernel.IKernelConnection): Promise<void> {
     const before = link.commId;
     let known: string[];
@@ -110,13 +110,13 @@ export class Links implements ILink {
       const { content } = await kernel.requestCommInfo({ target_name: TARGET });
       known = content.status === 'ok' ? Object.keys(content.comms) : [];
     } catch {
-      return; // the connection was closed before the answer; what comes after it looks again
+      return; // the connection was closed before the answer; the next connection tries again
     }
     if (link.isDisposed || kernel.isDisposed || link.commId !== before) {
-      return; // the kernel opened one meanwhile
+      return; // the kernel opened a comm in the meantime
     }
     if (before !== null && known.includes(before)) {
-      link.greet(); // what was said while the connection was broken is lost
+      link.greet(); // messages that were sent while the connection was lost are gone
       return;
     }
     const id = known.filter(id => !kernel.hasComm(id)).pop();
@@ -141,8 +141,8 @@ export class Links implements ILink {
 }
 
 /**
- * When what is said over a comm reaches a kernel that is busy: the kernel gets a subshell for it, if it has such, but
- * only after the comm is there, and what is said before that waits behind the cells that run.
+ * Resolves when messages over a comm reach a busy kernel. A kernel with subshells starts one for the comm after it is
+ * opened; earlier messages wait until the running cells end.
  */
 async function reachable(kernel: Kernel.IKernelConnection, comm: Kernel.IComm): Promise<void> {
   await kernel.info;

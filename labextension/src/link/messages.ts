@@ -4,7 +4,7 @@ import type { Action, IJob, IVariable, Settings } from './tokens';
 /** The name under which a kernel opens its comm. */
 export const TARGET = 'autocoder_jupyter';
 
-/** What a page says to a kernel. */
+/** A message from a page to a kernel. */
 export type Said =
   | { kind: 'hello'; client: string }
   | { kind: 'settings'; values: Settings }
@@ -12,7 +12,7 @@ export type Said =
   | { kind: 'request'; id: string; action: Action; name: string; path?: string }
   | { kind: 'problems'; id: string; cell: string };
 
-/** What a kernel says to all pages. */
+/** A message from a kernel to all pages. */
 export type Heard =
   | { kind: 'welcome'; client: string; protocol: number; version: string; vocabulary: IVocabulary }
   | { kind: 'settings'; settings: object; refused?: { [name: string]: string } }
@@ -23,7 +23,7 @@ export type Heard =
 
 const KINDS: readonly string[] = ['welcome', 'settings', 'jobs', 'data', 'reply'];
 
-/** The message, or `null` when a newer kernel says something that this page does not understand. */
+/** The message; `null` if its kind is unknown, because the kernel is newer. */
 export function heard(data: unknown): Heard | null {
   if (typeof data !== 'object' || data === null || !('kind' in data)) {
     return null;

@@ -3,17 +3,17 @@ import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
-/** What is said of a process that ends. `starting` is said by the one that comes after it, when others restarted it. */
+/** The statuses when a process ends. `starting` comes from the next process if another page restarted the kernel. */
 const ENDS: readonly Kernel.Status[] = ['starting', 'restarting', 'autorestarting', 'terminating', 'dead'];
 
-/** What of a session context is watched. */
+/** The watched part of a session context. */
 type Watched = Pick<ISessionContext, 'statusChanged' | 'iopubMessage'>;
 
 /**
- * Tells when the process behind a kernel has ended, or another one answers in its place.
+ * Detects when the process of a kernel has ended or was replaced.
  *
- * The status alone is not enough: it says nothing on a page whose subscription missed the first words of a process that
- * another page started. But each process signs its messages with a session of its own.
+ * The status is not enough: a page may miss the first messages of a process that another page started. But each process
+ * uses its own session id in its messages.
  */
 export class KernelProcess {
   constructor(private readonly _context: Watched) {
@@ -21,12 +21,12 @@ export class KernelProcess {
     _context.iopubMessage.connect(this._onMessage, this);
   }
 
-  /** The process has ended; nothing that it said holds any more. */
+  /** Emitted when the process has ended; its messages are outdated. */
   get ended(): ISignal<this, void> {
     return this._ended;
   }
 
-  /** Another process speaks. */
+  /** Emitted when another process sends messages. */
   get replaced(): ISignal<this, void> {
     return this._replaced;
   }
@@ -45,7 +45,7 @@ export class KernelProcess {
 
   private _onMessage(_: unknown, { header }: KernelMessage.IMessage): void {
     if (this._sessions.has(header.session)) {
-      return; // a kernel that signs with several of them is not taken for a new one each time
+      return; // a kernel with several session ids is not treated as new each time
     }
     this._sessions.add(header.session);
     if (this._sessions.size > 1) {

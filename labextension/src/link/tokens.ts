@@ -5,16 +5,16 @@ import type { Widget } from '@lumino/widgets';
 
 import type { IVocabulary } from '../vocabulary';
 
-/** Where a job stands; the last four do not change any more. */
+/** The state of a job; the last four are final. */
 export type Phase = 'running' | 'waiting' | 'ready' | 'failed' | 'cancelled' | 'over_budget';
 
-/** One generation, or a result that the namespace holds without one. Times in seconds, costs in US dollars. */
+/** One generation, or a result in the namespace without a generation. Times in seconds, costs in US dollars. */
 export interface IJob {
   name: string;
-  /** `tools` for an answer by code that calls functions; `function`, or absent in what older kernels say, else. */
+  /** `tools` for a cell with `--mode tools`; otherwise `function`, or absent from older kernels. */
   mode?: string;
   phase: Phase;
-  /** What it does, for people: `Running the tests`. */
+  /** The current step: `Running the tests`. */
   title: string;
   stage: string | null;
   attempt: number;
@@ -30,22 +30,22 @@ export interface IJob {
   /** `null` when it is not known. */
   cost: number | null;
   max_cost: number | null;
-  /** The distributions, or the call of a tool, that wait for consent. */
+  /** The distributions, or the tool call, that wait for approval. */
   approval: string[];
   reason: string;
   signature: string;
   held: string[];
   warnings: string[];
-  /** How far an agent is that writes on its own: `turn 4 of 50, 12 tool calls`; empty where none does. */
+  /** The progress of an agent: `turn 4 of 50, 12 tool calls`; empty without an agent. */
   agent: string;
   /** From 0 to 1. */
   progress: number;
-  /** Changes with what its card shows. */
+  /** Changes with the content of its card. */
   step: string;
   cell_id: string | null;
   run_id: string;
   replayed: boolean;
-  /** The setting that ended it, such as `max_cost`, and what it was; empty when none did. */
+  /** The setting that ended it, such as `max_cost`, and its value; empty if none did. */
   limit: string;
   limit_value: number | null;
 }
@@ -59,26 +59,26 @@ export interface IColumn {
 /** A value of the notebook that a request can refer to: `@name`. */
 export interface IVariable {
   name: string;
-  /** `DataFrame`, `Series`, `File`, `Dir`, or what converts to a DataFrame. */
+  /** `DataFrame`, `Series`, `File`, `Dir`, or a type that converts to a DataFrame. */
   type: string;
   rows?: number;
-  /** At most the first hundred. */
+  /** At most the first 100. */
   columns?: IColumn[];
   column_count?: number;
   path?: string;
 }
 
 /**
- * Something that the kernel finds wrong with a cell.
+ * A problem of a cell that the kernel found.
  *
  * `word` counts the words of the options; `start` and `end` count characters (code points) within that word, without
- * its quotes, or within the request; without an `end` it is all of it.
+ * its quotes, or within the request. Without `end` it is the whole text.
  */
 export interface ICellProblem {
   severity: 'error' | 'warning' | 'info';
   what: string;
   hint: string;
-  /** A text that could stand in its place; empty when there is none. */
+  /** A replacement text; empty if there is none. */
   instead: string;
   area: 'command' | 'quote' | 'word' | 'request';
   word: number;
@@ -86,7 +86,7 @@ export interface ICellProblem {
   end: number | null;
 }
 
-/** What a page may ask of the kernel. */
+/** The actions that a page can request. */
 export type Action =
   | 'cancel'
   | 'approve'
@@ -100,11 +100,11 @@ export type Action =
   | 'tests'
   | 'export';
 
-/** The way to one kernel. What it holds is what the kernel said last; it forgets all when the kernel restarts. */
+/** The link to one kernel, with the last data from the kernel. A restart clears them. */
 export interface IKernelLink {
-  /** Whether the kernel has welcomed this page; before that, nothing is known of its values. */
+  /** Whether the kernel has answered `hello`; before that, no data are known. */
   readonly connected: boolean;
-  /** Whether the kernel is known to have nothing of ours: it is gone, began anew, or never loaded the extension. */
+  /** Whether the kernel is known not to have the extension loaded: it ended, restarted, or never loaded it. */
   readonly absent: boolean;
   readonly jobs: readonly IJob[];
   /**
@@ -112,50 +112,50 @@ export interface IKernelLink {
    * 0 until they come.
    */
   readonly heardAt: number;
-  /** `null` as long as the kernel has not said what it holds. */
+  /** `null` until the kernel has sent its variables. */
   readonly variables: readonly IVariable[] | null;
-  /** Names that the notebook has given to other things than data and results, and the types of these. */
+  /** The other variables of the notebook (neither data nor results), and their types. */
   readonly others: { readonly [name: string]: string };
-  /** Of the kernel's version of the package; the one that was built in until the kernel has said. */
+  /** The vocabulary of the kernel's version of the package; until it is known, the built-in one. */
   readonly vocabulary: IVocabulary;
-  /** Something of the above is new. */
+  /** Emitted when one of the above changes. */
   readonly changed: ISignal<IKernelLink, void>;
 
-  /** A person writes a cell, and will probably run it: the kernel may have ready what that needs. */
+  /** Tell the kernel that the user is writing a cell, so that it can import what a run needs. */
   prepare(): void;
   /**
-   * Ask for something; resolves with the reply's value.
+   * Request an action; resolves with the value of the reply.
    *
-   * Rejects with an `Error` whose message is the kernel's sentence.
+   * Rejects with an `Error` with the message of the kernel.
    */
   request(action: Action, name: string, path?: string): Promise<string | null>;
   /**
-   * Ask what is wrong with a cell, by its text. A busy kernel may answer only when it is free again.
+   * Request the problems of a cell, by its text. A busy kernel may answer only when it is idle again.
    *
-   * Rejects when the kernel is gone, or knows no such question.
+   * Rejects if the kernel ended or does not know the request.
    */
   problems(cell: string): Promise<readonly ICellProblem[]>;
 }
 
-/** What the person set in the settings page; what is not in it is unset. */
+/** The values that are set on the settings page. */
 export type Settings = { readonly [name: string]: string | number };
 
-/** What uses a kernel: a notebook or a console. */
+/** A user of a kernel: a notebook or a console. */
 export type IUser = Widget & { readonly sessionContext: ISessionContext };
 
-/** The ways to all kernels, one for each. */
+/** The links to all kernels, one for each. */
 export interface ILink {
-  /** The link of the kernel of a notebook, or `null` when it has none. */
+  /** The link of the kernel of a notebook, or `null` if it has none. */
   forNotebook(user: IUser): IKernelLink | null;
-  /** Some notebook has another link than before, or none. */
+  /** Emitted when a notebook got another link, or lost its link. */
   readonly changed: ISignal<ILink, void>;
-  /** Give these settings to every kernel, now and whenever one is met. */
+  /** Send these settings to every kernel, present and future. */
   configure(values: Settings): void;
-  /** A kernel refused some of them; its sentences. */
+  /** Emitted when a kernel refused settings, with its messages. */
   readonly refused: ISignal<ILink, readonly string[]>;
 }
 
 export const ILink = new Token<ILink>(
   'autocoder-jupyter:ILink',
-  'What the kernels of open notebooks say of %%autocode: jobs, data, vocabulary.'
+  'The data of the kernels of open notebooks for %%autocode: jobs, variables, vocabulary.'
 );

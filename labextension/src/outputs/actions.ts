@@ -1,23 +1,23 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import type { IDisposable } from '@lumino/disposable';
 
-import { toggleWishBox, wishButton } from './wishBox';
+import { toggleRefineBox, refineButton } from './refineBox';
 
-/** How long a button says that it was done, in milliseconds. */
+/** How long a button shows that it was clicked, in milliseconds. */
 const SAID = 2000;
 
-/** Does what the buttons inside our outputs offer: copy a source text, insert it as a cell, or take a wish. */
+/** Handles the buttons in our outputs: copy code, insert it as a cell, or refine a function. */
 export class ActionListener implements IDisposable {
   /**
-   * @param node where clicks are listened for
-   * @param insert puts a source text into a new cell, given the button
-   * @param grant puts a cell that grants a wish into the notebook and runs it, given the button
-   * @param refineCell runs the cell of a button again, from the function that is there
+   * @param node the element whose clicks are handled
+   * @param insert inserts a source text as a cell; also gets the button
+   * @param runCell inserts a cell and runs it; also gets the button
+   * @param refineCell runs the cell of a button again with `--refine`
    */
   constructor(
     private readonly _node: HTMLElement,
     private readonly _insert: (source: string, button: HTMLElement) => void,
-    private readonly _grant: (source: string, button: HTMLElement) => void,
+    private readonly _runCell: (source: string, button: HTMLElement) => void,
     private readonly _refineCell: (button: HTMLElement) => void = () => undefined
   ) {
     _node.addEventListener('click', this._onClick);
@@ -42,9 +42,9 @@ export class ActionListener implements IDisposable {
       this._refineCell(button);
       return;
     }
-    if (button !== null && wishButton(button) !== null) {
+    if (button !== null && refineButton(button) !== null) {
       event.preventDefault();
-      toggleWishBox(button, cell => this._grant(cell, button));
+      toggleRefineBox(button, cell => this._runCell(cell, button));
       return;
     }
     const source = button === null ? null : sourceOf(button);
@@ -58,19 +58,19 @@ export class ActionListener implements IDisposable {
       this._insert(insertable(source, button), button);
       say(button, 'Inserted');
     } else if (button.dataset.autocodeAction === 'grant') {
-      this._grant(source, button);
+      this._runCell(source, button);
     }
   };
 
   private _isDisposed = false;
 }
 
-/** The text that a button is about; `null` when there is none near it. */
+/** The source text of a button; `null` if there is none. */
 export function sourceOf(button: Element): string | null {
   return button.closest('[data-autocode-block]')?.querySelector('[data-autocode-source]')?.textContent ?? null;
 }
 
-/** The text as a cell: its function has the name of the result, where the kernel says in which places that stands. */
+/** The source text for a cell: `run` is replaced by the name of the result at the places that the kernel gave. */
 export function insertable(source: string, button: Element): string {
   const { autocodeName, autocodePlaces } = button.closest<HTMLElement>('[data-autocode-block]')?.dataset ?? {};
   const places = (autocodePlaces ?? '').split(',').map(Number);
@@ -83,7 +83,7 @@ export function insertable(source: string, button: Element): string {
   }, source);
 }
 
-/** A count of characters, as Python counts them, in the units of a text here. */
+/** Converts a number of characters (code points, as in Python) to UTF-16 units. */
 function characters(text: string, count: number): number {
   return Array.from(text).slice(0, count).join('').length;
 }
@@ -92,11 +92,11 @@ async function copy(source: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(source);
   } catch {
-    Clipboard.copyToSystem(source); // without HTTPS there is no navigator.clipboard
+    Clipboard.copyToSystem(source); // without HTTPS, navigator.clipboard does not exist
   }
 }
 
-/** Let a button say for a moment that it was done; a screen reader hears it too. */
+/** Show a short message on a button, and announce it to screen readers. */
 function say(button: HTMLElement, words: string): void {
   const label = (button.dataset.autocodeLabel ??= button.getAttribute('aria-label') ?? '');
   button.setAttribute('aria-label', words);
@@ -117,6 +117,6 @@ function announce(words: string): void {
     region.setAttribute('role', 'status');
     document.body.append(region);
   }
-  region.textContent = ''; // the same word again is news, too
+  region.textContent = ''; // so that the same message is announced again
   region.textContent = words;
 }

@@ -10,18 +10,18 @@ import { isUnderWay } from '../results/entries';
 import type { Act } from './strip';
 import { Strip } from './strip';
 
-/** Which run an output is of and how far that had come, beside `text/html` with what it showed then. */
+/** The run of an output and its progress; the output also has `text/html` with the state of that moment. */
 export const FOLLOWED_MIME = 'application/vnd.autocoder-jupyter.followed+json';
 
-/** How long an output may lag behind what the kernel says of its run, in milliseconds. Updates mostly come by themselves. */
+/** How long an output may be behind the state of its run, in milliseconds. Usually updates come earlier. */
 export const PAUSE = 1500;
 
-const CUT_OFF =
-  'Cut off: the kernel no longer has this run. Run the cell again; answers that the journal holds are not paid for twice.';
+const INTERRUPTED =
+  'Interrupted: the kernel no longer has this run. Run the cell again; recorded answers are not paid for again.';
 
-/** What an output shows of which run, by its name and when it began; `step` changes with what a card shows. */
+/** The run that an output shows, by name and start; `step` changes with the content of the card. */
 export interface IFollowed {
-  /** The card of the run; or, until that has ended, a line in the place of its result. */
+  /** The card of the run, or a placeholder for its result. */
   shows: 'card' | 'result';
   name: string;
   started: number;
@@ -30,17 +30,18 @@ export interface IFollowed {
 }
 
 /**
- * Shows the HTML of a card or of a result to come, and keeps it true to its run.
+ * Shows the HTML of a card or of a pending result, and keeps it up to date.
  *
- * JupyterLab updates an output only in the page that ran its cell, and only until that is loaded anew. So the output is
- * compared with what the kernel says of the run: it catches up when it lags behind, and says when the run is gone.
+ * JupyterLab updates an output only in the page that ran its cell, and only until that page is reloaded. So the output
+ * is compared with the state of the run in the kernel. It is updated when it is behind, and shows a note when the run
+ * no longer exists.
  */
 export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
   /**
-   * @param notebook in which it stands; `null` outside of one, where nothing can be followed
+   * @param notebook the notebook of the output; `null` outside of a notebook, where there are no updates
    * @param rendermime renders the HTML
-   * @param links to what the kernel says of its runs
-   * @param act does what the buttons of a card say
+   * @param links the links to kernels
+   * @param act executes the commands of the buttons
    */
   constructor(
     private readonly _notebook: NotebookPanel | null,
@@ -82,10 +83,10 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     this._onLink();
   }
 
-  /** Render it, in the place of what was there before. */
+  /** Render data in place of the previous content. */
   private async _show(data: PartialJSONObject): Promise<void> {
     this._followed = followedIn(data);
-    this._sayCutOff(false);
+    this._showInterrupted(false);
     const mimeType = 'text/html' in data ? 'text/html' : 'text/plain';
     if (this._shown === null) {
       this._shown = this._rendermime.createRenderer(mimeType);
@@ -110,7 +111,7 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     this._lookSoon();
   }
 
-  /** Let the buttons fit what the kernel says of the run. */
+  /** Update the buttons to the state of the run. */
   private _offer(): void {
     const isCard = this._followed?.shows === 'card';
     const job = isCard && this._link !== null ? runOf(this._followed!, this._link) : null;
@@ -132,13 +133,13 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
   private _look(): void {
     const followed = this._followed!;
     if (!this._notebook!.sessionContext.isReady) {
-      return; // it has no kernel yet, or is about to have another
+      return; // there is no kernel yet, or it is being replaced
     }
     if (this._link === null || this._link.absent) {
-      this._sayCutOff(true);
+      this._showInterrupted(true);
     } else if (this._link.heardAt > 0) {
       const job = runOf(followed, this._link);
-      this._sayCutOff(job === null);
+      this._showInterrupted(job === null);
       const lags = followed.shows === 'card' ? job?.step !== followed.step : !isUnderWay(job);
       if (job !== null && lags) {
         void this._catchUp(this._link, followed);
@@ -146,12 +147,12 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     }
   }
 
-  /** Ask for it as it is now. What stays as it is goes into the notebook, where it is saved. */
+  /** Get the current content from the kernel. Final content is written into the notebook, which saves it. */
   private async _catchUp(link: IKernelLink, followed: IFollowed): Promise<void> {
     const turn = this._turn;
     const data = await ask(link, followed);
     if (data === null || this.isDisposed || turn !== this._turn) {
-      return; // what happens to the kernel or the output next gives another occasion
+      return; // the next change of the kernel or the output tries again
     }
     const now = followedIn(data);
     const isOfAnother = now === null ? runOf(followed, link) === null : now.started !== followed.started;
@@ -166,12 +167,12 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     }
   }
 
-  private _sayCutOff(cutOff: boolean): void {
-    if (cutOff === this._note.isHidden) {
-      this._note.setHidden(!cutOff);
-      this._note.node.textContent = cutOff ? CUT_OFF : ''; // after it is there, or a screen reader says nothing
+  private _showInterrupted(isInterrupted: boolean): void {
+    if (isInterrupted === this._note.isHidden) {
+      this._note.setHidden(!isInterrupted);
+      this._note.node.textContent = isInterrupted ? INTERRUPTED : ''; // after it is visible, or screen readers do not announce it
     }
-    this.toggleClass('jp-mod-cutOff', cutOff);
+    this.toggleClass('jp-mod-interrupted', isInterrupted);
   }
 
   private readonly _strip: Strip;
@@ -192,13 +193,13 @@ export function followedFactory(
   act: Act
 ): IRenderMime.IRendererFactory {
   return {
-    safe: true, // the HTML of an untrusted notebook is sanitized by what renders it
+    safe: true, // the HTML renderer sanitizes the HTML of untrusted notebooks
     mimeTypes: [FOLLOWED_MIME],
     createRenderer: () => new FollowedOutput(notebook, rendermime, links, act)
   };
 }
 
-/** What an output says of its run; `null` when that is nothing to go by. */
+/** The run of an output; `null` if the data are not valid. */
 export function followedIn(data: PartialJSONObject): IFollowed | null {
   const said = data[FOLLOWED_MIME];
   if (typeof said !== 'object' || said === null || Array.isArray(said)) {
@@ -211,12 +212,12 @@ export function followedIn(data: PartialJSONObject): IFollowed | null {
     : null;
 }
 
-/** What the kernel says of that run; `null` when it does not have it any more. */
+/** The job of that run in the kernel; `null` if the kernel does not have it. */
 function runOf({ started }: IFollowed, link: IKernelLink): IJob | null {
   return link.jobs.find(job => job.started === started) ?? null;
 }
 
-/** The output as the kernel would make it now; `null` when it does not. */
+/** The current output from the kernel; `null` if the request fails. */
 async function ask(link: IKernelLink, { shows, name }: IFollowed): Promise<PartialJSONObject | null> {
   try {
     return JSON.parse((await link.request(shows, name)) ?? 'null');

@@ -9,13 +9,13 @@ import { ActionListener } from './actions';
 import { followedFactory } from './followed';
 import { widgetFactory } from './widget';
 
-/** Before HTML, as widgets are. */
+/** Preferred to HTML, as widgets are. */
 const RANK = -10;
 
-/** Results in outputs: as widgets where they live, cards that keep up with their runs, and buttons that work. */
+/** Renders our outputs: live widgets, cards that follow their runs, and their buttons. */
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:outputs',
-  description: 'Shows %%autocode results in outputs, and does what their buttons offer.',
+  description: 'Shows %%autocode results in outputs, and handles their buttons.',
   autoStart: true,
   requires: [INotebookTracker, IRenderMimeRegistry, ILink],
   activate: (app: JupyterFrontEnd, notebooks: INotebookTracker, rendermime: IRenderMimeRegistry, links: ILink) => {
@@ -36,7 +36,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       );
       return new DisposableDelegate(() => listener.dispose());
     };
-    // A notebook that opens later must know the renderer before it shows its first output.
+    // A notebook that is opened later needs the renderer before it shows its first output.
     notebooks.forEach(serve);
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (widget): DisposableDelegate => serve(widget as NotebookPanel)
@@ -46,7 +46,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
 
 export default plugin;
 
-/** Where the cell is that a button is in; the last one when it is in none. */
+/** The index of the cell that contains a button; the last cell if none does. */
 function cellAround(panel: NotebookPanel, button: HTMLElement): number {
   const { widgets } = panel.content;
   const index = widgets.findIndex(cell => cell.node.contains(button));

@@ -4,7 +4,7 @@ import { CommandIDs } from '../commands/ids';
 import type { IJob } from '../link/tokens';
 import { canRaise, isUnderWay } from '../results/entries';
 
-/** What one can do with a run on its card. */
+/** A button on a card. */
 interface IOffer {
   command: string;
   label: string;
@@ -26,14 +26,14 @@ const OFFERS: readonly IOffer[] = [
   { command: CommandIDs.inspect, label: 'Inspect', fits: isReady }
 ];
 
-/** Does a command for a result. */
+/** Executes a command for a result. */
 export type Act = (command: string, name: string) => void;
 
 /**
- * The buttons of a card: Cancel in its head, the others below it, and a place below these for what a button opens.
+ * The buttons of a card: Cancel in its head, the others below it, and below these a place for what a button opens.
  *
- * They are no part of the card's HTML, which is made anew whenever something happens: a button keeps the focus and does
- * not go away under a finger.
+ * They are not part of the HTML of the card, which is replaced on each update. So a button keeps the focus and can be
+ * clicked at any time.
  */
 export class Strip extends Panel {
   constructor(private readonly _act: Act) {
@@ -46,15 +46,15 @@ export class Strip extends Panel {
     [this._head, this._row, this.place].forEach(part => this.addWidget(part));
   }
 
-  /** What a button opened goes here. */
+  /** The place for what a button opens. */
   readonly place = new Panel();
 
-  /** Whether it offers anything. */
+  /** Whether there are no buttons. */
   get isEmpty(): boolean {
     return this._buttons.size === 0;
   }
 
-  /** Show what fits a run; nothing for one that the kernel does not have. */
+  /** Show the buttons that are possible for a run; none if the kernel does not have the run. */
   offer(job: IJob | null): void {
     const offers = job === null ? [] : [CANCEL, ...OFFERS].filter(({ fits }) => fits(job));
     const hadFocus = this.node.contains(document.activeElement);
@@ -69,10 +69,10 @@ export class Strip extends Panel {
         (offer === CANCEL ? this._head : this._row).node.append(this._make(offer, job!.name));
       }
     }
-    this._row.node.setAttribute('aria-label', job === null ? '' : `What to do with ${job.name}`);
+    this._row.node.setAttribute('aria-label', job === null ? '' : `Actions for ${job.name}`);
     this._row.setHidden(!this._row.node.hasChildNodes());
     if (hadFocus && !this.node.contains(document.activeElement)) {
-      this.node.querySelector('button')?.focus(); // the one that was pressed is gone, as Cancel is
+      this.node.querySelector('button')?.focus(); // the clicked button was removed, as Cancel is
     }
   }
 

@@ -7,29 +7,29 @@ import { Panel } from '@lumino/widgets';
 
 import { KernelProcess } from '../link/processes';
 
-/** A finished result: the id of its widget, beside `text/html` with all that needs no kernel. */
+/** A finished result: the id of its widget; the output also has `text/html`, which needs no kernel. */
 export const OUR_WIDGET_MIME = 'application/vnd.autocoder-jupyter.widget+json';
 
 const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
 const WIDGET_TARGET = 'jupyter.widget';
 
-/** How often and how far apart, in milliseconds, it is looked for a way to show widgets: it comes soon after the kernel. */
+/** Number of attempts to find the widget manager, and milliseconds between them; it starts soon after the kernel. */
 const LOOKS = 40;
 const PAUSE = 250;
 
-/** How long a view of a widget may take, in milliseconds. */
+/** Time limit for creating the view of a widget, in milliseconds. */
 const PATIENCE = 3000;
 
 /**
- * Shows a result as its widget where the kernel still has it, and as plain HTML everywhere else.
+ * Shows a result as a widget if the kernel still has it, and as HTML otherwise.
  *
- * The HTML stands until the widget is there, and again when its kernel is gone; so nothing is ever empty or an error.
+ * The HTML is shown until the widget is ready, and again after the kernel ended, so the output is never empty.
  */
 export class LivingWidget extends Panel implements IRenderMime.IRenderer {
   /**
-   * @param notebook in which it stands; `null` outside of one, where there are no widgets
+   * @param notebook the notebook of the output; `null` outside of a notebook, where there are no widgets
    * @param rendermime renders both forms
-   * @param common what the notebook's rendermime was made from: its renderer of widgets knows no kernel
+   * @param common the registry from which that of the notebook was cloned; its widget renderer has no kernel
    */
   constructor(
     private readonly _notebook: NotebookPanel | null,
@@ -58,7 +58,7 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
     const turn = ++this._turn;
     this._model = model;
     const id = this._offeredWidget();
-    // Where this page has met the widget, there is no need to show the HTML first, for a moment.
+    // If this page already knows the widget, the HTML is not shown first.
     const shown = id !== null && this._kernel?.hasComm(id) === true && (await this._showWidget(id, turn));
     if (!shown) {
       await this._showHtmlFirst(turn);
@@ -73,12 +73,12 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
     }
   }
 
-  /** The id of the widget that may be shown, whether it lives or not. */
+  /** The id of the widget, whether or not it exists in the kernel. */
   private _offeredWidget(): string | null {
     return this._notebook !== null && this._model?.trusted ? widgetId(this._model) : null;
   }
 
-  /** The widget of a kernel that was there before this page is met some time after the page has loaded. */
+  /** Wait for a widget that the kernel created before this page was loaded. */
   private async _awaitWidget(id: string, turn: number): Promise<void> {
     const notebook = this._notebook!;
     await notebook.sessionContext.ready;
@@ -94,7 +94,7 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
     }
   }
 
-  /** Make the widget's view out of sight, and show it only when it is one. */
+  /** Create the view of the widget invisibly, and show it if that succeeds. */
   private async _showWidget(id: string, turn: number): Promise<boolean> {
     const factory = this._rendermime.getFactory(WIDGET_MIME);
     if (factory === undefined || factory === this._common.getFactory(WIDGET_MIME)) {
@@ -138,7 +138,7 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
     }
   }
 
-  /** Another kernel, or another process behind it: what this page has met says nothing any more. */
+  /** The kernel or its process was replaced: forget what is known of the widget. */
   private _onKernelChanged(): void {
     if (this._model !== null && !this.isDisposed) {
       void this._showHtmlFirst(++this._turn);
@@ -165,7 +165,7 @@ export function widgetFactory(
   common: IRenderMimeRegistry
 ): IRenderMime.IRendererFactory {
   return {
-    safe: true, // of an untrusted notebook only sanitized HTML is shown
+    safe: true, // of untrusted notebooks only sanitized HTML is shown
     mimeTypes: [OUR_WIDGET_MIME],
     createRenderer: () => new LivingWidget(notebook, rendermime, common)
   };

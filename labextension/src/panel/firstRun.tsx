@@ -2,10 +2,10 @@ import * as React from 'react';
 
 import type { IAnswers, Start } from './start';
 
-/** Models to begin with; any that litellm knows will do. */
+/** Suggested models; any model of litellm can be used. */
 const MODELS = ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1', 'gemini/gemini-2.5-pro', 'ollama/qwen3-coder'];
 
-/** Asks for what is needed before the first cell, says what is missing, and puts a first cell in. */
+/** A form for the settings that the first cell needs. It checks them and inserts the cell. */
 export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | 'begin'> }): React.ReactElement {
   const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '' });
   const [said, setSaid] = React.useState('');
@@ -17,7 +17,7 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | '
   const check = async (event: React.FormEvent): Promise<void> => {
     event.preventDefault();
     setBusy(true);
-    setSaid('Looking; the first time takes some seconds …');
+    setSaid('Checking; the first time takes some seconds …');
     try {
       setSaid(await start.check(answers));
     } catch (error) {
@@ -43,7 +43,7 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | '
         ))}
       </datalist>
       <label>
-        Environment variable with its key
+        Environment variable with the API key
         <input
           value={answers.key}
           placeholder={usualKey(answers.model)}
@@ -51,7 +51,7 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | '
           onChange={event => setAnswers({ ...answers, key: event.target.value })}
         />
       </label>
-      <p>The name only: the key itself is set where Jupyter starts, and is kept nowhere.</p>
+      <p>Enter only the name. Set the key itself where you start Jupyter; it is not saved.</p>
       <div className="jp-AutocodePanel-buttons">
         <button type="submit" className="jp-Button jp-mod-styled jp-mod-accept" disabled={isBusy}>
           Save and check
@@ -67,8 +67,10 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | '
   );
 }
 
-/** The variable that litellm looks at by itself. */
+/** The variable that litellm uses by default. */
 function usualKey(model: string): string {
   const provider = model.includes('/') ? model.split('/')[0] : '';
-  return /^[a-z0-9]+$/.test(provider) ? `${provider.toUpperCase()}_API_KEY, if it needs one` : 'the usual one';
+  return /^[a-z0-9]+$/.test(provider)
+    ? `${provider.toUpperCase()}_API_KEY, if it needs one`
+    : 'default of the provider';
 }

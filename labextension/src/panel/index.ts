@@ -6,11 +6,11 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { CommandIDs } from '../commands/ids';
 import { IResults } from '../results/tokens';
 import { autocodeIcon } from '../icons';
-import { Keeper } from './keeper';
+import { VersionManager } from './versionManager';
 import { ResultsPanel } from './panel';
 import { Start } from './start';
 
-/** The list of results at the right. */
+/** The side panel with the list of results. */
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:panel',
   description: 'A side panel with the %%autocode results of the current notebook.',
@@ -25,7 +25,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     registry: ISettingRegistry | null
   ) => {
     const start = registry && new Start(results, registry);
-    const panel = new ResultsPanel(results, app.commands, start, new Keeper(results));
+    const panel = new ResultsPanel(results, app.commands, start, new VersionManager(results));
     app.shell.add(panel, 'right', { rank: 600, type: 'Autocode results' });
     restorer?.add(panel, panel.id);
     app.commands.addCommand(CommandIDs.panel, {

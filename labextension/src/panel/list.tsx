@@ -7,28 +7,28 @@ import type { IEntry } from '../results/entries';
 import { isFunction, isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
 import { ACT_ICONS, STANDING_ICONS } from '../icons';
 import { FirstRun } from './firstRun';
-import type { Keeper } from './keeper';
+import type { VersionManager } from './versionManager';
 import type { Start } from './start';
 import { Versions } from './versions';
 
-/** Does a command for an entry. */
+/** Executes a command for an entry. */
 type Execute = (command: string, entry: IEntry) => void;
 
 interface IListProps {
   entries: readonly IEntry[];
-  /** Seconds since the kernel told of its jobs. */
+  /** Seconds since the kernel sent its jobs. */
   since: number;
   /** Whether a notebook is open. */
   isOpen: boolean;
   /** Whether the extension is loaded in its kernel. */
   isLoaded: boolean;
   execute: Execute;
-  /** The first steps, where settings can be kept. */
+  /** The first steps; `null` if settings cannot be saved. */
   start: Start | null;
-  keeper: Keeper;
+  versionManager: VersionManager;
 }
 
-/** All results, or what to do to get one. */
+/** All results, or the steps to get the first one. */
 export function ResultList({
   entries,
   since,
@@ -36,7 +36,7 @@ export function ResultList({
   isLoaded,
   execute,
   start,
-  keeper
+  versionManager
 }: IListProps): React.ReactElement {
   if (entries.length === 0) {
     return <Invitation isOpen={isOpen} isLoaded={isLoaded} start={start} />;
@@ -44,7 +44,7 @@ export function ResultList({
   return (
     <ul className="jp-AutocodePanel-list" aria-label="Results of this notebook" role="list">
       {entries.map(entry => (
-        <Item key={entry.name} entry={entry} since={since} execute={execute} keeper={keeper} />
+        <Item key={entry.name} entry={entry} since={since} execute={execute} versionManager={versionManager} />
       ))}
     </ul>
   );
@@ -63,7 +63,7 @@ function Invitation(props: { isOpen: boolean; isLoaded: boolean; start: Start | 
           Load the extension in a cell: <code>%load_ext autocoder_jupyter</code>
         </p>
       )}
-      <p>Then say in a cell what you need, and run it:</p>
+      <p>Then describe in a cell what you need, and run it:</p>
       <pre>{'%%autocode growth\nMonthly revenue growth from @sales.'}</pre>
       {start !== null && <FirstRun start={start} />}
     </div>
@@ -74,10 +74,10 @@ interface IItemProps {
   entry: IEntry;
   since: number;
   execute: Execute;
-  keeper: Keeper;
+  versionManager: VersionManager;
 }
 
-function Item({ entry, since, execute, keeper }: IItemProps): React.ReactElement {
+function Item({ entry, since, execute, versionManager }: IItemProps): React.ReactElement {
   const { name, job } = entry;
   const how = standing(entry);
   const Icon = STANDING_ICONS[how];
@@ -91,7 +91,7 @@ function Item({ entry, since, execute, keeper }: IItemProps): React.ReactElement
       </div>
       {job !== null && (
         <>
-          {isUnderWay(job) && <Bar value={job.progress} label={`${name}: how far it is`} />}
+          {isUnderWay(job) && <Bar value={job.progress} label={`Progress of ${name}`} />}
           <Facts facts={progress(job, since)} />
           <Facts facts={spending(job)} />
           {reason(job) && <p className="jp-AutocodePanel-reason">{reason(job)}</p>}
@@ -102,7 +102,9 @@ function Item({ entry, since, execute, keeper }: IItemProps): React.ReactElement
             </p>
           ))}
           {!isUnderWay(job) && <Evidence held={job.held} signature={job.signature} />}
-          {!isUnderWay(job) && isFunction(job) && <Versions name={name} run={job.step} keeper={keeper} />}
+          {!isUnderWay(job) && isFunction(job) && (
+            <Versions name={name} run={job.step} versionManager={versionManager} />
+          )}
         </>
       )}
     </li>

@@ -7,7 +7,7 @@ import type { IEntry } from '../results/entries';
 import { isUnderWay, news } from '../results/entries';
 import type { IResults } from '../results/tokens';
 import { autocodeIcon } from '../icons';
-import type { Keeper } from './keeper';
+import type { VersionManager } from './versionManager';
 import { ResultList } from './list';
 import type { Start } from './start';
 
@@ -17,7 +17,7 @@ export class ResultsPanel extends ReactWidget {
     private readonly _results: IResults,
     private readonly _commands: CommandRegistry,
     private readonly _start: Start | null,
-    private readonly _keeper: Keeper
+    private readonly _versionManager: VersionManager
   ) {
     super();
     this.id = 'autocoder-jupyter-panel';
@@ -56,7 +56,7 @@ export class ResultsPanel extends ReactWidget {
     const name = focused?.closest<HTMLElement>('[data-name]')?.dataset.name;
     super.onUpdateRequest(message);
     void this.renderPromise?.then(() => {
-      // A button that was pressed may be gone, as Approve is; whoever uses the keyboard goes on at the same result.
+      // The pressed button may be removed, as Approve is. The focus then moves to the same result, for keyboard users.
       if (focused !== null && !focused.isConnected && !this.isDisposed) {
         const items = [...this.node.querySelectorAll<HTMLElement>('[data-name]')];
         const item = items.find(item => item.dataset.name === name);
@@ -81,7 +81,7 @@ export class ResultsPanel extends ReactWidget {
           isLoaded={link?.connected ?? false}
           execute={this._execute}
           start={this._start}
-          keeper={this._keeper}
+          versionManager={this._versionManager}
         />
         <div className="jp-AutocodePanel-news" role="status" aria-live="polite">
           {this._news}

@@ -2,38 +2,38 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
 import { LOAD, newCell } from '../cells/first';
 import type { IResults } from '../results/tokens';
-import { said } from './said';
+import { runCode } from './runCode';
 
-/** Under which the settings are kept. */
+/** The id under which the settings are saved. */
 const PLUGIN = 'autocoder-jupyter:plugin';
 
-/** How long a kernel may take to hear the settings, in milliseconds. */
+/** Time limit for the connection to the kernel, in milliseconds. */
 const PATIENCE = 3000;
 const PAUSE = 300;
 
-/** What the panel asks who begins. */
+/** The values of the form for the first steps. */
 export interface IAnswers {
-  /** The model as litellm calls it; empty for what is set elsewhere. */
+  /** The name of the model for litellm; empty to use other settings. */
   model: string;
-  /** Name of the environment variable that holds its key. */
+  /** The name of the environment variable with the API key. */
   key: string;
 }
 
-/** The first steps: settings, a look at what there is, a first cell. */
+/** The first steps: settings, a check, a first cell. */
 export class Start {
   constructor(
     private readonly _results: IResults,
     private readonly _registry: ISettingRegistry
   ) {}
 
-  /** What is set already. */
+  /** The saved values. */
   async answers(): Promise<IAnswers> {
     const settings = await this._registry.load(PLUGIN);
     const read = (name: string): string => String(settings.get(name).composite ?? '');
     return { model: read('model'), key: read('api_key') };
   }
 
-  /** Keep the answers, and let `%autocode doctor` say what will be used; rejects with a sentence for a person. */
+  /** Save the values and return the output of `%autocode doctor`. Rejects with an error to show to the user. */
   async check({ model, key }: IAnswers): Promise<string> {
     await this._registry.set(PLUGIN, 'model', model.trim());
     await this._registry.set(PLUGIN, 'api_key', key.trim());
@@ -41,15 +41,15 @@ export class Start {
     if (notebook === null) {
       throw new Error('Open a notebook first.');
     }
-    const trouble = this._results.link?.connected ? '' : await said(notebook, LOAD);
+    const trouble = this._results.link?.connected ? '' : await runCode(notebook, LOAD);
     for (let waited = 0; waited < PATIENCE && !this._results.link?.connected; waited += PAUSE) {
       await pause();
     }
-    await pause(); // the settings are on their way
-    return trouble + (await said(notebook, '%autocode doctor'));
+    await pause(); // the settings are being sent
+    return trouble + (await runCode(notebook, '%autocode doctor'));
   }
 
-  /** Put a first cell into the notebook. */
+  /** Insert a first cell into the notebook. */
   async begin(): Promise<void> {
     const { notebook, link } = this._results;
     if (notebook !== null) {

@@ -1,23 +1,23 @@
 import * as React from 'react';
 
-import type { Change, IVersion, Keeper } from './keeper';
+import type { Change, IVersion, VersionManager } from './versionManager';
 
 interface IVersionsProps {
   name: string;
   /** Changes when there may be a new version. */
   run: string;
-  keeper: Pick<Keeper, 'versions' | 'change' | 'rename'>;
+  versionManager: Pick<VersionManager, 'versions' | 'change' | 'rename'>;
 }
 
-/** What there is of a function: who made each version, why, and which one counts; read when it is opened. */
-export function Versions({ name, run, keeper }: IVersionsProps): React.ReactElement {
+/** The versions of a function with author and reason, and which one is current; read when the list is opened. */
+export function Versions({ name, run, versionManager }: IVersionsProps): React.ReactElement {
   const [isOpen, open] = React.useState(false);
   const [versions, setVersions] = React.useState<readonly IVersion[]>([]);
   const [told, tell] = React.useState('');
 
   const look = async (): Promise<void> => {
     try {
-      setVersions(await keeper.versions(name));
+      setVersions(await versionManager.versions(name));
     } catch (error) {
       tell(sentence(error));
     }
@@ -53,7 +53,7 @@ export function Versions({ name, run, keeper }: IVersionsProps): React.ReactElem
                     key={change}
                     type="button"
                     aria-label={`${titled(change)} version ${version.number} of ${name}`}
-                    onClick={() => void act(keeper.change(change, name, version))}
+                    onClick={() => void act(versionManager.change(change, name, version))}
                   >
                     {titled(change)}
                   </button>
@@ -61,7 +61,7 @@ export function Versions({ name, run, keeper }: IVersionsProps): React.ReactElem
               </li>
             ))}
           </ul>
-          <button type="button" aria-label={`Rename ${name}`} onClick={() => void act(keeper.rename(name))}>
+          <button type="button" aria-label={`Rename ${name}`} onClick={() => void act(versionManager.rename(name))}>
             Rename…
           </button>
           <p role="status">{told}</p>
@@ -71,14 +71,15 @@ export function Versions({ name, run, keeper }: IVersionsProps): React.ReactElem
   );
 }
 
-/** What can be done with a version as it stands. */
+/** The actions that are possible for a version. */
 function changes({ state }: IVersion): Change[] {
   const isGood = state.startsWith('ready');
   const isPinned = state.includes('pinned');
+  const isCurrent = /current|counts/.test(state);
   const offered: [boolean, Change][] = [
-    [isGood && !isPinned && !state.includes('counts'), 'restore'],
+    [isGood && !isPinned && !isCurrent, 'restore'],
     [isGood && !isPinned, 'pin'],
-    [isPinned, 'let go'],
+    [isPinned, 'unpin'],
     [true, 'remove']
   ];
   return offered.filter(([fits]) => fits).map(([, change]) => change);

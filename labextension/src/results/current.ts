@@ -7,10 +7,10 @@ import type { IKernelLink, ILink } from '../link/tokens';
 import type { IEntry } from './entries';
 import { entries } from './entries';
 
-/** How long typing must pause before the cells are read again, in milliseconds. */
+/** Pause in typing after which the cells are read again, in milliseconds. */
 const PAUSE = 300;
 
-/** The results of the notebook that a person works in: what its kernel has, and its cells that were not run there. */
+/** The results of the current notebook: those of its kernel, and its cells that were not run there. */
 export class CurrentResults {
   constructor(
     private readonly _notebooks: INotebookTracker,
@@ -21,12 +21,12 @@ export class CurrentResults {
     this._followNotebook();
   }
 
-  /** The notebook; `null` when none is open. */
+  /** The notebook; `null` if none is open. */
   get notebook(): NotebookPanel | null {
     return this._notebook;
   }
 
-  /** The way to its kernel; `null` when it has none. */
+  /** The link to its kernel; `null` if it has none. */
   get link(): IKernelLink | null {
     return this._link;
   }
@@ -35,7 +35,7 @@ export class CurrentResults {
     return this._entries;
   }
 
-  /** Something of the above is new. */
+  /** Emitted when one of the above changes. */
   get changed(): ISignal<CurrentResults, void> {
     return this._changed;
   }

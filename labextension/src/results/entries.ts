@@ -7,12 +7,12 @@ import { amount, clock, counted, dollars, duration } from './amounts';
 /** One line of the panel: a result of the kernel, or a cell that was not run in it. */
 export interface IEntry {
   name: string;
-  /** The cell that makes it, if it is in the notebook. */
+  /** The cell of the result, if it is in the notebook. */
   cellId: string | null;
   job: IJob | null;
 }
 
-/** How an entry stands. `changed` is ready, with something to know: changed tests, or more spent than allowed. */
+/** The state of an entry. `changed` is ready with a warning: changed tests, or more cost than allowed. */
 export type Standing = 'absent' | 'running' | 'waiting' | 'ready' | 'changed' | 'failed' | 'cancelled' | 'over_budget';
 
 const WORDS: { readonly [standing in Standing]: string } = {
@@ -26,7 +26,7 @@ const WORDS: { readonly [standing in Standing]: string } = {
   over_budget: 'Over budget'
 };
 
-/** Cells in the order of the notebook, then the results that no cell of it makes; each name once. */
+/** The cells in the order of the notebook, then the results without a cell; each name once. */
 export function entries(cells: readonly INamedCell[], jobs: readonly IJob[]): IEntry[] {
   const names = new Set([...cells.map(cell => cell.name), ...jobs.map(job => job.name)]);
   return [...names].map(name => {
@@ -37,7 +37,7 @@ export function entries(cells: readonly INamedCell[], jobs: readonly IJob[]): IE
   });
 }
 
-/** How it stands. */
+/** The state of an entry. */
 export function standing({ job }: IEntry): Standing {
   if (job === null) {
     return 'absent';
@@ -45,12 +45,12 @@ export function standing({ job }: IEntry): Standing {
   return job.phase === 'ready' && (job.tests_changed || job.reason !== '') ? 'changed' : job.phase;
 }
 
-/** Whether it is a function, which can be inserted, exported and has versions; or is to be one. */
+/** Whether a job generates a function, which can be inserted and exported and has versions. */
 export function isFunction(job: IJob | null): boolean {
   return job?.mode !== 'tools';
 }
 
-/** Whether it goes on, or will when somebody answers. */
+/** Whether a job is running, or waits for the user. */
 export function isUnderWay(job: IJob | null): boolean {
   return job?.phase === 'running' || job?.phase === 'waiting';
 }
@@ -60,7 +60,7 @@ export function canRaise(job: IJob): boolean {
   return job.limit_value !== null && flagOf(job.limit, VOCABULARY) !== null;
 }
 
-/** How it stands, in words; while it runs, what it does; where there is something to know, that. */
+/** The state as text; while it runs, the current step; with a warning, the warning. */
 export function word(entry: IEntry): string {
   const how = standing(entry);
   const said = how === 'running' || how === 'changed' ? (entry.job?.title ?? '') : '';
@@ -68,10 +68,10 @@ export function word(entry: IEntry): string {
 }
 
 /**
- * How far it got: the clock, attempts and tests.
+ * The progress: time, attempts and tests.
  *
- * @param job what is told of
- * @param since the seconds that passed since the kernel said so
+ * @param job the job
+ * @param since seconds since the kernel sent it
  */
 export function progress(job: IJob, since: number): string[] {
   const underWay = isUnderWay(job);
@@ -85,7 +85,7 @@ export function progress(job: IJob, since: number): string[] {
   );
 }
 
-/** What it took of the model: tokens and cost; nothing as long as nothing was spent. */
+/** Tokens and cost of the model; empty if no tokens were used. */
 export function spending(job: IJob): string[] {
   if (job.input_tokens === 0 && job.output_tokens === 0) {
     return present(job.replayed && 'replayed from the journal');
@@ -98,14 +98,14 @@ export function spending(job: IJob): string[] {
   );
 }
 
-/** Why it ended as it did, unless the word for it says the same. */
+/** Why the run ended; empty if the state says the same. */
 export function reason(job: IJob): string {
   const said = job.reason.trim();
   const repeats = said.replace(/\.$/, '').toLowerCase() === job.phase.replace('_', ' ');
   return repeats ? '' : said;
 }
 
-/** What a screen reader is told between two views: each result whose words have changed. */
+/** The text for screen readers: each result whose state has changed. */
 export function news(before: readonly IEntry[], now: readonly IEntry[]): string {
   const known = new Map(before.map(entry => [entry.name, word(entry)]));
   return now

@@ -5,7 +5,7 @@ import { ILink } from '../link/tokens';
 import { CurrentResults } from './current';
 import { IResults } from './tokens';
 
-/** What panel, status bar and commands tell of. */
+/** The results for panel, status bar and commands. */
 const plugin: JupyterFrontEndPlugin<IResults> = {
   id: 'autocoder-jupyter:results',
   description: 'Keeps the list of the %%autocode results of the current notebook.',

@@ -5,10 +5,10 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ILink } from '../link/tokens';
 import { setValues } from './values';
 
-/** The page of settings. Its id is that of the schema, which also holds toolbars, menus and shortcuts. */
+/** The settings page. Its id is that of the schema, which also has toolbars, menus and shortcuts. */
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:plugin',
-  description: 'Gives the settings of %%autocode to every kernel.',
+  description: 'Sends the settings of %%autocode to every kernel.',
   autoStart: true,
   requires: [ILink],
   optional: [ISettingRegistry],
@@ -17,7 +17,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     links.refused.connect((_, sentences) => {
       const message = sentences.join(' ');
       if (message !== complaint) {
-        complaint = message; // each kernel says the same
+        complaint = message; // each kernel sends the same message
         Notification.error(`Autocode settings: ${message}`, { autoClose: false });
       }
     });

@@ -3,7 +3,7 @@ import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 import type { Settings } from '../link/tokens';
 import { VOCABULARY } from '../vocabulary';
 
-/** What is set of all that the page of settings offers; an empty field is unset, and the kernel then looks elsewhere. */
+/** The values that are set on the settings page. An empty field is not set; the kernel then uses other sources. */
 export function setValues(read: (name: string) => ReadonlyPartialJSONValue | undefined): Settings {
   const values: { [name: string]: string | number } = {};
   for (const name of VOCABULARY.page ?? []) {

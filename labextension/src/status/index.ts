@@ -5,10 +5,10 @@ import { CommandIDs } from '../commands/ids';
 import { IResults } from '../results/tokens';
 import { StatusItem } from './item';
 
-/** Running jobs and spend, where there is a status bar. */
+/** Running jobs and their cost in the status bar, if there is one. */
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:status',
-  description: 'Running %%autocode jobs and what they cost, in the status bar.',
+  description: 'Shows running %%autocode jobs and their cost in the status bar.',
   autoStart: true,
   requires: [IResults],
   optional: [IStatusBar],

@@ -6,11 +6,11 @@ import { autocodeIcon } from '../icons';
 import type { IResults } from '../results/tokens';
 import { statusText } from './text';
 
-/** The item of the status bar: a button with a few words that opens the panel. */
+/** The item of the status bar: a button with a short text that opens the panel. */
 export class StatusItem extends Widget {
   /**
-   * @param results what it tells of
-   * @param open what a click does
+   * @param results the results to summarize
+   * @param open called on a click
    */
   constructor(
     private readonly _results: IResults,
@@ -27,12 +27,12 @@ export class StatusItem extends Widget {
     this._tell();
   }
 
-  /** What it says; empty when there is nothing to say. */
+  /** The text; empty if there are no jobs. */
   get words(): string {
     return this._text.textContent ?? '';
   }
 
-  /** It says something else. */
+  /** Emitted when the text changes. */
   get changed(): ISignal<StatusItem, void> {
     return this._changed;
   }

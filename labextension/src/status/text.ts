@@ -1,7 +1,7 @@
 import type { IJob } from '../link/tokens';
 import { counted, dollars } from '../results/amounts';
 
-/** What the status bar says of a kernel's jobs: `2 running · $0.120`; empty when there are none. */
+/** The text of the status bar for the jobs of a kernel: `2 running · $0.120`; empty without jobs. */
 export function statusText(jobs: readonly IJob[]): string {
   if (jobs.length === 0) {
     return '';
@@ -13,7 +13,7 @@ export function statusText(jobs: readonly IJob[]): string {
   return [...facts, spend(jobs)].filter(Boolean).join(' · ');
 }
 
-/** What all of them cost; what is not known is said, not guessed. */
+/** The cost of all jobs; an unknown cost is shown as unknown. */
 export function spend(jobs: readonly IJob[]): string {
   const spending = jobs.filter(job => job.input_tokens > 0 || job.output_tokens > 0);
   const known = spending.flatMap(job => (job.cost === null ? [] : [job.cost]));

@@ -70,7 +70,7 @@ def test_tools_may_be_renamed_async_and_attributes(notebook: Any, play: Any) -> 
         ("--tool pd.read_csw", "pd has no 'read_csw'.\nDid you mean read_csv?"),
         ("--tool print=fetch_price", "'print' is already a name of Python."),
         ("--tool orders=fetch_price", "orders is both a tool and a frame."),
-        ("--continue nobody", "There is no conversation named 'nobody' to go on with."),
+        ("--continue nobody", "There is no conversation named 'nobody' to continue."),
     ],
 )
 def test_what_cannot_be_a_tool_is_said_in_the_cell(line: str, said: str, notebook: Any, play: Any) -> None:
@@ -84,7 +84,7 @@ def test_what_cannot_be_a_tool_is_said_in_the_cell(line: str, said: str, noteboo
 
 def test_a_file_cannot_be_handed_over(notebook: Any) -> None:
     notebook.run("from autocoder_jupyter import File; open('a.csv', 'w').write('a\\n1'); log = File('a.csv')")
-    with pytest.raises(InvalidRequest, match="log cannot be handed over"):
+    with pytest.raises(InvalidRequest, match="log cannot be passed"):
         notebook.run("%%autocode x --mode tools\nRead @log.")
 
 

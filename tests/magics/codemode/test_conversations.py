@@ -71,7 +71,7 @@ def test_a_tool_that_is_gone_is_named(notebook: Any, play: Any) -> None:
     notebook.run(FIRST)
     notebook.restarted()
     notebook.run("del fetch_price")
-    with pytest.raises(InvalidRequest, match="first cannot go on without its tools"):
+    with pytest.raises(InvalidRequest, match="first cannot be continued without its tools"):
         notebook.run(SECOND)
 
 
@@ -80,7 +80,7 @@ def test_a_frame_that_is_gone_is_named(notebook: Any, play: Any) -> None:
     notebook.run(FIRST)
     notebook.restarted()
     notebook.run("del orders")
-    with pytest.raises(InvalidRequest, match="first was given orders, and the notebook has no such frame"):
+    with pytest.raises(InvalidRequest, match="first used orders, and the notebook has no such DataFrame"):
         notebook.run(SECOND)
 
 

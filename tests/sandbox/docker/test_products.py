@@ -259,13 +259,13 @@ def test_a_context_of_a_known_program_says_how_it_is_started(root: Path, monkeyp
 
 def test_the_doctor_has_a_line_for_each(root: Path, running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "Machine", lambda: machine(root, "darwin"))
-    nothing = ("    engines", "none is installed here", machine(root, "darwin").advice)
+    nothing = ("    engines", "none is installed", machine(root, "darwin").advice)
     assert list(doctor._engines(works=False)) == [nothing]
     install(root, "Applications/OrbStack.app")
     running(root / "me/.docker/run/docker.sock")
     assert list(doctor._engines(works=True)) == [
-        ("    Docker Desktop", "runs", ""),
-        ("    OrbStack", "is installed, does not run", "to start it: orb start"),
+        ("    Docker Desktop", "running", ""),
+        ("    OrbStack", "installed, not running", "to start it: orb start"),
     ]
 
 

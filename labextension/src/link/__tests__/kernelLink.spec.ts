@@ -158,7 +158,7 @@ describe('a link to a kernel', () => {
     const told = jest.fn();
     link.changed.connect(told);
     link.forget();
-    await expect(asked).rejects.toThrow('went away');
+    await expect(asked).rejects.toThrow('stopped before');
     expect([link.connected, link.jobs, link.variables, link.commId]).toEqual([false, [], null, null]);
     expect(told).toHaveBeenCalledTimes(1);
     comm.hear({ kind: 'jobs', jobs: [job({ name: 'late' })] });

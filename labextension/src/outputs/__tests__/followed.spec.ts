@@ -155,18 +155,18 @@ it.each<[string, Partial<Kernel>]>([
   expect(text()).toBe('planning');
   kernel.says(change);
   await pause();
-  expect(text()).toMatch(/^planningCut off: /);
-  expect(card.hasClass('jp-mod-cutOff')).toBe(true);
+  expect(text()).toMatch(/^planningInterrupted: /);
+  expect(card.hasClass('jp-mod-interrupted')).toBe(true);
 });
 
 it('takes that back when the run goes on after all', async () => {
   await render(bundle('planning', 'plan'));
   await pause();
-  expect(text()).toMatch(/Cut off/);
+  expect(text()).toMatch(/Interrupted/);
   kernel.says({ jobs: [job({ started: 7, step: 'plan' })] });
   await pause();
   expect(text()).toBe('planning');
-  expect(card.hasClass('jp-mod-cutOff')).toBe(false);
+  expect(card.hasClass('jp-mod-interrupted')).toBe(false);
 });
 
 it('concludes nothing before the kernel is there and has said what it has', async () => {
@@ -187,7 +187,7 @@ it('says so when the notebook has no kernel any more', async () => {
   link = null;
   links.changed.emit();
   await pause();
-  expect(text()).toMatch(/Cut off/);
+  expect(text()).toMatch(/Interrupted/);
 });
 
 it.each<[string, () => Promise<string | null>]>([
@@ -221,7 +221,7 @@ it('puts a result into the place of its line when its run has ended, and not bef
 it('says of a result to come that its run was cut off', async () => {
   await render(bundle('to come', '', { shows: 'result' }));
   await pause();
-  expect(text()).toMatch(/^to comeCut off: /);
+  expect(text()).toMatch(/^to comeInterrupted: /);
   expect(kernel.asked).toEqual([]);
 });
 

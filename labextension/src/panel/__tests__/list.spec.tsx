@@ -5,15 +5,15 @@ import { createRoot } from 'react-dom/client';
 import { CommandIDs } from '../../commands/ids';
 import { job } from '../../link/__tests__/fakes';
 import type { IEntry } from '../../results/entries';
-import type { Keeper } from '../keeper';
+import type { VersionManager } from '../versionManager';
 import { ResultList } from '../list';
 
 const execute = jest.fn();
-const keeper = {} as Keeper;
+const versionManager = {} as VersionManager;
 
 function shown(entries: IEntry[], given: { isOpen?: boolean; isLoaded?: boolean } = {}): HTMLElement {
   const node = document.createElement('div');
-  const props = { entries, since: 0, isOpen: true, isLoaded: true, execute, start: null, keeper, ...given };
+  const props = { entries, since: 0, isOpen: true, isLoaded: true, execute, start: null, versionManager, ...given };
   act(() => createRoot(node).render(<ResultList {...props} />));
   return node;
 }

@@ -2,7 +2,7 @@ import * as React from 'react';
 import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 
-import type { IVersion } from '../keeper';
+import type { IVersion } from '../versionManager';
 import { Versions } from '../versions';
 
 const FIRST: IVersion = {
@@ -14,10 +14,10 @@ const FIRST: IVersion = {
   why: '',
   request: 'Monthly growth.'
 };
-const SECOND = { ...FIRST, number: '2', state: 'ready, counts', by: 'you', why: 'edited by you' };
+const SECOND = { ...FIRST, number: '2', state: 'ready, current', by: 'you', why: 'edited by you' };
 const FAILED = { ...FIRST, number: '3', state: 'failed' };
 
-const keeper = {
+const versionManager = {
   versions: jest.fn(async () => [FIRST, SECOND, FAILED] as readonly IVersion[]),
   change: jest.fn(async () => 'growth is version 1 again.'),
   rename: jest.fn(async () => '')
@@ -25,8 +25,8 @@ const keeper = {
 
 async function opened(): Promise<HTMLElement> {
   const node = document.createElement('div');
-  act(() => createRoot(node).render(<Versions name="growth" run="a" keeper={keeper} />));
-  expect(keeper.versions).not.toHaveBeenCalled();
+  act(() => createRoot(node).render(<Versions name="growth" run="a" versionManager={versionManager} />));
+  expect(versionManager.versions).not.toHaveBeenCalled();
   const details = node.querySelector('details')!;
   details.open = true;
   await act(async () => {
@@ -44,7 +44,7 @@ beforeEach(() => jest.clearAllMocks());
 it('says who made each version and why, and offers what fits it', async () => {
   const node = await opened();
   const items = [...node.querySelectorAll('li')];
-  expect(items[1].textContent).toContain('2 ready, counts · you · 2026-05-01 09:00');
+  expect(items[1].textContent).toContain('2 ready, current · you · 2026-05-01 09:00');
   expect(items[1].textContent).toContain('edited by you');
   expect(items.map(item => [...item.querySelectorAll('button')].map(button => button.textContent))).toEqual([
     ['Restore', 'Pin', 'Remove'],
@@ -56,14 +56,14 @@ it('says who made each version and why, and offers what fits it', async () => {
 it('does what is pressed, says what became of it, and looks again', async () => {
   const node = await opened();
   await act(async () => node.querySelector<HTMLElement>('[aria-label="Restore version 1 of growth"]')!.click());
-  expect(keeper.change).toHaveBeenCalledWith('restore', 'growth', FIRST);
+  expect(versionManager.change).toHaveBeenCalledWith('restore', 'growth', FIRST);
   expect(node.querySelector('[role=status]')!.textContent).toBe('growth is version 1 again.');
-  expect(keeper.versions).toHaveBeenCalledTimes(2);
+  expect(versionManager.versions).toHaveBeenCalledTimes(2);
 });
 
 it('says why it could not be done', async () => {
-  keeper.change.mockRejectedValueOnce(new Error('growth is in work.'));
+  versionManager.change.mockRejectedValueOnce(new Error('growth is running.'));
   const node = await opened();
   await act(async () => node.querySelector<HTMLElement>('[aria-label="Pin version 1 of growth"]')!.click());
-  expect(node.querySelector('[role=status]')!.textContent).toBe('growth is in work.');
+  expect(node.querySelector('[role=status]')!.textContent).toBe('growth is running.');
 });

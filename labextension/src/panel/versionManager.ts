@@ -1,13 +1,13 @@
 import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
 
 import type { IResults } from '../results/tokens';
-import { said } from './said';
+import { runCode } from './runCode';
 
-/** A version of a function; all in words for a person. */
+/** A version of a function; all values are texts to show. */
 export interface IVersion {
   number: string;
   started: string;
-  /** `ready` or `failed`, and `counts` or `pinned`. */
+  /** `ready` or `failed`, followed by `current` or `pinned`; older kernels say `counts` for `current`. */
   state: string;
   by: string;
   evidence: string;
@@ -15,28 +15,28 @@ export interface IVersion {
   request: string;
 }
 
-/** What can be done with a version. */
-export type Change = 'restore' | 'pin' | 'let go' | 'remove';
+/** An action on a version. */
+export type Change = 'restore' | 'pin' | 'unpin' | 'remove';
 
-/** The versions of the functions of the notebook in front. */
-export class Keeper {
+/** Reads and changes the versions of functions of the current notebook. */
+export class VersionManager {
   constructor(private readonly _results: IResults) {}
 
-  /** Oldest first; rejects with a sentence for a person. */
+  /** The versions, oldest first. Rejects with an error to show to the user. */
   async versions(name: string): Promise<readonly IVersion[]> {
     const told = await this._results.link?.request('versions', name);
     return JSON.parse(told ?? '[]') as IVersion[];
   }
 
-  /** Change which version counts, by the line that a person would type. What the kernel says of it; '' if given up. */
+  /** Change the current version with a line magic. Returns its output; '' if the user cancelled. */
   async change(change: Change, name: string, { number }: IVersion): Promise<string> {
     if (change === 'remove' && !(await agreed(`Remove version ${number} of ${name} from disk?`))) {
       return '';
     }
-    return this._run(change === 'let go' ? `pin ${name} --off` : `${change} ${name} ${number}`);
+    return this._run(change === 'unpin' ? `pin ${name} --off` : `${change} ${name} ${number}`);
   }
 
-  /** Give the function another name. What the kernel says of it; '' if given up. */
+  /** Rename the function with a line magic. Returns its output; '' if the user cancelled. */
   async rename(name: string): Promise<string> {
     const asked = await InputDialog.getText({ title: `Rename ${name}`, label: 'New name', text: name });
     const wanted = asked.button.accept ? (asked.value ?? '').trim() : '';
@@ -48,8 +48,8 @@ export class Keeper {
     if (notebook === null) {
       throw new Error('Open a notebook first.');
     }
-    // Not over the link: the name is bound anew, which is the main thread's to do.
-    return (await said(notebook, `%autocode ${line}`)).trim();
+    // Not over the link: the magic binds the name, which must happen on the kernel's main thread.
+    return (await runCode(notebook, `%autocode ${line}`)).trim();
   }
 }
 

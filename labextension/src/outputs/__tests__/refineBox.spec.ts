@@ -1,4 +1,4 @@
-import { refiningCell, toggleWishBox } from '../wishBox';
+import { refiningCell, toggleRefineBox } from '../refineBox';
 
 const HTML = `
   <div data-autocode-refines="growth"><ul><li>Gaps are "zero". <button class="autocode-wish" aria-label="Change"></button></li></ul></div>
@@ -7,7 +7,7 @@ const HTML = `
 
 const granted = jest.fn();
 const button = (label: string): HTMLButtonElement => document.querySelector(`[aria-label="${label}"]`)!;
-const box = (): HTMLFormElement | null => document.querySelector('form.jp-AutocodeWish');
+const box = (): HTMLFormElement | null => document.querySelector('form.jp-AutocodeRefine');
 const words = (): HTMLTextAreaElement => box()!.querySelector('textarea')!;
 const press = (key: string, more: KeyboardEventInit = {}): boolean =>
   words().dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }));
@@ -18,17 +18,17 @@ beforeEach(() => {
 });
 
 it('opens below what it is about, with the focus in it, and closes by the same button', () => {
-  toggleWishBox(button('Change'), granted);
+  toggleRefineBox(button('Change'), granted);
   expect(box()!.parentElement!.tagName).toBe('LI');
   expect(document.activeElement).toBe(words());
   expect(button('Change').getAttribute('aria-expanded')).toBe('true');
-  toggleWishBox(button('Change'), granted);
+  toggleRefineBox(button('Change'), granted);
   expect(box()).toBeNull();
   expect(document.activeElement).toBe(button('Change'));
 });
 
 it('makes a cell of what holds instead', () => {
-  toggleWishBox(button('Change'), granted);
+  toggleRefineBox(button('Change'), granted);
   words().value = ' Gaps are left out.\n';
   press('Enter');
   expect(granted).toHaveBeenCalledWith('%%autocode growth --refine\nInstead of "Gaps are "zero".": Gaps are left out.');
@@ -36,7 +36,7 @@ it('makes a cell of what holds instead', () => {
 });
 
 it('takes nothing for no wish, a new line by Shift, and Escape for no', () => {
-  toggleWishBox(button('Refine'), granted);
+  toggleRefineBox(button('Refine'), granted);
   press('Enter');
   expect(box()).not.toBeNull();
   words().value = 'Also by region.';
@@ -49,7 +49,7 @@ it('takes nothing for no wish, a new line by Shift, and Escape for no', () => {
 it('keeps its keys from the notebook', () => {
   const heard = jest.fn();
   document.body.addEventListener('keydown', heard);
-  toggleWishBox(button('Refine'), granted);
+  toggleRefineBox(button('Refine'), granted);
   press('d');
   expect(heard).not.toHaveBeenCalled();
 });

@@ -1,8 +1,8 @@
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { KernelMessage } from '@jupyterlab/services';
 
-/** What code says when the kernel runs it, beside the notebook. */
-export async function said(notebook: NotebookPanel, code: string): Promise<string> {
+/** Run code in the kernel without a cell, and return its output as text. */
+export async function runCode(notebook: NotebookPanel, code: string): Promise<string> {
   const kernel = notebook.sessionContext.session?.kernel;
   if (!kernel) {
     throw new Error('The notebook has no kernel.');

@@ -1,13 +1,13 @@
-/** What a button that takes a wish is about, from where it stands. */
-export interface IWishButton {
-  /** Of the result. */
+/** The data of a button that refines a function, from its position. */
+export interface IRefineButton {
+  /** The name of the result. */
   name: string;
-  /** The assumption that is to hold no more; `null` where anything may be wished. */
+  /** The assumption to replace; `null` for any change. */
   instead: string | null;
 }
 
-/** What a button is about; `null` when it takes no wish. */
-export function wishButton(button: HTMLElement): IWishButton | null {
+/** The data of a button; `null` if it does not refine a function. */
+export function refineButton(button: HTMLElement): IRefineButton | null {
   const name = button.closest<HTMLElement>('[data-autocode-refines]')?.dataset.autocodeRefines;
   if (!button.classList.contains('autocode-wish') || !name) {
     return null;
@@ -15,28 +15,28 @@ export function wishButton(button: HTMLElement): IWishButton | null {
   return { name, instead: button.closest('li') === null ? null : (button.previousSibling?.textContent ?? '').trim() };
 }
 
-/** The cell that grants a wish. A text that looks like options is kept away from the first line by an empty one. */
-export function refiningCell({ name, instead }: IWishButton, words: string): string {
-  const wish = instead === null ? words.trim() : `Instead of "${instead}": ${words.trim()}`;
-  return `%%autocode ${name} --refine\n${/^\s*--?[A-Za-z]/.test(wish) ? '\n' : ''}${wish}`;
+/** The cell that refines a function. An empty line separates a text that looks like options from the first line. */
+export function refiningCell({ name, instead }: IRefineButton, words: string): string {
+  const change = instead === null ? words.trim() : `Instead of "${instead}": ${words.trim()}`;
+  return `%%autocode ${name} --refine\n${/^\s*--?[A-Za-z]/.test(change) ? '\n' : ''}${change}`;
 }
 
-/** Words in the line of an editable part are not the notebook's commands. */
+/** Events in the form that must not reach the keyboard shortcuts of the notebook. */
 const OWN_KEYS = ['keydown', 'keypress', 'keyup', 'mousedown', 'dblclick'];
 
 /**
- * Open a box below a button in which a person writes what is to be otherwise; a second click closes it.
+ * Open a form below a button for the change that the user wants; a second click closes it.
  *
- * @param button that was pressed
- * @param grant is given the cell that grants the wish
+ * @param button the clicked button
+ * @param runCell called with the text of the cell that refines the function
  */
-export function toggleWishBox(button: HTMLElement, grant: (cell: string) => void): void {
-  const about = wishButton(button);
+export function toggleRefineBox(button: HTMLElement, runCell: (cell: string) => void): void {
+  const about = refineButton(button);
   const place = button.closest<HTMLElement>('li, [data-autocode-refines]') ?? button.parentElement;
   if (about === null || place === null) {
     return;
   }
-  const open = place.querySelector<HTMLFormElement>(':scope > form.jp-AutocodeWish');
+  const open = place.querySelector<HTMLFormElement>(':scope > form.jp-AutocodeRefine');
   if (open !== null) {
     close(open, button);
     return;
@@ -50,7 +50,7 @@ export function toggleWishBox(button: HTMLElement, grant: (cell: string) => void
       return;
     }
     close(form, button);
-    grant(refiningCell(about, words.value));
+    runCell(refiningCell(about, words.value));
   });
   form.addEventListener('keydown', event => {
     if (event.key === 'Escape') {
@@ -71,12 +71,12 @@ export function toggleWishBox(button: HTMLElement, grant: (cell: string) => void
   words.focus();
 }
 
-function makeForm({ name, instead }: IWishButton): HTMLFormElement {
+function makeForm({ name, instead }: IRefineButton): HTMLFormElement {
   const form = document.createElement('form');
-  form.className = 'jp-AutocodeWish';
+  form.className = 'jp-AutocodeRefine';
   const words = document.createElement('textarea');
   words.rows = 2;
-  words.placeholder = instead === null ? 'What should be different' : 'What holds instead';
+  words.placeholder = instead === null ? 'What should change' : 'What to assume instead';
   words.setAttribute('aria-label', `${words.placeholder}: ${name}`);
   form.append(words, makeButton('submit', 'Refine'), makeButton('button', 'Close'));
   return form;
