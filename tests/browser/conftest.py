@@ -138,58 +138,70 @@ def play(model: ScriptedModel) -> Iterator[Play]:
 class Desk:
     """The one page that tests reuse, because loading JupyterLab takes three seconds of processor time."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Window, lab: Lab) -> None:
         self._window = window
+        self._lab = lab
         self._page: Any = None
 
     def lend(self) -> tuple[Any, bool]:
-        """A page, and whether JupyterLab is already loaded in it."""
-        if self._page is not None:
-            return self._page, True
-        self._page = self._window.new_page()
-        return self._page, False
+        """A page, and whether JupyterLab is already loaded in it. Such a page has read its settings again."""
+        if self._page is None:
+            self._page = self._window.new_page()
+            return self._page, False
+        self._lab.renew_settings(self._page)
+        return self._page, True
 
-    def clear(self, *, keep: bool) -> Any:
-        """Close the notebooks of the page. Returns the page, or None if it must not or cannot be reused."""
-        if self._page is not None and not (keep and self._is_clear()):
-            self._page = None
+    def take_back(self, *, keep: bool) -> Any:
+        """Reset the page. Returns it, or None if it must not or cannot be reused."""
+        page, self._page = self._page, None
+        if keep and page is not None and not page.is_closed():
+            page.set_viewport_size(VIEWPORT)
+            page.emulate_media(reduced_motion="null")
+            page.mouse.move(0, 0)
+            if page.evaluate(CLOSE_NOTEBOOKS):
+                self._page = page
         return self._page
-
-    def _is_clear(self) -> bool:
-        """Whether the page could be reset. False if a test closed it, or opened other pages."""
-        if self._window.pages != [self._page]:
-            return False
-        self._page.set_viewport_size(VIEWPORT)
-        self._page.emulate_media(reduced_motion="null")
-        return bool(self._page.evaluate(CLOSE_NOTEBOOKS))
 
 
 @pytest.fixture(scope="package")
-def desk(window: Window) -> Desk:
-    return Desk(window)
+def desk(window: Window, lab: Lab) -> Desk:
+    return Desk(window, lab)
+
+
+FAILED = pytest.StashKey[bool]()
+"""Whether the last phase of a test failed. `session.testsfailed` does not count a test that is run again."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    item.stash[FAILED] = call.excinfo is not None
 
 
 @pytest.fixture
 def notebook(window: Window, desk: Desk, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
     """Opens a new notebook with these cells after the data. A screenshot of its page is saved in `artifacts/`.
 
-    Its kernel is reused from earlier tests; a test marked `own_kernel` or `cold_kernel` gets a new one. Its page is
-    new; a test marked `lent_page` gets a reused one, unless it has its own settings.
+    Its page and its kernel are reused from earlier tests. A test gets a new page if it is marked `own_page`, wants
+    another `view` or prepares its page before it is loaded. It gets a new kernel if it is marked `own_kernel` or
+    `cold_kernel`.
     """
     cold = request.node.get_closest_marker("cold_kernel")
     own_kernel = cold or request.node.get_closest_marker("own_kernel")
-    may_lend = request.node.get_closest_marker("lent_page") and not own_kernel
-    failures = request.session.testsfailed
+    own_page = request.node.get_closest_marker("own_page")
     name = f"{request.node.name}.ipynb"
     opened: list[NotebookPage] = []
 
-    def open_notebook(*cells: str, run_data: bool = True) -> NotebookPage:
+    def open_notebook(
+        *cells: str, run_data: bool = True, view: str = "doc", prepare: Callable[[Any], None] | None = None
+    ) -> NotebookPage:
         lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", *cells], COLD if cold else "python3")
         if not opened and not own_kernel:
             lab.lend_kernel(name)
-        lent = may_lend and not opened and not lab.own_settings
+        lent = not (own_page or opened or prepare or view != "doc")
         tab, loaded = desk.lend() if lent else (window.new_page(), False)
-        page = NotebookPage(tab, lab, name, loaded=loaded)
+        if prepare is not None:
+            prepare(tab)
+        page = NotebookPage(tab, lab, name, view, loaded=loaded)
         opened.append(page)
         if run_data:
             page.run(0)
@@ -201,5 +213,5 @@ def notebook(window: Window, desk: Desk, lab: Lab, request: pytest.FixtureReques
     for page in opened:
         if not page.page.is_closed():
             page.page.screenshot(path=ARTIFACTS / f"{request.node.name}.png")
-    window.clear(lab.address, desk.clear(keep=request.session.testsfailed == failures))
+    window.clear(lab.address, desk.take_back(keep=not request.node.stash.get(FAILED, True)))
     lab.take_back_kernels()

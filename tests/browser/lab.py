@@ -33,16 +33,33 @@ KERNEL_IS_IDLE = """() => {
 }"""
 """The page also shows "idle" before there is a kernel. A user who types then is asked which kernel to start."""
 
-CLOSE_NOTEBOOKS = """() => {
-    const { shell } = window.jupyterapp;
-    for (const widget of [...shell.widgets("main")].filter(widget => widget.context)) {
-        widget.context.model.dirty = false;  // or it asks whether to save
+CLOSE_NOTEBOOKS = """async () => {
+    const shell = window.jupyterapp?.shell;
+    if (!shell) return false;
+    const documents = () => [...shell.widgets("main")].filter(widget => !widget.id.startsWith("launcher"));
+    for (const widget of documents()) {
+        if (widget.context) widget.context.model.dirty = false;  // or it asks whether to save
         widget.close();
     }
+    shell.mode = "single-document";
     shell.collapseRight();  // where the panel is
-    return document.querySelector(".jp-Dialog") === null;
+    for (const button of document.querySelectorAll(".jp-Notification-Toast-Close")) button.click();
+    for (let waited = 0; documents().length && waited < 5000; waited += 10) {
+        await new Promise(resolve => setTimeout(resolve, 10));
+    }
+    return !documents().length && document.querySelector(".jp-Dialog") === null;
 }"""
-"""Closes all notebooks. Returns whether the page can be used for another notebook."""
+"""Closes all documents and resets the page. Returns whether it can be used for another notebook."""
+
+RENEW_SETTINGS = """async ([plugins, theme]) => {
+    const app = window.jupyterapp;
+    const token = [...app.pluginRegistry._plugins.values()].map(plugin => plugin.provides)
+        .find(token => token?.name === "@jupyterlab/coreutils:ISettingRegistry");
+    const registry = await app.resolveRequiredService(token);
+    for (const plugin of plugins) await registry.reload(plugin);
+    while (document.body.dataset.jpThemeName !== theme) await new Promise(resolve => setTimeout(resolve, 10));
+}"""
+"""Reads the settings of plugins again in a loaded page, and waits until it has this theme."""
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -68,6 +85,7 @@ COLD_KERNEL = {
 """A kernel that starts as a user's does, for tests of imports."""
 
 THEME = "JupyterLab Light"
+THEMES = "@jupyterlab/apputils-extension/themes"
 
 
 def expect(locator: Any) -> Any:
@@ -97,9 +115,10 @@ class Lab:
         self._state = folder.parent / f"{folder.name}-state"
         self._env = env
         self._warm: WarmSession | None = None
-        self.own_settings = False
-        """Whether new pages have other settings than earlier pages."""
-        self._write_settings(theme)
+        self._theme = theme
+        self._changed: set[str] = set()
+        """Extensions whose settings were written since the server started."""
+        self._write_settings()
         self._write_page_config()
         self._fork_kernels()
         self._link_extension()
@@ -181,22 +200,28 @@ class Lab:
         return self._state / "runtime" / f"kernel-{kernel}.json"
 
     def use_theme(self, theme: str) -> None:
-        """Use a theme for pages that are opened from now on."""
-        self.own_settings = theme != THEME
-        self._write_settings(theme)
+        """Use a theme for notebooks that are opened from now on."""
+        self._theme = theme
+        self._changed.add(THEMES)
+        self._write_settings()
 
     def use_settings(self, place: str, values: Mapping[str, Any]) -> None:
-        """Use settings of one extension, `package/plugin`, for pages that are opened from now on."""
-        self.own_settings = bool(values)
+        """Use settings of one extension, `package/plugin`, for notebooks that are opened from now on."""
+        self._changed.add(place)
         self._write(place, values)
+
+    def renew_settings(self, page: Any) -> None:
+        """Read the settings that were written since then again in a loaded page."""
+        plugins = [":".join(place.rsplit("/", 1)) for place in sorted(self._changed)]
+        page.evaluate(RENEW_SETTINGS, [plugins, self._theme])
 
     def _write(self, place: str, values: Mapping[str, Any]) -> None:
         path = self._state / "settings" / f"{place}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values))
 
-    def _write_settings(self, theme: str) -> None:
-        for place, values in {**SETTINGS, "@jupyterlab/apputils-extension/themes": {"theme": theme}}.items():
+    def _write_settings(self) -> None:
+        for place, values in {**SETTINGS, THEMES: {"theme": self._theme}}.items():
             self._write(place, values)
 
     def _write_page_config(self) -> None:

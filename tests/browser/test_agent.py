@@ -15,7 +15,6 @@ from tests.browser.test_panel import barriers
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.lent_page,
     pytest.mark.local_sandbox,
     pytest.mark.usefixtures("extension"),
     pytest.mark.skipif(importlib.util.find_spec("claude_agent_sdk") is None, reason="the SDK is not installed"),

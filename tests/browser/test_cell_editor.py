@@ -12,7 +12,7 @@ from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open
 from tests.browser.lab import KERNEL_IS_IDLE, Lab, NotebookPage, expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.lent_page, pytest.mark.usefixtures("extension")]
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("extension")]
 
 SOON = 15_000
 PROSE = "Revenue of @sales: import what isn't there, def and class; mail me@example.org."

@@ -9,7 +9,7 @@ import pytest
 from tests.browser.conftest import ARTIFACTS, Open, Play
 from tests.browser.lab import expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.lent_page, pytest.mark.usefixtures("extension")]
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("extension")]
 
 PATIENCE = 60_000
 

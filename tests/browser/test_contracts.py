@@ -12,7 +12,6 @@ from tests.browser.conftest import ARTIFACTS, Open
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.lent_page,
     pytest.mark.local_sandbox,
     pytest.mark.usefixtures("extension"),
 ]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.conftest import Open
 
-pytestmark = [pytest.mark.browser, pytest.mark.lent_page]
+pytestmark = [pytest.mark.browser]
 
 CHART = """
 import altair, json, pandas as pd

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import WebSocketRoute
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
@@ -16,6 +15,9 @@ from tests.browser.plays import holding
 from tests.browser.test_inspector import end_kernel
 from tests.browser.test_lab import wait_for_title, wait_until_gone
 from tests.browser.test_panel import shown_as_widget
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, WebSocketRoute
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
 
@@ -131,9 +133,8 @@ def test_a_notebook_that_was_saved_in_the_middle_says_so_when_it_is_opened(
     page.save()
     end_kernel(page, lab)
     says_that_it_was_cut_off(page)
-    page.page.close()
     release.set()
-    again = NotebookPage(page.page.context.new_page(), lab, page.name)
+    again = NotebookPage(page.page, lab, page.name)  # loads it anew
     says_that_it_was_cut_off(again)
     recognised(again)
     ARTIFACTS.mkdir(exist_ok=True)
@@ -143,7 +144,6 @@ def test_a_notebook_that_was_saved_in_the_middle_says_so_when_it_is_opened(
 def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, play: Play) -> None:
     release, script = holding("code")
     play(script)
-    page = notebook(plays.CELL)
     open_sockets: list[WebSocketRoute] = []
     broken = threading.Event()
 
@@ -154,10 +154,10 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
             socket.connect_to_server()
             open_sockets.append(socket)
 
-    page.page.route_web_socket(re.compile("/channels"), connect)
-    page.page.reload()
-    page.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=PATIENCE)
-    page.wait_until_idle()
+    def prepare(tab: Page) -> None:
+        tab.route_web_socket(re.compile("/channels"), connect)
+
+    page = notebook(plays.CELL, prepare=prepare)
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     broken.set()

@@ -15,7 +15,6 @@ from tests.scripted_model import prompt_of
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.lent_page,
     pytest.mark.local_sandbox,
     pytest.mark.usefixtures("extension"),
 ]
@@ -219,9 +218,7 @@ def test_a_saved_notebook_shows_the_static_form(notebook: Open, lab: Lab) -> Non
     page.save()
     assert "widget-view" not in (lab.folder / page.name).read_text()
     end_kernel(page, lab)  # the next one knows nothing of the widget
-    context = page.page.context
-    page.page.close()
-    again = NotebookPage(context.new_page(), lab, page.name)
+    again = NotebookPage(page.page, lab, page.name)  # loads it anew
     for number in (3, 4):
         form = again.output(number).locator(".autocode-result")
         form.wait_for(timeout=PATIENCE)

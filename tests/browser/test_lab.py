@@ -14,7 +14,7 @@ from tests.browser.lab import Lab, NotebookPage, expect
 from tests.browser.plays import holding
 from tests.scripted_model import Answer
 
-pytestmark = [pytest.mark.browser, pytest.mark.lent_page, pytest.mark.local_sandbox]
+pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox]
 
 PATIENCE = 60_000
 
@@ -192,17 +192,11 @@ def test_dollars_are_no_formula(notebook: Open, play: Play) -> None:
     expect(page.card(1).locator("mjx-container")).to_have_count(0)
 
 
-def test_notebook_7_shows_the_card_and_the_strip(
-    chromium: Any, lab: Lab, play: Play, request: pytest.FixtureRequest
-) -> None:
+def test_notebook_7_shows_the_card_and_the_strip(notebook: Open, play: Play) -> None:
     release, script = in_the_middle_of("code")
     play(script)
-    name = f"{request.node.name}.ipynb"
-    lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", f"{plays.CELL} Ask first.", "growth.run()"])
-    context = chromium.new_context(viewport={"width": 1100, "height": 1250})
-    page = NotebookPage(context.new_page(), lab, name, view="notebooks")
-    page.run(0)
-    page.wait_for_prompt(0)
+    page = notebook(f"{plays.CELL} Ask first.", "growth.run()", view="notebooks")
+    page.page.set_viewport_size({"width": 1100, "height": 1250})
     page.run(1)
     pane(page, 1).get_by_text(".groupby(month)").wait_for(timeout=PATIENCE)
     before = strip_shape(page, 1)
@@ -218,7 +212,6 @@ def test_notebook_7_shows_the_card_and_the_strip(
     page.run(2)
     page.output(2).locator(".autocode-outputs").get_by_text("best_month").wait_for(timeout=PATIENCE)
     page.page.screenshot(path=ARTIFACTS / "notebook_7_ready.png")
-    context.close()
 
 
 def test_what_a_person_opened_stays_open_while_the_model_writes(notebook: Open, play: Play) -> None:

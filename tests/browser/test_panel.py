@@ -122,7 +122,6 @@ def shown_as_html(page: NotebookPage, number: int) -> None:
     expect(page.output(number).locator(".jupyter-widgets")).to_have_count(0)
 
 
-@pytest.mark.lent_page
 def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, play: Play, lab: Lab) -> None:
     release, script = holding("code")
     play(script)
@@ -199,7 +198,6 @@ def test_the_first_steps_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
     has_source(page, 2, "%%autocode result\nRevenue of ")
 
 
-@pytest.mark.lent_page
 def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> None:
     page = notebook(f"{plays.CELL} Never right.")
     page.run(1)
@@ -233,7 +231,6 @@ def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> No
     expect(page.cell(1).locator(".cm-content")).to_contain_text("# ", use_inner_text=True)
 
 
-@pytest.mark.lent_page
 def test_cancel_and_consent_are_given_in_the_panel(notebook: Open, play: Play) -> None:
     release, script = holding("code")
     model = play(script)
@@ -344,6 +341,7 @@ def test_a_reload_a_second_page_a_new_name_and_a_restart(notebook: Open, lab: La
     shown_as_html(second, 2)
 
 
+@pytest.mark.own_page
 def test_the_settings_page_reaches_the_kernel_at_once(notebook: Open, lab: Lab) -> None:
     lab.use_theme("JupyterLab Dark")
     try:
@@ -382,9 +380,8 @@ def test_the_settings_page_reaches_the_kernel_at_once(notebook: Open, lab: Lab) 
     page.output(2).locator("tr", has_text="JupyterLab").first.wait_for(state="detached", timeout=10_000)
 
 
-def test_notebook_7_has_the_panel_and_the_commands(notebook: Open, lab: Lab) -> None:
-    page = notebook(plays.CELL)
-    page = NotebookPage(page.page, lab, page.name, view="notebooks")
+def test_notebook_7_has_the_panel_and_the_commands(notebook: Open) -> None:
+    page = notebook(plays.CELL, view="notebooks")
     page.run(1)
     wait_for(page, "growth", "Ready").get_by_role("button", name="Inspect").click()
     page.page.locator(".jp-AutocodeInspector").get_by_text("two runs agree").first.wait_for(timeout=30_000)

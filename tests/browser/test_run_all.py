@@ -28,6 +28,7 @@ def only_schema(lab: Lab) -> Iterator[None]:
     lab.use_settings("autocoder-jupyter/plugin", {})
 
 
+@pytest.mark.own_page
 @pytest.mark.own_kernel
 @pytest.mark.usefixtures("only_schema")
 def test_settings_hold_from_the_first_cell_and_results_appear_where_they_are_named(notebook: Open, play: Play) -> None:

@@ -15,7 +15,6 @@ from tests.scripted_model import prompt_of
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.lent_page,
     pytest.mark.local_sandbox,
     pytest.mark.usefixtures("extension"),
 ]
