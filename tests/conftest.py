@@ -138,7 +138,7 @@ def lend_kernel(warm_kernel: WarmKernel, tmp_path: Path, request: pytest.Fixture
     """
 
     def lend(env: dict[str, str]) -> AbstractContextManager[Kernel]:
-        (tmp_path / "pyproject.toml").write_text("")  # the settings of whoever runs the tests are not meant
+        (tmp_path / "pyproject.toml").write_text("")  # so that no settings of a parent folder apply
         if request.node.get_closest_marker("own_kernel"):
             return Kernel(tmp_path, {**SOURCES, **ONE_OPINION, **env})
         if request.node.get_closest_marker("cold_kernel"):

@@ -331,7 +331,7 @@ def _pieces(text: str, size: int) -> Iterator[tuple[int, str]]:
         yield start + len(piece), piece
 
 
-# OpenAI's wire
+# OpenAI's API
 
 
 def _openai_whole(request: dict[str, Any], answer: Answer, number: int) -> dict[str, Any]:
@@ -372,7 +372,7 @@ def _openai_events(request: dict[str, Any], answer: Answer, number: int) -> Iter
     yield end, "data: [DONE]\n\n"
 
 
-# Anthropic's wire
+# Anthropic's API
 
 _STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
 

@@ -501,7 +501,7 @@ def test_loading_says_what_is_wrong_with_a_folder(tmp_path: Path) -> None:
 def test_a_file_of_a_saved_result_that_is_no_plain_file_is_not_opened(tmp_path: Path, kind: str, name: str) -> None:
     folder, outside = tmp_path / "saved", tmp_path / "mine"
     result(samples={"sales": pd.DataFrame({"a": [1]})}).save(folder)
-    (folder / name).rename(outside)  # so that reading it would do
+    (folder / name).rename(outside)  # so that reading it would work
     before = outside.read_bytes()
     HOSTILE[kind](folder / name, outside)
     with pytest.raises(InvalidRequest, match=r"it is (a link|not a regular file)|No such file"):

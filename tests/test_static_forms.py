@@ -104,5 +104,5 @@ def test_without_styles_and_inputs_it_can_still_be_read(executed: nbformat.Noteb
     page = executed.cells[-3].outputs[0].data["text/html"]
     stripped = re.sub(r'\sstyle="[^"]*"', "", re.sub(r"<button.*?</button>", "", page))
     assert "<details><summary>Evidence</summary>" in stripped
-    assert re.search(r"<td>\d+ −</td>|\n(<span>)?-    ", stripped)  # signs besides colours
+    assert re.search(r"<td>\d+ −</td>|\n(<span>)?-    ", stripped)  # signs in addition to colors
     assert re.search(r"[▁▂▃▄▅▆▇█]", stripped)  # histograms

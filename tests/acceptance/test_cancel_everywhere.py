@@ -99,7 +99,7 @@ def make_stage(sandbox: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         yield stage
         if job := jobs.current("growth"):
             job.cancel()
-        jobs.forget("growth")  # or the next stage's function would have a good version from before
+        jobs.forget("growth")  # otherwise the next function would have a successful earlier version
         stage.release.set()
     stage.pool.close()
     eventually(lambda: not stage.workers, lambda: stage.workers)
@@ -230,7 +230,7 @@ def test_while_an_environment_is_built(stage: Stage, monkeypatch: pytest.MonkeyP
         eventually(lambda: not _resolvers(), _resolvers)
         only_idle_workers_are_left(stage)
         asked.close()
-    the_name_is_free_again(stage)  # what another index gives is another environment
+    the_name_is_free_again(stage)  # packages of another index make another environment
 
 
 def _resolvers() -> list[str]:
@@ -249,7 +249,7 @@ def test_while_the_tests_run(any_stage: Stage) -> None:
     any_stage.says["code"] = fenced(ENDLESS)
     job = any_stage.submit()
     any_stage.wait_for(starts("run"))
-    time.sleep(1)  # a program that loops says nothing
+    time.sleep(1)  # a looping program prints nothing
     cancelled(job)
     only_idle_workers_are_left(any_stage)
     the_name_is_free_again(any_stage)

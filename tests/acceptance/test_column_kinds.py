@@ -37,7 +37,7 @@ def cells(*values):
 
 """
 
-# Written as source, so that each kind can be made on both sides of the wall.
+# Written as source, so that each kind can be made in the notebook and in the sandbox.
 KINDS = {
     "int64": "pd.Series([1, -2, 3])",
     "int64 beyond 2**53": "pd.Series([2**53 + 1, 2**63 - 1, -(2**63)])",

@@ -126,7 +126,7 @@ def test_a_changed_file_is_never_answered_from_the_cache(build: Build, tmp_path:
     )
     for text, answer in (("1 2 3", 6), ("4 5 6", 15), ("7 8 9", 24)):
         path.write_text(text)
-        os.utime(path, (1_700_000_000, 1_700_000_000))  # size and date are no evidence
+        os.utime(path, (1_700_000_000, 1_700_000_000))  # size and date prove nothing
         assert total.run(File(path), cache="auto") == answer
         assert total.run(File(path), cache="auto") == answer
 
@@ -409,7 +409,7 @@ def test_the_name_of_a_result_never_leads_out_of_the_journal(play: Play, tmp_pat
 
 # What a generation does to the process
 
-# Side effects of importing litellm, which nobody can take back: filters that it and its HTTP libraries add, a finder
+# Side effects of importing litellm that cannot be reversed: filters that it and its HTTP libraries add, a finder
 # of `importlib_metadata`, and 24 random bits that `rich` draws for an id.
 IMPORT_EFFECTS = {"warnings", "sys.meta_path", "random"}
 # litellm looks up its own table of providers at the first call.

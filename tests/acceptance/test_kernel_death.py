@@ -73,7 +73,7 @@ class House:
                 "AUTOCODE_API_BASE": self.model.url,
                 "AUTOCODE_SANDBOX": self._sandbox,
                 "AUTOCODE_MAX_ITERATIONS": "1",
-                "AUTOCODE_SECOND_OPINION": "off",  # it would ask beside, and be counted
+                "AUTOCODE_SECOND_OPINION": "off",  # it would ask questions too, which would be counted
                 "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1]),
             },
         )
@@ -97,7 +97,7 @@ def any_house(sandbox_name: str, tmp_path: Path) -> Iterator[House]:
 
 
 def make_house(sandbox: str, folder: Path) -> Iterator[House]:
-    (folder / "pyproject.toml").write_text("")  # the settings of whoever runs the tests are not meant
+    (folder / "pyproject.toml").write_text("")  # so that no settings of a parent folder apply
     house = House(folder, sandbox)
     with house.model:
         yield house
@@ -119,7 +119,7 @@ def assert_nothing_is_left(of: list[psutil.Process], kernel_pid: int) -> None:
     eventually(
         lambda: not any(map(alive, of)) and not containers(kernel_pid),
         lambda: ([process.cmdline() for process in of if alive(process)], containers(kernel_pid)),
-        30,  # seconds: a worker that loads its libraries reads that nobody is there when it has
+        30,  # seconds: a worker notices the lost notebook only after it has imported the libraries
     )
 
 
@@ -156,7 +156,7 @@ def test_killed_during_a_question_to_the_model(any_house: House) -> None:
         any_house.says["code"] = fenced(CODE)
         begin(kernel)
         assert kernel.printed("growth.run()") == "140.0"
-        assert len(any_house.model.requests) == 3 + 1  # only what had no answer is asked again
+        assert len(any_house.model.requests) == 3 + 1  # only questions without an answer are asked again
         assert any_house.journal()[: len(recorded)] == recorded
 
 

@@ -105,7 +105,7 @@ def test_while_a_job_runs(benchmark: Any, watched: Watched, model: ScriptedModel
     answers: dict[str, str | Answer] = {"plan": PLAN, "code": SPEEDS[speed], "tests": fenced(TESTS)}
     model._answer = by_marker({MARKERS[stage]: always(said) for stage, said in answers.items()})
     watched.kernel.run(f"{CELL}\nOnce before.\n")
-    watched.kernel.run("growth.wait()")  # loads what the first job loads
+    watched.kernel.run("growth.wait()")  # imports what the first job imports
     benchmark.pedantic(watched.answer, setup=watched.keep_busy, rounds=ROUNDS, warmup_rounds=10)
     note(benchmark, watched)
     assert watched.started >= 1

@@ -22,7 +22,7 @@ def test_share_of_the_questions_that_a_cache_can_serve(columns: int, capsys: pyt
     seen: list[str] = []
     served: dict[str, int] = {}
     for stage, text in asked.items():
-        before = seen[:1] if stage == "tests" else seen  # asked beside the code, so it cannot be served from that
+        before = seen[:1] if stage == "tests" else seen  # asked in parallel with the code, before that is cached
         served[stage] = max((estimate_tokens(shared(one, text)) for one in before), default=0)
         seen.append(text)
     tokens = {stage: estimate_tokens(text) for stage, text in asked.items()}

@@ -131,7 +131,7 @@ class Lab:
             *(sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root"),
             *("--ServerApp.token=", "--ServerApp.password=", f"--ServerApp.port={self.address.rpartition(':')[2]}"),
             *(f"--ServerApp.root_dir={self.folder}", "--ServerApp.port_retries=0"),
-            "--ServerApp.disable_check_xsrf=True",  # the tests speak to it as well
+            "--ServerApp.disable_check_xsrf=True",  # the tests send requests too
             *(f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")),
         ]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AUTOCODE_", "JUPYTER"))}
@@ -328,7 +328,7 @@ class NotebookPage:
         if loaded:
             page.evaluate("path => void window.jupyterapp.commands.execute('docmanager:open', { path })", name)
         else:
-            # A workspace of its own: `?reset` may load the page a second time, under the hands of who types already.
+            # A separate workspace, because `?reset` may load the page a second time while a test already types.
             place = f"{view}/workspaces/{uuid.uuid4().hex}/tree" if view == "doc" else view
             page.goto(f"{lab.address}/{place}/{urllib.parse.quote(name)}")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)

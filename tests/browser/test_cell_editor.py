@@ -205,7 +205,7 @@ def test_what_the_page_finds_is_underlined_while_no_kernel_answers(notebook: Ope
     cell = write(page, 1, "%%autocode growth --moddel x --sandbox dockr\nDo it.")
     cell.locator(".cm-lintRange-error", has_text="--moddel").wait_for(timeout=SOON)
     assert cell.locator(".cm-lintRange-error").all_inner_texts() == ["--moddel"]
-    page.run(0)  # the kernel comes, and finds the rest
+    page.run(0)  # the kernel starts, and finds the other problems
     cell.locator(".cm-lintRange-error", has_text="dockr").wait_for(timeout=SOON)
 
 

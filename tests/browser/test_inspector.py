@@ -245,7 +245,7 @@ def test_it_is_calm_in_both_themes(notebook: Open, lab: Lab, theme: str) -> None
             "getComputedStyle(tab.querySelector('.widget-tab-contents strong')).color]"
         )
         brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
-        assert (brightness[0] > brightness[1]) is (theme == "Light")  # text stands out from its ground
+        assert (brightness[0] > brightness[1]) is (theme == "Light")  # text has enough contrast
     finally:
         lab.use_theme("JupyterLab Light")
 

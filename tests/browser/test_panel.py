@@ -205,7 +205,7 @@ def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> No
     expect(page.card(1).locator(".autocode-head")).to_contain_text(
         "test_growth_is_over_the_month_before: assert", use_inner_text=True
     )
-    expect(page.card(1).get_by_text("%autocode retry growth")).to_be_hidden()  # the buttons say it
+    expect(page.card(1).get_by_text("%autocode retry growth")).to_be_hidden()  # the buttons show it
     picture(page, "failed_card")
 
     offer(page, 1, "Raise the limit").click()
@@ -299,7 +299,7 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
     tab.set_viewport_size({"width": 640, "height": 1200})
     for name in ("Function", "Conversation", "Environment", "Run"):
         label = inspector.get_by_role("tab", name=name)
-        assert label.evaluate("tab => tab.scrollWidth <= tab.clientWidth + 1"), f"{name} is cut"  # pixels are whole
+        assert label.evaluate("tab => tab.scrollWidth <= tab.clientWidth + 1"), f"{name} is cut"  # pixels are integers
     assert inspector.evaluate("node => node.scrollWidth <= node.clientWidth")
     picture(page, "inspector_narrow")
 

@@ -223,7 +223,7 @@ def test_a_payload_that_starts_anywhere_is_read(tmp_path: Path, trusted: bool) -
 def test_a_wide_frame_comes_back_in_one_piece(cross: Callable[..., Any]) -> None:
     frame = pd.DataFrame(np.zeros((3, 300)))
     back = cross(frame)
-    back["new"] = 1  # pandas would warn of fragmentation, and warnings from here are errors
+    back["new"] = 1  # pandas would warn about fragmentation, and warnings of this package are errors
     assert back.shape == (3, 301)
 
 

@@ -153,7 +153,7 @@ def test_deep_nesting_is_refused() -> None:
 
 
 def test_two_arrays_that_share_bytes_are_refused() -> None:
-    frame = pd.DataFrame({0: [0, 1, 2], 1: [3, 9, 9], "b": ["x", "y", "z"]})  # 0, 1, 2, 3 are sound offsets into xyz
+    frame = pd.DataFrame({0: [0, 1, 2], 1: [3, 9, 9], "b": ["x", "y", "z"]})  # 0, 1, 2, 3 are valid offsets into xyz
     encoded = encode(frame, "DataFrame")
     payload = bytearray(b"".join(encoded.buffers))
     # The batch's metadata lists (offset, length) of each buffer: 24 bytes of numbers, then 32 of offsets into text.
@@ -310,7 +310,7 @@ def exercise(value: pd.DataFrame) -> None:
         repr(value)
         value.copy().to_dict("list")
         encode(value, "DataFrame").digest()
-    except Exception:  # odd but sound values may well be refused by pandas; the interpreter must survive
+    except Exception:  # pandas may refuse unusual but valid values; the interpreter must not crash
         pass
 
 

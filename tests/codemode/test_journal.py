@@ -123,7 +123,7 @@ def test_all_is_done_anew_where_that_is_asked_for(ask: Ask, shop: Shop, root: Pa
     again = ask(BOTH, shop.tools(), cache=cache)
     assert (shop.looked, shop.sent, again.value) == (["a", "a"], ["b", "b"], ("sent b", 2))
     assert sorted(root.rglob("*")) == before
-    # What was recorded last is what counts.
+    # The last record is used.
     assert ask([], shop.tools()).value[1] == (2 if cache == "override" else 1)
 
 
@@ -216,7 +216,7 @@ def test_a_table_of_a_tool_is_there_when_the_conversation_goes_on(root: Path) ->
     first = agent.run("Load.", journal_root=root)
     second = agent.run("Count.", first.history, journal_root=root)
     assert (second.value, loaded) == (2, [1])
-    # Another process has not the table, so a tool without effects gives it again.
+    # Another process does not have the table, so a tool without effects is called again.
     journal._kept.clear()
     third = CodeModeAgent([load], locked=True).run("Count.", first.history, journal_root=root)
     assert (third.value, loaded) == (2, [1, 1])

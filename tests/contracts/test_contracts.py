@@ -263,7 +263,7 @@ def test_the_model_is_told_every_rule() -> None:
 def test_a_contract_is_plain_json() -> None:
     schema = pa.DataFrameSchema({"t": pa.Column("datetime64[ns]", pa.Check.ge(pd.Timestamp("2024-01-01")))})
     assert "2024-01-01T00:00:00" in json.dumps(contract(schema).record)
-    assert contract(schema).source == ""  # as text the moment would mean something else to other checks
+    assert contract(schema).source == ""  # as text the time would have another meaning for other checks
 
 
 def test_a_contract_that_can_be_written_means_the_same() -> None:

@@ -83,7 +83,7 @@ def test_columns_that_are_used_by_name_are_what_is_read(body: str) -> None:
     namespace: dict[str, Any] = {}
     exec(module(body, SALES), namespace)
     sales = pd.DataFrame({"region": ["north", "south", "north"], "revenue": [3.0, 4.0, 5.0], "notes": ["a", "b", "c"]})
-    lean = namespace["run"](sales.drop(columns="notes"))  # the proof: it does not miss the third
+    lean = namespace["run"](sales.drop(columns="notes"))  # proof: the code does not need the third column
     assert "notes" not in repr(lean)
     if "notes" not in repr(whole := namespace["run"](sales)):
         assert repr(lean) == repr(whole)

@@ -97,7 +97,7 @@ def test_what_a_table_came_as_is_told_to_the_person_and_to_the_model() -> None:
     assert "came as a polars DataFrame, and is handed over as this table of pandas" in text
     assert "came as a polars DataFrame" in build_context({"sales": frame}, share="schema").text
     assert "came as a polars DataFrame" in overview(frame).summary
-    assert original_kind(capture(frame)) == original_kind(frame)  # who captures twice has not forgotten it
+    assert original_kind(capture(frame)) == original_kind(frame)  # a second capture still has it
     assert original_kind(frame.copy()) == original_kind(capture(pd.DataFrame({"a": [1]}))) == ""
 
 

@@ -132,7 +132,7 @@ def test_the_strip_closes_at_the_end_and_stays_closed() -> None:
     strip = Controls(Job(), STATE)
     strip(replace(STATE, phase="ready"))
     assert strip._box.comm is None
-    assert strip._live.value == LAST_HTML and strip._buttons.children == ()  # it had no height when it went
+    assert strip._live.value == LAST_HTML and strip._buttons.children == ()  # it had no height when it was removed
     strip(STATE)
 
 

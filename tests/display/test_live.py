@@ -94,7 +94,7 @@ def test_views_are_called_on_a_thread_of_the_card_and_telling_returns_at_once() 
     card(Finished("ready"))
     release.set()
     assert card.wait(10)
-    assert all(released)  # so nobody who told an event waited for this view
+    assert all(released)  # so no sender of an event waited for this view
     assert screen.threads == {"autocode-card"}
 
 

@@ -51,7 +51,7 @@ async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(theatre:
     names = ["your test test_one_sale: Ann's one sale is all there is.", "your test TestEmpty::test_nothing"]
     assert accepted(played) == [(name, True) for name in (*names, "total >= 0")]
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
-    assert not any("one_sale" in json.dumps(request) for request in played.model.requests)  # nobody writes for them
+    assert not any("one_sale" in json.dumps(request) for request in played.model.requests)  # no model is asked for them
     folder = theatre.root / "growth" / report.run_id
     kept = (folder / "test_own.py").read_text()
     assert kept == report.own_tests and OWN in kept and "def growth(" in kept

@@ -59,7 +59,7 @@ async def test_an_edit_that_fails_is_told_and_nobody_mends_it(theatre: Theatre) 
     assert not played.report.success and played.asked == [] and played.report.author == "you"
     assert "test_sum" in (played.report.error or "")
     assert "== 9.0" in tests.read_text()
-    after = await theatre.play({})  # it was taken up once; what passed before counts
+    after = await theatre.play({})  # it was found once; then the last version that passed is used
     assert after.report.success and after.report.run_id == first.run_id and after.asked == []
 
 

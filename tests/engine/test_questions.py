@@ -37,7 +37,7 @@ def test_what_is_shared_ends_with_the_data_and_is_long_enough_to_be_kept(questio
     for stage in ("code", "tests", "diagnose", "fix"):
         common = shared(questions["plan"], questions[stage])
         assert "</environment>" in common
-        assert estimate_tokens(common) > 1_024  # less is kept by no provider
+        assert estimate_tokens(common) > 1_024  # no provider caches less
 
 
 def test_a_fix_begins_as_its_diagnosis_does_up_to_the_code(questions: dict[str, str]) -> None:

@@ -51,7 +51,7 @@ async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_fun
     session = PlayedSession(digest)
     run = await run_again(session, PROGRAM, {"x": 3}, FIRST, Words(), other_than={"first", "callee"})  # type: ignore[arg-type]
     assert session.asked == [{"first", "callee"}, (PROGRAM, {"x": 3}, {})]
-    assert session.unlike == [FIRST.worker]  # of another hash seed, or the order of a set would show in neither
+    assert session.unlike == [FIRST.worker]  # with another hash seed, so that the order of a set differs
     assert run is not None
     (check,) = run.checks
     assert (check.name, check.passed) == (AGREES, not words)

@@ -40,7 +40,7 @@ async def test_a_strange_debian_package_waits_for_consent_and_a_well_known_one_d
     assert await agreed._system_packages(wanted) == ("libgomp1", "strange-daemon")
     assert asked == [("apt:strange-daemon",)]
     assert await agreed._system_packages(wanted) == ("libgomp1", "strange-daemon")
-    assert len(asked) == 1  # a yes holds
+    assert len(asked) == 1  # the consent stays valid
 
 
 async def test_what_was_declined_is_gone_without_and_the_way_out_is_said() -> None:

@@ -70,7 +70,7 @@ def test_an_answer_that_crosses_a_cancel_is_harmless(engine: Any, submit: Any) -
     job.cancel()
     with pytest.raises(Cancelled):
         job.result.wait(30)
-    job._question = question  # the person's click found it just before the end
+    job._question = question  # the user clicked just before its end
     assert job.approve() is True
 
 
@@ -268,7 +268,7 @@ def test_a_listener_that_would_wait_for_the_job_that_tells_it_gets_an_error(engi
 
     job = submit()
     assert engine.stage_reached["plan"].wait(30)
-    job._listeners.append(impatient)  # `listen` would tell it the past on this thread
+    job._listeners.append(impatient)  # `listen` would send it the past events on this thread
     engine.go_on.set()
     assert job.result.wait(30).success
     assert raised

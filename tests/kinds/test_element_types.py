@@ -35,7 +35,7 @@ PLAN = {"description": "d", "approach": "a"}
         ("list[dict[str, int]]", "dict[str, int]"),
         ("list", ""),
         ("list[Any]", ""),
-        ("dict[int, str]", ""),  # keys of JSON are texts
+        ("dict[int, str]", ""),  # keys of JSON are strings
         ("list[" * 60 + "str" + "]" * 60, ""),
         ("list[str", ""),
         ("list['str\\n']", ""),

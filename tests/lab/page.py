@@ -25,7 +25,7 @@ class Page:
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        # A client that the manager makes has the session of the first, and the kernel would take both for one.
+        # A client from the manager has the session of the first client, so the kernel could not distinguish them.
         self.client = BlockingKernelClient(connection_file=kernel._manager.connection_file)
         self.client.load_connection_file()
         self.client.start_channels()

@@ -181,6 +181,6 @@ def test_nobody_waits_for_settings_where_none_can_arrive(shell: Any, notebook: N
     shell.kernel = SimpleNamespace(_allow_stdin=True, kernel_info={"supported_features": ["kernel subshells"]})
     notebook.front_end.say_settings()
     assert len(waits) == 1
-    link._settled.set()  # as when a page said them, or closed what it does not know
+    link._settled.set()  # as when a page sent them, or closed something unknown
     notebook.front_end.say_settings()
     assert len(waits) == 1

@@ -91,7 +91,7 @@ def test_a_job_is_followed_to_its_end(kernel: Kernel, page: Page) -> None:
     assert job["signature"] == "growth.run(sales: DataFrame) -> total: float"
     assert "two runs agree, the last one a plain run()" in job["held"] and "2 tests" in job["held"]
     assert job["run_id"] and job["seconds"] > 0 and not job["replayed"] and job["cell_id"] is None
-    assert job["input_tokens"] > 0 and job["cost"] is None  # nobody knows the price of a scripted model
+    assert job["input_tokens"] > 0 and job["cost"] is None  # a scripted model has no known price
 
 
 def test_the_id_of_the_cell_is_told(kernel: Kernel, page: Page) -> None:
@@ -126,11 +126,11 @@ def test_settings_hold_between_pyproject_and_the_environment(kernel: Kernel, pag
     (tmp_path / "pyproject.toml").write_text('[tool.autocode]\nmodel = "openai/project"\nmax_iterations = 2\n')
     told = page.set(model="openai/mine", max_iterations=3)
     assert told["settings"]["max_iterations"] == {"value": 2, "origin": "pyproject.toml"}
-    assert told["settings"]["model"]["origin"] == "JupyterLab"  # the person has not agreed to another one
+    assert told["settings"]["model"]["origin"] == "JupyterLab"  # the user has not agreed to another one
     kernel.run("%config Autocode.model = 'openai/config'")
     told = page.set(model="openai/mine")
     assert told["settings"]["model"] == {"value": "openai/config", "origin": "%config"}
-    assert told["settings"]["max_cost"]["origin"] == "default"  # what is not said any more is not set any more
+    assert told["settings"]["max_cost"]["origin"] == "default"  # a setting that is no longer sent is no longer set
 
 
 def test_refused_settings_are_named_and_the_others_hold(page: Page) -> None:
@@ -338,7 +338,7 @@ def test_a_headless_run_has_no_comm(kernel: Kernel, open_page: OpenPage) -> None
     page.listen(0.5)
     assert not any(m["msg_type"].startswith("comm_") for m in page.traffic)
     assert not page.find()
-    kernel.run("1 + 1")  # a person came
+    kernel.run("1 + 1")  # a user arrived
     page.wait_for_open()
 
 

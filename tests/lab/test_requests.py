@@ -61,7 +61,7 @@ def test_a_result_is_given_as_an_output_shows_it_when_it_is_there(
     shell.run("%%autocode growth\nWords")
     assert asked(notebook, "result")["error"] == "growth is not done yet. Wait until it is ready."
     jobs.last.end()
-    shell.user_ns["growth"] = 7  # the run is meant, not what has the name
+    shell.user_ns["growth"] = 7  # this means the run, not the current result of the name
     output = json.loads(str(asked(notebook, "result")["value"]))
     assert output["text/plain"].startswith("<autocode growth ready")
     assert "growth.run()" in output["text/html"]

@@ -194,5 +194,5 @@ def shell(here: Path, jobs: PlayedJobs) -> Iterator[RaisingShell]:
         for card in job.listeners:
             assert card.wait(5)
     kept._instance = RaisingShell._instance = None
-    # Hundreds of shells that each collect all garbage would keep the process a minute longer at its end.
+    # Hundreds of shells would each run a garbage collection at the end, which takes a minute.
     atexit.unregister(shell.atexit_operations)

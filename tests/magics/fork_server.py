@@ -28,7 +28,7 @@ def load() -> None:
     for module in MODULES:
         importlib.import_module(module)
     gc.collect()
-    gc.freeze()  # or a collection in a child would copy all that it shares with this process
+    gc.freeze()  # otherwise a collection in a child copies the memory that it shares with this process
     gc.enable()
 
 

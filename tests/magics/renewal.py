@@ -36,7 +36,7 @@ def leave() -> list[str]:
     if "ipywidgets" in sys.modules:
         sys.modules["ipywidgets"].Widget.close_all()
     shell.reset(new_session=True)
-    shell.config.pop("Autocode", None)  # what `%config` said to every part of the shell
+    shell.config.pop("Autocode", None)  # settings that `%config` has set
     os.environ.clear()
     os.environ.update(_environment)
     os.chdir(_home)

@@ -227,7 +227,7 @@ def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, p
 
 def waiting_lines(kernel: Kernel) -> list[str]:
     """The current text of the lines under waiting cells."""
-    kernel.card()  # takes in what has come
+    kernel.card()  # processes the messages that have come
     return [data["text/plain"] for data in kernel.shown.values() if "autocode-wait" in data.get("text/html", "")]
 
 
@@ -326,7 +326,7 @@ def test_own_tests_before_and_after_the_cell_hold_in_a_run_of_all_cells(kernel: 
     assert "expected: 30" in str(model.requests[0]) and "test_before" not in str(model.requests)
     failed = kernel.run(own.format("wrong", 1, 2), allow_stdin=False)
     assert failed.status == "error" and "your test test_wrong. AssertionError: assert 1 == 2" in failed.error
-    assert len(model.requests) == asked  # what a test that is added changes is found out without the model
+    assert len(model.requests) == asked  # the effect of an added test is found without the model
 
 
 def test_a_console_is_told_that_a_cell_goes_on(kernel: Kernel) -> None:

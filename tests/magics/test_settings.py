@@ -78,7 +78,7 @@ def test_a_link_to_a_pyproject_is_followed_and_a_device_is_not_one(tmp_path: Pat
     (tmp_path / "endless" / "pyproject.toml").symlink_to("/dev/zero")
     (tmp_path / "waiting").mkdir()
     os.mkfifo(tmp_path / "waiting" / "pyproject.toml")
-    for place in ("endless", "waiting"):  # as if there were none: the one above counts
+    for place in ("endless", "waiting"):  # as if there were none: the file above it is used
         assert resolve({}, {}, tmp_path / place, {})["share"] == "schema"
 
 

@@ -56,7 +56,7 @@ def ask(client: BlockingKernelClient, call: str) -> Any:
     """The result of a function of `renewal` in a kernel, without a visible cell."""
     told = f"__import__('json').dumps(__import__('tests.magics.renewal', fromlist=['_']).{call})"
     content = _reply(client, told)
-    while content["status"] == "aborted":  # as all that waits behind a cell that was interrupted
+    while content["status"] == "aborted":  # as for all requests that wait behind an interrupted cell
         content = _reply(client, told)
     answer = content["user_expressions"]["told"]
     assert answer["status"] == "ok", "\n".join(answer.get("traceback", ()))

@@ -184,7 +184,7 @@ async def test_a_provider_whose_package_is_missing_is_not_waited_for(
         await LiteLLMModel(ModelConfig("vertex_ai/gemini-2.5-pro")).ask(question)
 
 
-# Passing faults
+# Temporary errors
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ async def test_an_address_where_nobody_listens_is_unavailable(question: Question
         await LiteLLMModel(config, HASTE).ask(question)
 
 
-# Answers that cannot be had
+# Answers that are not available
 
 
 async def test_a_question_that_is_too_long_says_how_to_shorten_it(question: Question) -> None:
@@ -366,7 +366,7 @@ async def test_without_a_count_tokens_are_estimated_and_the_cost_is_unknown(ques
     assert exchange.usage == Usage(input_tokens=4, output_tokens=101, cost=None)
 
 
-# What a model does not take
+# Parameters that a model does not accept
 
 
 @pytest.mark.parametrize("name", ["temperature", "max_tokens", "stream_options"])
@@ -448,7 +448,7 @@ async def test_a_pause_can_be_cancelled(question: Question) -> None:
         assert len(endpoint.requests) == 1
 
 
-# Where it runs
+# The thread on which it runs
 
 
 async def test_questions_side_by_side_do_not_wait_for_each_other(question: Question) -> None:
@@ -471,7 +471,7 @@ def test_it_can_be_asked_from_one_loop_after_the_other(question: Question) -> No
         assert background.run(model.ask(question)).answer == "three"
 
 
-# Anthropic's wire
+# Anthropic's API
 
 
 async def test_claude_is_asked_over_its_own_wire(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:

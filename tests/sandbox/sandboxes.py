@@ -29,7 +29,7 @@ SECONDS = float(os.environ.get("AUTOCODE_TEST_SECONDS", "20"))
 SLOWER = SECONDS / 20
 """The factor by which something may take longer here."""
 
-if "AUTOCODE_TEST_SECONDS" in os.environ:  # where to load the libraries takes a minute; so it is done once
+if "AUTOCODE_TEST_SECONDS" in os.environ:  # importing the libraries takes a minute there, so do it once
     trial_program._SECONDS, forks.IDLE_SECONDS, forks._ARRIVAL_SECONDS, loading._TURNS = SECONDS, 600.0, 600.0, 1
 
 

@@ -127,5 +127,5 @@ def test_the_file_of_an_environment_holds_for_who_uses_its_python(tmp_path: Path
         text=True,
     )
     assert "SandboxUnavailable" in ran.stdout, ran.stderr
-    if "does not work here" not in ran.stdout:  # where the local sandbox works, it is not enough
+    if "does not work here" not in ran.stdout:  # if the local sandbox works, it does not meet the minimum
         assert f"'docker' is required by the administrator, in {folder / FILE}" in ran.stdout

@@ -93,7 +93,7 @@ def make_eager_wheel(folder: Path, ran: Path) -> Path:
     modules = {
         "eager.pth": leave_trace.format(f"{ran}-pth"),
         "sitecustomize.py": leave_trace.format(f"{ran}-sitecustomize"),
-        # The `sitecustomize` of Debian's own Python, which comes before any other, imports this.
+        # Debian's `sitecustomize`, which is found before any other, imports this.
         "apport_python_hook.py": leave_trace.format(f"{ran}-hook"),
     }
     return make_wheel(folder, "eager", "1.0", modules=modules)

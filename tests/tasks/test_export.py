@@ -122,7 +122,7 @@ def test_the_script_names_what_the_code_needs_and_keeps_the_rest_to_what_was_tes
 
 def test_the_script_says_where_it_comes_from_and_holds_the_code_unchanged(growth: Report, tmp_path: Path) -> None:
     text = written(growth, tmp_path / "growth.py").read_text()
-    beginning, rest = CODE.split("\n\nimport pandas", 1)  # between them stands the way in
+    beginning, rest = CODE.split("\n\nimport pandas", 1)  # between them is the entry point
     assert text.index(beginning) < text.index('if __name__ == "__main__":') < text.index(f"import pandas{rest}")
     for words in ("Skip", "2025-03-01", "1 of 1 tests passed", "ties go to the earlier month"):
         assert words in text

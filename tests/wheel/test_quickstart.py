@@ -47,8 +47,8 @@ def test_the_quickstart_runs_without_a_key_or_an_extra(
     package, sandbox, attempts = json.loads(notebook.cells.pop().outputs[0].text)
     assert Path(package).is_relative_to(plain_python.parents[1]) and sandbox == name
     said = text_of(notebook)
-    assert said.count("kept: verified on") == 3  # by a version that ships; no model is asked
-    assert attempts == 2  # the growth was mended once, when it was made
+    assert said.count("kept: verified on") == 3  # by a shipped version; no model is asked
+    assert attempts == 2  # the function was repaired once when it was generated
     assert "'MSFT': '2001-01'" in said and "November" in said and "DataDrift" in said
     assert any("image/png" in o.get("data", {}) for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
     assert contents(folder / ".autocode") == before

@@ -253,7 +253,7 @@ def test_nothing_of_the_notebook_becomes_markup(form: Any, read: Any) -> None:
         assert "script" not in page.tags and "\x1b" not in page.text
 
 
-# A run for real
+# A real run
 
 
 @pytest.mark.local_sandbox

@@ -60,7 +60,7 @@ def test_a_long_comparison_is_cut_and_counted(read: Any) -> None:
 
 
 def test_a_line_without_end_is_compared_as_a_whole() -> None:
-    html = side_by_side("x, " * 50_000 + "y", "x, " * 50_000 + "z", "a", "b")  # word by word this would take hours
+    html = side_by_side("x, " * 50_000 + "y", "x, " * 50_000 + "z", "a", "b")  # comparing word by word would take hours
     assert "<del" not in html
 
 

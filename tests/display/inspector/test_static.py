@@ -66,7 +66,7 @@ def test_the_calls_of_an_agent_are_there_only_where_one_wrote(read: Any) -> None
         assert "4 calls: Bash 3, Write 1; 3 safe, 1 denied; 1 failed; 1 replayed" in words
         assert "Tests changed by the agent after a failure: test_sum" in words
     folded = re.findall(r"<summary[^>]*>([^<]*)</summary>", render_html(subject()))
-    assert "Trace" in html and not {"Trace", "Second opinion"} & set(folded)  # nothing folds that is empty
+    assert "Trace" in html and not {"Trace", "Second opinion"} & set(folded)  # no empty part can be folded
 
 
 def test_the_trace_alone_has_the_calls_in_order(read: Any) -> None:

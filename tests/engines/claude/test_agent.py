@@ -190,7 +190,7 @@ def test_an_agent_that_tries_to_escape_gets_nowhere(play: Play, monkeypatch: pyt
     denied = [call for call in played.calls if call.kind == "denied"]
     assert len(denied) >= 10 and all(call.outcome == "denied" and call.reason for call in denied)
     assert not Path("/tmp/outside.txt").exists()
-    # Tests that were bent until they passed convince nobody: the blind tests and the record of the change remain.
+    # Tests that were changed until they passed prove nothing; blind tests and the record of the change remain.
     report = played.report
     assert not report.success
     assert report.trace is not None and report.trace.suite_changed == ("test_sum", "test_missing")

@@ -49,7 +49,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     return Play(tmp_path / ".autocode")
 
 
-# What cannot work is said in one sentence
+# One sentence for what cannot work
 
 
 def test_a_model_of_somebody_else_is_refused_before_anything(play: Play) -> None:
@@ -122,7 +122,7 @@ def test_a_cancel_ends_the_command_that_runs(play: Play) -> None:
     assert [event.outcome for event in play.events if isinstance(event, ToolEnded)] == ["cancelled"]
 
 
-# What it must leave
+# What it must produce
 
 
 def test_an_agent_that_leaves_nothing_is_reminded_and_then_fails(play: Play) -> None:
@@ -169,7 +169,7 @@ def test_without_tests_only_the_function_is_wanted(play: Play) -> None:
     assert "No tests are wanted" in played.calls[1].observed
 
 
-# What goes on
+# Sessions that continue
 
 
 def test_a_killed_kernel_leaves_no_program_and_its_session_goes_on(play: Play, tmp_path: Path) -> None:

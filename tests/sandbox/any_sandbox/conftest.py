@@ -13,7 +13,7 @@ from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker
 from tests.sandbox.sandboxes import EACH, SECONDS, base_environment, open_sandbox
 
-if only := os.environ.get("AUTOCODE_TEST_TIER"):  # the suites on a weaker tier than the best that holds here
+if only := os.environ.get("AUTOCODE_TEST_TIER"):  # run the suites on a weaker tier than the strongest one
     local_probe.TIERS = (tier_named(only),)  # type: ignore[attr-defined]
 
 LIMITS = Limits(cpu=1.0, memory=600 * 2**20, seconds=SECONDS, processes=48, disk=48 * 2**20, output_bytes=64 * 2**20)

@@ -104,7 +104,7 @@ def test_signs_that_act_on_a_terminal_are_spelled_out(worker: Worker) -> None:
     assert run(worker, r"printf 'a\033[2Jb\000c\377'").output == "a\\x1b[2Jb\\x00c\ufffd"
 
 
-# What is not taken back
+# Files that are not taken over
 
 
 def test_only_plain_files_that_fit_are_taken_and_the_others_are_named(worker: Worker) -> None:
@@ -140,7 +140,7 @@ def test_a_workspace_that_is_removed_or_replaced_is_empty(worker: Worker) -> Non
     assert works(worker)
 
 
-# What stays
+# What remains
 
 
 def test_nothing_that_was_started_outlives_the_call(worker: Worker) -> None:
@@ -178,7 +178,7 @@ def test_no_file_of_one_workspace_is_in_another(pool: Pool, environment: Environ
         assert SECRET.encode() in left.result().files["left.py"]
 
 
-# What gets out
+# Escapes
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_who_comes_after_a_command_that_does_harm_does_not_notice(
         assert say(worker, "return 'yes'") == "yes"
 
 
-# What counts
+# Verdicts
 
 PLANTED = """
     for place in . .. "$HOME" "$TMPDIR" /tmp; do

@@ -54,7 +54,7 @@ def take():
         os.write(tell, b"x")
         time.sleep(600)
     threading.Thread(target=hold).start()
-    libc.syscall(NUMBER(60, 93), 0)  # ends this thread alone, the first of its process
+    libc.syscall(NUMBER(60, 93), 0)  # ends only this thread, the first of its process
 return in_processes(1, take)
 """
 
@@ -67,7 +67,7 @@ return in_processes(1, take)
 """
 
 DEV_ZERO = """
-zero = os.open("/dev/zero", os.O_RDWR)  # opened for reading alone, its mapping is private
+zero = os.open("/dev/zero", os.O_RDWR)  # if opened only for reading, its mapping is private
 size = 90 * MIB
 for _ in range(10):
     place = mapped(None, size, 3, 1, zero)
@@ -114,7 +114,7 @@ return in_processes(7, take)
 PAGE_TABLES = """
 def take():
     for number in range(64, 40_000):
-        with contextlib.suppress(OSError):  # something else lies there
+        with contextlib.suppress(OSError):  # another mapping is there
             ctypes.string_at(mapped(number * 2**30, PAGE, 1, 0x100022), 1)
 return in_processes(3, take)
 """

@@ -102,9 +102,9 @@ def test_no_tell_works_in_a_test_or_elsewhere(worker: Worker, callee: Worker, te
 
 
 SEARCH = """
-    # All memory around its objects and below the top of its heap, freed parts too. Writing to a file says which
+    # All memory around its objects and below the top of its heap, also freed parts. Writing to a file shows which
     # pages there are; a pipe would too, but is small where its user has many.
-    # The pattern itself is put together so that it is not found.
+    # The pattern is assembled at run time, so that the search does not find the pattern itself.
     import gc
     wanted = re.compile(("secret" + "-of-" + "others-[0-9a-f]{16}").encode())
     libc = ctypes.CDLL(None)

@@ -530,7 +530,7 @@ def test_a_timeout_takes_the_whole_tree_along(worker: Worker) -> None:
     assert not survivors(name)
 
 
-# Amounts
+# Resources
 
 
 def test_a_fork_bomb_stays_below_the_limit(worker: Worker, limits: Limits) -> None:  # 46
@@ -716,7 +716,7 @@ def test_limits_cannot_be_raised(worker: Worker) -> None:  # 62
     assert attempt(worker, body).startswith("blocked")
 
 
-# The truth of results
+# Correct results
 
 
 def test_an_honest_solution_passes_the_same_test(worker: Worker, callee: Worker) -> None:
@@ -784,7 +784,7 @@ def test_garbage_on_every_descriptor_is_no_result(worker: Worker) -> None:  # 72
         say(worker, body, seconds=5)
 
 
-# Lives
+# A killed notebook
 
 
 def test_nothing_survives_a_notebook_that_is_killed(

@@ -165,7 +165,7 @@ def test_the_tree_ends_when_the_host_hangs_up(
 
     thread = threading.Thread(target=call)
     thread.start()
-    time.sleep(0.3)  # the call is under way, or about to be: both must end
+    time.sleep(0.3)  # the call is running or about to start; it must end in both cases
     process.requests.close()
     assert process.popen.wait(20) is not None
     thread.join(20)
@@ -270,5 +270,5 @@ def test_what_a_program_writes_late_does_not_reach_the_next_call(worker: Channel
     try:
         worker.call(program(code), {})
     except (OutputRefused, SandboxCrash):
-        return  # it garbled its own answer, which is its own affair
+        return  # it has damaged only its own answer
     assert worker.call(program("def run(): return 2"), {}).values == {"result": 2}

@@ -172,7 +172,7 @@ def said_by_tier() -> dict[str, dict[str, str] | str]:
     return {}
 
 
-# Root is not held by namespaces alone.
+# Namespaces alone do not confine root.
 @pytest.fixture(params=[tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
 def said(
     request: pytest.FixtureRequest,

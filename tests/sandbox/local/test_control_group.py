@@ -91,7 +91,7 @@ def test_where_systemd_runs_the_machine_a_user_is_told_the_way_and_root_gets_non
         control_group.delegated(proc)
 
 
-# A real one
+# A real group
 
 
 @pytest.fixture(scope="module")

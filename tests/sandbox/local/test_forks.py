@@ -93,7 +93,7 @@ def number_inside(pid: int) -> int:
     return int(next(line for line in status.splitlines() if line.startswith("NSpid")).split()[-1])
 
 
-# What a loading process must be
+# The required state of a loading process
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_process_that_does_not_come_up_gives_no_worker_and_is_gone() -> None:
     assert gone(process._supervisor.pid)
 
 
-# Nobody reaches it, or a sibling
+# No worker reaches it or a sibling
 
 
 ATTACKS = {
@@ -192,7 +192,7 @@ def test_a_worker_reaches_neither_the_loading_process_nor_a_sibling(tier: Tier) 
     process = loading(LOADED + FORKED + ATTACKER, tier)
     sibling, attacker = process.fork(SHARE), process.fork(SHARE)
     try:
-        # Under landlock alone a number beyond every process stands for the loading process of somebody else.
+        # With Landlock alone, a process id that no process has replaces that of another loading process.
         loader = process_tree.children(process._supervisor.pid)[0]
         first, second = sorted(process_tree.children(loader))
         assert tell(sibling, {"folder": sibling.folder, "processes": {}})

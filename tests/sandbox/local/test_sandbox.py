@@ -77,7 +77,7 @@ def gone(pid: int, seconds: float = 5.0) -> bool:
     return True
 
 
-# What it grants
+# What it allows
 
 
 def test_the_interpreters_prefix_is_granted_in_parts_because_it_may_be_a_home(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_system_packages_are_refused_with_the_way_out() -> None:
         LocalSandbox().build(EnvironmentSpec((), (3, 11), system_packages=("libgomp1",)))
 
 
-# What it says when it cannot
+# Errors when it is not available
 
 
 @pytest.fixture
@@ -284,7 +284,7 @@ def test_a_removed_environment_is_told(tmp_path: Path) -> None:
         LocalSandbox().start(Environment("k", str(tmp_path / "gone"), (), (3, 11)), Limits())
 
 
-# What it grants when asked
+# What it allows on request
 
 
 @pytest.fixture(scope="module")
@@ -560,7 +560,7 @@ def test_a_lock_is_seen_by_others() -> None:
     folder.path.rmdir()
 
 
-# How closely it looks
+# How often it checks
 
 
 class _Quiet:
@@ -625,7 +625,7 @@ def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPa
     watching = threading.Thread(target=supervisor._watch, args=(unending, granted(tmp_path), theirs, os.getppid()))
     watching.start()
     try:
-        assert looks.acquire(timeout=10)  # at work from the beginning
+        assert looks.acquire(timeout=10)  # busy from the beginning
         os.write(lifeline, supervisor.AT_REST)
         while looks.acquire(timeout=0.3):
             pass

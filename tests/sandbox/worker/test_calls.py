@@ -104,7 +104,7 @@ def test_what_is_printed_is_kept_apart_and_cleaned(worker: ChannelWorker, progra
         "    return 1\n"
     )
     outcome = worker.call(program(code), {})
-    assert outcome.stdout.endswith("red\\x1b]0;title\\x07\n") and "raw" in outcome.stdout  # colours mean no harm
+    assert outcome.stdout.endswith("red\\x1b]0;title\\x07\n") and "raw" in outcome.stdout  # colors are harmless
     assert "\x1b" not in outcome.stdout
     assert outcome.stderr == "err\n"
 
@@ -295,7 +295,7 @@ def at_work(worker: ChannelWorker) -> bool:
 def test_the_sandbox_hears_whether_a_process_may_be_at_work(worker: ChannelWorker, program: MakeProgram) -> None:
     wanted = program("def run():\n    return 1")
     worker.call(wanted, {}, reuse=True)
-    assert at_work(worker)  # the process is kept, and goes on when it likes
+    assert at_work(worker)  # the process is kept, and continues at any time
     assert worker.in_order() and at_work(worker)
     worker.call(wanted, {})
     assert not at_work(worker)
@@ -375,7 +375,7 @@ def test_background_processes_end_with_their_call(worker: ChannelWorker, program
         "    return subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']).pid\n"
     )
     pid = worker.call(program(code), {}).values["result"]
-    worker.call(program("def run(): return 1"), {})  # the zygote has buried the first by now
+    worker.call(program("def run(): return 1"), {})  # the zygote has reaped the first one by now
     assert not Path(f"/proc/{pid}").exists()
 
 
