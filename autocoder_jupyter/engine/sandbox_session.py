@@ -21,7 +21,7 @@ from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import is_lock, name_of
 from autocoder_jupyter.sandbox.environments.uv import WITHDRAWN
-from autocoder_jupyter.sandbox.host.redaction import DiscreetWorker
+from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, EnvironmentSpec, Limits, Worker
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.versions.keys import content_key
@@ -201,7 +201,7 @@ class SandboxSession:
                     )
                     worker = leases.enter_context(lease)
                     held.append(worker)
-                    taken.append(DiscreetWorker(worker, secrets))
+                    taken.append(RedactingWorker(worker, secrets))
                     if abandoned.is_set():
                         raise Cancelled("Cancelled before the sandbox was ready.")
                 return job(taken)

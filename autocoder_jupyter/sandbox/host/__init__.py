@@ -1,1 +1,1 @@
-"""The notebook's side of a worker, the same for every sandbox."""
+"""The host's side of a worker, which runs in the notebook's process. It is the same for all sandboxes."""

@@ -25,12 +25,12 @@ _PROCESSES = re.compile(r"\bmultiprocessing\b|ProcessPool|\bPool\(|\bos\.fork\(|
 
 
 def boundary_hint(exception: str, message: str, traceback: str) -> str:
-    """What a person, or the one who mends the code, should know about an exception; "" when nothing of the kind.
+    """The hint for an exception that a limit of the sandbox may have caused; "" if none fits.
 
     Args:
         exception: qualified name of its type.
-        message: what it says.
-        traceback: where it came from, with source lines.
+        message: its text.
+        traceback: its traceback, with source lines.
     """
     if _UNREACHED.search(f"{exception}: {message}"):
         return NO_NETWORK

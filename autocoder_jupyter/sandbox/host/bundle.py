@@ -1,6 +1,6 @@
-"""How our part of a worker gets into the sandbox: a loader on the command line, which reads the sources as first frame.
+"""Send the worker's code into the sandbox: a loader on the command line reads the sources from the first frame.
 
-A sandbox therefore needs nothing of ours on its disk; it works in a container, in Podman and over a remote engine.
+So no file of this package must be in the sandbox. It works in a container, with Podman and with a remote engine.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from pathlib import Path
 from autocoder_jupyter.sandbox.programs import program_text
 
 LOADER = program_text("loader")
-"""What the interpreter in the sandbox runs. Our modules bear the file name `<name>`."""
+"""The program that the interpreter in the sandbox runs. The modules that it loads have the file name `<name>`."""
 
 
 def worker_command(python: str) -> list[str]:
-    """The command that turns the interpreter at `python` (a path inside the sandbox) into a worker."""
+    """The command that starts a worker with the interpreter `python`, a path inside the sandbox."""
     return [python, "-I", "-B", "-c", LOADER]
 
 
 @functools.cache
 def bundle() -> bytes:
-    """The first frame: every source that runs inside, as a JSON object from module name to text."""
+    """The first frame: the source of every module of the worker and the codec, as a JSON object by module name."""
     root = Path(__file__).parent.parent
     sources = _sources(root / "worker", "autocoder_worker")
     sources |= _sources(root.parent / "codec", "autocoder_codec")

@@ -1,7 +1,7 @@
-"""Which arguments a function changed in place: compares what was sent with what the worker returns afterwards.
+"""Find the arguments that a function changed in place: compare the sent arguments with those after the call.
 
-The comparison is ours; the bytes that came back are the program's. A function that keeps a copy of its arguments and
-gives that back cannot be told from one that leaves them alone. It harms nobody: it works on a private copy in any case.
+The comparison runs on the host, but the returned bytes come from the program. So a hostile function can hide a change.
+This does no harm, because every call works on a copy of the arguments.
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpack
 
 
 def changed(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
-    """Names of the arguments that changed.
+    """The names of the changed arguments.
+
+    Args:
+        sent: the arguments of the call.
+        header: of the frame with the arguments after the call.
+        payload: of that frame.
 
     Raises:
-        OutputRefused: what came back is not the arguments that were sent.
+        OutputRefused: the frame is invalid, or has other arguments.
     """
     entries = header.get("arguments")
     names = [entry["name"] for entry in sent.entries]
@@ -52,12 +57,12 @@ def _same(one: _Part, other: _Part) -> bool:
         return True
     if one[0]["type"] not in ("DataFrame", "Series") or other[0].get("type") != one[0]["type"]:
         return False
-    return _digest(*one) == _digest(*other)  # the same values can be laid out in several ways
+    return _digest(*one) == _digest(*other)  # equal values can have different bytes
 
 
 def _digest(header: Mapping[str, Any] | None, part: memoryview) -> str:
     assert header is not None
-    private = memoryview(bytearray(part))  # what is decoded may stay a view of it
+    private = memoryview(bytearray(part))  # a copy, because the decoded value may be a view of it
     try:
         return codec.encode(codec.decode(header, private, folder=Path(), trusted=False), header["type"]).digest()
     except (codec.Corrupt, codec.TypeMismatch, codec.Unencodable) as error:

@@ -1,4 +1,4 @@
-"""The host's end: turns a `Process` into a `Worker`."""
+"""The host's end of a worker: makes a `Worker` from the `Process` of a sandbox."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from autocoder_jupyter.types import TestOutcome
 
 START_SECONDS = 120.0
 TAKE_SECONDS = 60.0
-"""Seconds in which a worker must be ready for its next program: it forks, perhaps on a busy machine."""
+"""Seconds in which a worker must take a request. It must fork before, which is slow on a busy machine."""
 ANSWER_SECONDS = 15.0
-"""Seconds in which a worker must say that it is in order. It may still clean up after the previous program."""
+"""Seconds in which a worker must answer that it is ready. It may still clean up after the previous program."""
 _SEED_BITS = 64
 _SIGKILL = 9
 
@@ -58,22 +58,22 @@ def connect(
     name: str = "",
     seconds: float = START_SECONDS,
 ) -> ChannelWorker:
-    """Bring up the worker in `process`, which runs `bundle.worker_command`, and wait until it is ready.
+    """Start the worker in `process`, which runs `bundle.worker_command`, and wait until it is ready.
 
     Args:
-        process: the sandbox's process; the worker owns it from now on, and it is killed if this fails.
-        limits: what the worker may use; the sandbox enforces memory and processes, the worker the rest.
+        process: the process of the sandbox. The worker owns it from now on; it is killed if the start fails.
+        limits: of the worker. The sandbox enforces memory and processes, the worker the others.
         network: allow internet sockets inside.
-        preload: further modules to import before anything runs; missing ones are passed over.
-        scratch: folders inside the sandbox that belong to this worker alone, emptied after each program.
-        hide_memory: close the zygote's /proc entries to its children. False under a supervisor that reads its memory.
-        address_space: bytes of address space of one process, where the sandbox has no better limit of memory.
+        preload: further modules to import before a program runs; missing ones are ignored.
+        scratch: folders inside the sandbox that only this worker uses. They are emptied after each program.
+        hide_memory: make the zygote's /proc entries unreadable. False under a supervisor that reads them.
+        address_space: most bytes of address space of one process; None if the sandbox limits memory itself.
         name: the worker's id; a new one by default.
-        seconds: how long starting may take.
+        seconds: time limit of the start.
 
     Raises:
-        OutOfMemory: the memory does not suffice for the interpreter and its libraries.
-        EngineGone: the worker did not come up for another reason, which is in it.
+        OutOfMemory: there is too little memory for the interpreter and its libraries.
+        EngineGone: the worker did not start for another reason, which the error has.
     """
     worker = ChannelWorker(process, limits, name)
     worker._start(
@@ -97,11 +97,17 @@ def connect(
 class ChannelWorker:
     """A `Worker` over three streams.
 
-    One program at a time: calls from several threads wait for each other. `kill` does not wait: a call that is under
-    way in another thread then raises `EngineGone` at once; who killed knows why.
+    It runs one program at a time: calls from several threads wait for each other. `kill` does not wait; a running call
+    in another thread then raises `EngineGone` at once.
 
-    `facts` is what the worker said when it was ready: `python`, `machine`, and under `lockdown` which of its own locks
-    hold ("no_new_privileges", "system_calls", "hidden_memory", "adopts_orphans").
+    Args:
+        process: runs the worker.
+        limits: of the worker.
+        name: the worker's id; a new one by default.
+
+    Attributes:
+        facts: the worker's report that it is ready: `python`, `machine`, `pid`, `folder`, and `lockdown`, the parts of
+            its lockdown that are in effect (see `worker.lockdown.Lockdown`).
     """
 
     def __init__(self, process: Process, limits: Limits, name: str = "") -> None:
@@ -116,8 +122,8 @@ class ChannelWorker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can take another program."""
-        if not self._dead and self._lock.acquire(blocking=False):  # the thread that uses a busy worker notices it
+        """Whether the worker seems able to run another program."""
+        if not self._dead and self._lock.acquire(blocking=False):  # if it is busy, the thread that uses it will notice
             try:
                 self._dead = self._dead or self._streams.ended
             finally:
@@ -125,7 +131,7 @@ class ChannelWorker:
         return not self._dead
 
     def in_order(self) -> bool:
-        """Ask the worker itself whether it can take another program; see `protocol.Worker.in_order`."""
+        """Ask the worker whether it can run another program; see `protocol.Worker.in_order`."""
         try:
             with self._lock:
                 self._ask(PING)
@@ -146,7 +152,9 @@ class ChannelWorker:
         """Run the function once; see `protocol.Worker.call`.
 
         Raises:
-            InvalidRequest: an argument that is not declared, or one that is missing.
+            InvalidRequest: an argument is not declared, has another type or is missing.
+            UnsupportedData: an argument cannot be encoded.
+            SandboxError: the program or the sandbox failed.
         """
         packed = pack_arguments(program, arguments)
         with self._lock:
@@ -154,7 +162,7 @@ class ChannelWorker:
             return self._outcome(program, answer)
 
     def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
-        """Run the function on encoded arguments, as `call` does, and return its answer undecoded.
+        """Like `call`, but with encoded arguments and an answer that is not decoded.
 
         Raises:
             SandboxError: there is no answer.
@@ -173,12 +181,11 @@ class ChannelWorker:
         on_report: Callable[[TestOutcome], None] | None = None,
         on_call: OnCall | None = None,
     ) -> TestRun:
-        """Run pytest on `tests` here, and the function in `callee`; see `protocol.Worker.test`.
+        """Run pytest on `tests` in this worker, and the function in `callee`; see `protocol.Worker.test`.
 
-        What the program or the tests do to themselves (a timeout, a crash, too much memory) is an outcome: what was
-        reported before counts, the rest is missing, and `output` says why. Of a run that sent what no test run sends
-        nothing counts: every test is missing, and its message says why. After that, and a timeout, the worker that was
-        at work is dead.
+        After a timeout, a crash or too much memory, the tests that were reported before count, the others are missing,
+        and `output` has the reason. If the run sent an invalid frame, all tests are missing, and their message has the
+        reason. After an invalid frame or a timeout the running worker is dead.
 
         Raises:
             EngineGone: a sandbox failed, or `kill` was called.
@@ -186,11 +193,11 @@ class ChannelWorker:
         verdicts = Verdicts(tests, self._folder, on_report)
         started = time.monotonic()
         allowed = self._seconds(seconds)
-        talk = Testing(program, tests, callee, verdicts, started + allowed, on_call)
+        testing = Testing(program, tests, callee, verdicts, started + allowed, on_call)
         ending, report = "", {}
         with self._lock:
             try:
-                report = self._converse(talk)
+                report = self._run_tests(testing)
                 if verdicts.exit_code is None or report["out_of_memory"]:
                     ending = self._early_end(report)
             except SandboxTimeout:
@@ -199,7 +206,7 @@ class ChannelWorker:
                 ending = str(error)
             except OutputRefused as error:
                 why = f"Nothing of the test run counts: it sent what no test run sends: {error.why or error.what}"
-                return _disbelieved(tests, expected, why, time.monotonic() - started)
+                return _refused_run(tests, expected, why, time.monotonic() - started)
         if ending:
             output = f"{ending}\nTests without a report are missing.\n{verdicts.failures()}"
             exit_code = int(report.get("exit_code") or -(report.get("signal") or 1))
@@ -216,7 +223,7 @@ class ChannelWorker:
         )
 
     def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
-        """Run a command of a shell on these files; see `protocol.Worker.command`."""
+        """Run a shell command on these files; see `protocol.Worker.command`."""
         pieces = commands.request(command, files, seconds)
         allowed = seconds + commands.GRACE_SECONDS
         with self._lock:
@@ -228,7 +235,7 @@ class ChannelWorker:
                 raise
 
     def kill(self) -> None:
-        """End every process of the worker at once. Idempotent, from any thread."""
+        """Kill all processes of the worker. May be called repeatedly and from any thread."""
         self._killed = True
         self._die()
         self._streams.wake()
@@ -271,20 +278,20 @@ class ChannelWorker:
         if not watched:
             return answer
         if answer.header["kind"] != "result":
-            if not reuse:  # its process is not used any more, and the sandbox would go on watching it
-                with contextlib.suppress(SandboxError):  # the next caller notices it
+            if not reuse:  # its process is no longer needed, and the sandbox would continue to watch it
+                with contextlib.suppress(SandboxError):  # the next caller will get the error
                     self._ask(DISMISS)
             return answer
         question = [pack({"kind": "arguments", "payload": 0})]
-        now = self._request(question, name, again=True, keep=reuse, seconds=deadline - time.monotonic())
+        after = self._request(question, name, again=True, keep=reuse, seconds=deadline - time.monotonic())
         try:
-            return replace(answer, changed=changed(packed, now.header, now.payload))
+            return replace(answer, changed=changed(packed, after.header, after.payload))
         except OutputRefused:
             self._end()
             raise
 
     def _request(self, pieces: Sequence[Any], name: bytes, *, again: bool, keep: bool, seconds: float) -> Answer:
-        """One request that has one answer."""
+        """Send a request and return its only answer."""
         answers: list[tuple[dict[str, Any], memoryview]] = []
 
         def on_frame(header: dict[str, Any], payload: memoryview) -> None:
@@ -297,26 +304,26 @@ class ChannelWorker:
             raise self._failed(report)
         return Answer(*answers[0], clean(report["stdout"]), stable(report["stderr"], self._folder), self._folder)
 
-    def _converse(self, talk: Testing) -> dict[str, Any]:
-        """Have tests run to their end. The report of the last exchange."""
+    def _run_tests(self, testing: Testing) -> dict[str, Any]:
+        """Run tests to their end, with all calls that they make. Returns the report of the last exchange."""
         name = secrets.token_bytes(32)
         begun = False
         while True:
-            request = enclosed(talk.request, program=name, again=begun, keep=True)
-            report = self._exchange(request, talk.take, talk.seconds_left)
-            if not report["finished"] or not talk.goes_on():
+            request = enclosed(testing.request, program=name, again=begun, keep=True)
+            report = self._exchange(request, testing.take, testing.seconds_left)
+            if not report["finished"] or not testing.make_call():
                 return report
             begun = True
 
     def _ask(self, envelope: bytes) -> None:
-        """Send an envelope with nothing in it, and wait until the worker is in order."""
-        self._exchange([envelope], _no_frame, ANSWER_SECONDS, until="ready", patience=ANSWER_SECONDS)
+        """Send an envelope without a request, and wait until the worker reports that it is ready."""
+        self._exchange([envelope], _no_frame, ANSWER_SECONDS, until="ready", take_seconds=ANSWER_SECONDS)
 
     def _start(self, setup: dict[str, Any], seconds: float) -> None:
         try:
             with self._lock:
                 self.facts = self._exchange(
-                    [bundle(), pack(setup)], _no_frame, seconds, until="ready", patience=seconds
+                    [bundle(), pack(setup)], _no_frame, seconds, until="ready", take_seconds=seconds
                 )
         except OutOfMemory:
             raise
@@ -330,14 +337,14 @@ class ChannelWorker:
         seconds: float,
         *,
         until: str = "done",
-        patience: float = TAKE_SECONDS,
+        take_seconds: float = TAKE_SECONDS,
     ) -> dict[str, Any]:
-        """One request and its report, or a typed error; whatever breaks off in the middle ends the worker."""
+        """Send one request and return its report. After any error the worker is ended, and a typed error is raised."""
         if self._dead:
             raise EngineGone("The worker has ended.", hint="Start a new one.")
         self._process.watch(at_work=True)
         try:
-            report = self._streams.exchange(pieces, on_frame, until=until, seconds=seconds, patience=patience)
+            report = self._streams.exchange(pieces, on_frame, until=until, seconds=seconds, take_seconds=take_seconds)
         except Expired:
             self._end()
             raise _too_long(seconds) from None
@@ -354,7 +361,7 @@ class ChannelWorker:
         except BaseException:
             self._end()
             raise
-        self._process.watch(at_work=bool(report.get("kept")))  # a process that stays may work at any time
+        self._process.watch(at_work=bool(report.get("kept")))  # a kept process may run at any time
         return report
 
     def _end(self) -> None:
@@ -381,7 +388,7 @@ class ChannelWorker:
         return SandboxCrash(f"The worker {how} in the middle of the call.", why=text, signal=reason.signal)
 
     def _failed(self, report: Mapping[str, Any]) -> SandboxError:
-        """The error for a program that gave no answer. The worker ends with it, so that its sandbox can say why."""
+        """The error for a program without an answer. The worker is ended, so that the sandbox can give the reason."""
         stderr = stable(report["stderr"], self._folder)
         if report["flooded"]:
             return OutputRefused(f"The program wrote more than 16 MiB to {report['flooded']} and was stopped.")
@@ -393,7 +400,7 @@ class ChannelWorker:
         return replies.crash(report, stderr=stderr)
 
     def _early_end(self, report: Mapping[str, Any]) -> str:
-        """The reason why a test run ended early, as a sentence."""
+        """A sentence that says why a test run ended early."""
         if report["flooded"]:
             return f"The tests wrote more than 16 MiB to {report['flooded']} and were stopped."
         return str(replies.crash(report, stderr=stable(report["stderr"], self._folder)))
@@ -430,8 +437,8 @@ def _too_long(seconds: float) -> SandboxTimeout:
     )
 
 
-def _disbelieved(tests: str, expected: Sequence[str], why: str, seconds: float) -> TestRun:
-    """A run of which no report counts, because somebody else than pytest may have written some of them."""
+def _refused_run(tests: str, expected: Sequence[str], why: str, seconds: float) -> TestRun:
+    """A run without any report, because the reports may not all be written by pytest."""
     missing = Verdicts(tests, "", None).outcomes(expected)
     return TestRun(
         outcomes=tuple(outcome.model_copy(update={"message": why}) for outcome in missing),

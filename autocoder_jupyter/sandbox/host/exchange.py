@@ -1,7 +1,7 @@
-"""One request over a process's three streams and what comes back, without deadlock and within a deadline.
+"""Send one request over the three streams of a process and read the answer, without deadlock and with a time limit.
 
-Both directions and both reports are polled together, so a program that prints while it is being sent a gigabyte stops
-nobody. What arrives on the data stream was written by generated code: lengths, sizes and JSON are checked before use.
+All streams are polled together, so a program that writes while it is sent a gigabyte does not block. The data stream is
+written by generated code: lengths, sizes and JSON are checked before use.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from autocoder_jupyter.sandbox.host.process import Process
 from autocoder_jupyter.sandbox.worker import frames
 
 HEADER_LIMIT = 1 << 20
-"""Bytes of one JSON header from a program."""
+"""Most bytes of one JSON header from a program."""
 
 REPORT_LIMIT = 64 << 20
-"""Bytes of one JSON header from the zygote, which holds two captured texts."""
+"""Most bytes of one JSON header from the zygote, which has two captured texts."""
 
 _SHORT = 1 << 16
 _PIECES = 64
@@ -39,11 +39,11 @@ class Ended(Exception):
 
 
 class NotTaken(Ended):
-    """The worker ended, or did nothing, before it took the request, so no program is to blame. The text may say why."""
+    """The worker ended, or was not ready, before it took the request. The program is not the cause."""
 
 
 class Malformed(Exception):
-    """What came over a stream is not a valid frame; the text says why."""
+    """The bytes of a stream are not a valid frame. The text says why."""
 
 
 OnFrame = Callable[[dict[str, Any], memoryview], None]
@@ -64,15 +64,15 @@ class FrameReader:
 
     @property
     def between_frames(self) -> bool:
-        """Whether nothing is half read."""
+        """Whether no frame is partly read."""
         return self._in_length and not self._filled
 
     def read(self, on_frame: OnFrame) -> None:
-        """Read what is available, and pass on every complete frame.
+        """Read the available bytes, and call `on_frame` for every complete frame.
 
         Raises:
             Ended: the stream has ended.
-            Malformed: this is not a frame.
+            Malformed: the bytes are not a frame.
         """
         while True:
             try:
@@ -91,7 +91,7 @@ class FrameReader:
                     break
 
     def _advance(self, on_frame: OnFrame) -> None:
-        """Go on to the next part of a frame, when one is complete."""
+        """Handle a complete part of a frame, and prepare for the next part."""
         if self._in_length:
             length = int.from_bytes(self._room, "big")
             if not 2 <= length <= self._header_limit:
@@ -122,7 +122,7 @@ class FrameReader:
 
 def _parse(room: memoryview) -> dict[str, Any]:
     try:
-        # The parser of the standard library keeps all other threads waiting until it is done.
+        # The parser of the standard library holds the GIL until it is done.
         header = json.loads(bytes(room)) if len(room) <= _SHORT else parse(room, Allowance())
     except (ValueError, RecursionError):
         raise Malformed("a header that is not JSON, of too many parts, or nested too deeply") from None
@@ -132,7 +132,7 @@ def _parse(room: memoryview) -> dict[str, Any]:
 
 
 class Streams:
-    """A process's streams as the channel uses them: non-blocking, polled together, woken from any thread."""
+    """The three streams of a process: non-blocking and polled together. Another thread can interrupt the wait."""
 
     def __init__(self, process: Process, *, payload_limit: int) -> None:
         self._process = process
@@ -149,7 +149,7 @@ class Streams:
 
     @property
     def ended(self) -> bool:
-        """Whether the worker is gone. Only between exchanges, when it has nothing to say."""
+        """Whether the worker has ended. Only valid between exchanges, when it sends nothing."""
         if self._closed:
             return True
         poll = select.poll()
@@ -157,13 +157,13 @@ class Streams:
         return bool(poll.poll(0))
 
     def wake(self) -> None:
-        """Make `exchange`, in whatever thread it waits, raise `Ended`."""
+        """Make a waiting `exchange` in another thread raise `Ended`."""
         with self._closing:
             if not self._closed:
                 os.write(self._wake, b".")
 
     def close(self) -> None:
-        """Close everything. Only when no exchange is under way."""
+        """Close all streams. No exchange may be running."""
         with self._closing:
             if self._closed:
                 return
@@ -174,27 +174,30 @@ class Streams:
             os.close(self._wake)
 
     def exchange(
-        self, pieces: Iterable[Any], on_frame: OnFrame, *, until: str, seconds: float, patience: float
+        self, pieces: Iterable[Any], on_frame: OnFrame, *, until: str, seconds: float, take_seconds: float
     ) -> dict[str, Any]:
-        """Send `pieces`, hand over every data frame, and return the zygote's report of the kind `until`.
+        """Send `pieces`, call `on_frame` for every data frame, and return the zygote's report of the kind `until`.
 
-        It returns when the report is there and all the bytes that it announces have been read. A report "taken" comes
-        before the program runs.
+        It returns when the report has come and all data bytes that the report announces have been read. The zygote
+        sends a report "taken" before the program runs.
 
         Args:
-            pieces: bytes-like, sent one after the other without a copy; they must not change meanwhile.
-            on_frame: called with each data frame's header and payload; may raise to stop.
-            until: kind of the report that ends it.
-            seconds: from when the request is taken to its end; a worker slow to get ready costs a program nothing.
-            patience: seconds until it is taken.
+            pieces: bytes-like objects, sent one after the other without a copy. Do not change them meanwhile.
+            on_frame: called with header and payload of each data frame. It may raise to stop the exchange.
+            until: kind of the last report.
+            seconds: time limit from the report "taken" to the end. The wait for that report does not count.
+            take_seconds: time limit until the request is taken.
 
         Raises:
-            Expired, Ended, NotTaken, Malformed: as they say. The worker can then not be used any more.
+            Expired: the time limit is over.
+            Ended: the worker ended, or `wake` was called.
+            NotTaken: the worker did not take the request.
+            Malformed: a frame is invalid. After each of these errors the worker cannot be used any more.
         """
         outgoing = deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view.nbytes)
         reports: list[dict[str, Any]] = []
         taken = False
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + take_seconds
 
         def on_report(header: dict[str, Any], _payload: memoryview) -> None:
             nonlocal taken, deadline
@@ -219,12 +222,12 @@ class Streams:
                 if self._control_fd in ready:
                     self._control.read(on_report)
         except (Ended, Expired) as error:
-            with contextlib.suppress(Ended):  # it may have been taken a moment ago
+            with contextlib.suppress(Ended):  # the report "taken" may just have come
                 self._control.read(on_report)
             if taken:
                 raise
             late = isinstance(error, Expired)
-            raise NotTaken(f"It was not ready after {patience:g} s." if late else "") from None
+            raise NotTaken(f"It was not ready after {take_seconds:g} s." if late else "") from None
 
     def _is_last(self, report: dict[str, Any], until: str, start: int) -> bool:
         if report["kind"] != until:
@@ -263,7 +266,7 @@ class Streams:
 
 
 def _enlarge(fd: int) -> None:
-    """Let a pipe hold 1 MiB, where this is a pipe and a user may have one more large one."""
+    """Set the buffer of a pipe to 1 MiB. It has no effect on a socket, or if the user has too many large pipes."""
     try:
         import fcntl
 

@@ -12,16 +12,16 @@ from autocoder_jupyter.sandbox.protocol import Limits, Program, Worker
 from autocoder_jupyter.types import OutputSpec
 
 PLENTY = 256 << 20
-"""Bytes of memory with which a worker that starts can also run a program, with the packages of every environment."""
+"""Bytes of memory. With at least this much, a worker that starts can also run a program in any environment."""
 
 STEPS = tuple(size << 20 for size in (128, 256, 512, 1024, 2048))
-"""Limits that are tried to find out which one would do."""
+"""Memory limits that are tried to find one that is enough."""
 
 MARGIN = 8
 """An eighth of a limit must be left over before it is called enough: no two starts need the same."""
 
 FREE_FOR_SPARE = 1 << 30
-"""Bytes that a machine must have left before a worker is started that may not be needed; it holds a tenth of that."""
+"""Bytes of free memory that are required before a spare worker is started. The worker takes a tenth of that."""
 
 _MEMORY = Path("/proc/meminfo")
 
@@ -29,7 +29,7 @@ _NOTHING = Program(program_text("nothing"), (), (OutputSpec(name="nothing", type
 
 
 def enough_for_spare() -> bool:
-    """Whether this machine has memory for a worker that may not be needed. No, where it does not say."""
+    """Whether this machine has enough free memory for a spare worker. False if the system does not report it."""
     try:
         fields = dict(line.split(":", 1) for line in _MEMORY.read_text("ascii").splitlines())
         return int(fields["MemAvailable"].split()[0]) << 10 >= FREE_FOR_SPARE
@@ -38,37 +38,37 @@ def enough_for_spare() -> bool:
 
 
 def start_within(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
-    """Start a worker. When it fails because of too little memory, the error says so.
+    """Start a worker. If the memory limit is too low, the error says how much is needed.
 
-    What a worker needs depends on the libraries of its environment, so it is measured: after a failure that may be
-    the memory's, workers with more are started until one runs a program.
+    The needed memory depends on the libraries of the environment, so it is measured: after a failure that may be caused
+    by memory, workers with more memory are started until one can run a program.
 
     Args:
-        start: starts a worker within limits.
-        limits: the wanted ones.
+        start: starts a worker with the given limits.
+        limits: the requested limits.
 
     Raises:
-        SandboxUnavailable: the memory is too little; the hint has the least of `STEPS` that works.
-        SandboxError: what `start` raises for another reason.
+        SandboxUnavailable: there is too little memory. The hint has the smallest of `STEPS` that is enough.
+        SandboxError: `start` failed for another reason.
     """
     try:
-        return _proven(start, limits)
+        return _started(start, limits)
     except SandboxError as error:
-        starved = isinstance(error, OutOfMemory)
-        if not starved and limits.memory >= PLENTY:
+        out_of_memory = isinstance(error, OutOfMemory)
+        if not out_of_memory and limits.memory >= PLENTY:
             raise
         least = next((size for size in STEPS if size > limits.memory and _works(start, limits, size)), None)
-        if least is None and not starved:
+        if least is None and not out_of_memory:
             raise
     raise SandboxUnavailable(
-        f"{_words(limits.memory)} of memory is too little to start a worker in this environment.",
+        f"{_mebibytes(limits.memory)} of memory is too little to start a worker in this environment.",
         why="Its interpreter and libraries need more before any program runs.",
-        hint=f"{_words(least)} is enough here: {_setting(least)}." if least else "Allow more with --memory.",
+        hint=f"{_mebibytes(least)} is enough here: {_setting(least)}." if least else "Allow more with --memory.",
     )
 
 
-def _proven(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
-    """A worker. One with little memory must run a program, for which it forks, before it counts as started."""
+def _started(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
+    """Start a worker. With little memory it must also run a program, because it needs memory to fork."""
     worker = start(limits)
     if limits.memory < PLENTY:
         try:
@@ -98,5 +98,5 @@ def _setting(size: int) -> str:
     return f'--memory {size >> 20}Mi, or resources=Resources(memory="{size >> 20}Mi")'
 
 
-def _words(size: int) -> str:
+def _mebibytes(size: int) -> str:
     return f"{size / (1 << 20):.4g} MiB"

@@ -15,13 +15,13 @@ from autocoder_jupyter.sandbox.worker.entries import Packed
 
 
 def enclosed(request: Sequence[Any], *, program: bytes, again: bool, keep: bool) -> list[Any]:
-    """A request, in pieces, behind its envelope; see `worker.envelope`."""
+    """The pieces of a request, with its envelope in front; see `worker.envelope`."""
     size = sum(memoryview(piece).nbytes for piece in request)
     return [envelope.pack(size, program, again=again, keep=keep), *request]
 
 
 def describe(program: Program) -> dict[str, Any]:
-    """The part of a request that says what to run."""
+    """The part of a request that describes the program, as JSON values."""
     return {
         "code": program.code,
         "function": program.function,
@@ -32,7 +32,7 @@ def describe(program: Program) -> dict[str, Any]:
 
 
 def digest(described: Mapping[str, Any]) -> bytes:
-    """A hash of what `describe` returned: equal programs may share a child."""
+    """A hash (32 bytes) of the result of `describe`. Calls of equal programs may share a child process."""
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).digest()
 
 
@@ -40,8 +40,8 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
     """Encode the arguments of a request.
 
     Raises:
-        InvalidRequest: an argument that is not declared, of another type, or missing.
-        UnsupportedData: one that cannot cross unchanged.
+        InvalidRequest: an argument is not declared, has another type, or is missing.
+        UnsupportedData: an argument cannot cross the border unchanged.
     """
     declared = {spec.name: spec for spec in program.inputs}
     for name in arguments:
@@ -56,7 +56,7 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
                 raise InvalidRequest(f"{program.function}() needs the input {spec.name!r}.")
             continue
         value = arguments[spec.name]
-        is_none = value is None and not spec.required and spec.default is None  # the only way to hand over nothing
+        is_none = value is None and not spec.required and spec.default is None  # the only input that may be None
         try:
             packed.add(spec.name, spec.type, None if is_none else codec.encode(value, spec.type))
         except codec.TypeMismatch as error:

@@ -1,10 +1,11 @@
-"""A pool of workers: a call borrows one, and the next call finds it warm.
+"""A pool of workers. A call borrows a worker and gives it back, so the next call need not start one.
 
-Workers are shared by everything with the same environment and limits, because each program runs in a fresh child. No
-thread of the pool is waited for when the kernel ends, and a worker ends with the kernel by itself.
+All calls with the same environment, limits and network share workers, because each program runs in a fresh child. The
+threads of the pool do not delay the end of the kernel, and workers end with the kernel.
 
-Where a start takes long, the pool also starts one spare in advance: a worker in which no program has run. It does so
-after a borrower had to wait for a start, and when a worker has died. The next borrower that finds no other gets it.
+If starting a worker is slow, the pool also starts one spare in advance: a worker in which no program has run. It is
+started after a caller had to wait for a start, and after a worker has died. It is given to a caller that would
+otherwise have to wait.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Wor
 IDLE_SECONDS = 600.0
 MOST_IDLE = 3
 SPARE_SECONDS = 120.0
-LOOK_SECONDS = 5.0
-"""How often it is looked whether there is still memory for the spare."""
+CHECK_SECONDS = 5.0
+"""Seconds between two checks whether there is still enough memory for the spare."""
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What makes two workers interchangeable."""
+    """Workers of the same kind are interchangeable."""
 
     environment: Environment
     limits: Limits
@@ -40,7 +41,7 @@ class _Kind:
 
 @dataclass(frozen=True)
 class _Idle:
-    """A worker that waits, until when at most, and whether it is the spare, in which nothing has run."""
+    """An idle worker, the time at which it is ended, and whether it is the spare."""
 
     kind: _Kind
     worker: Worker
@@ -52,11 +53,11 @@ class Pool:
     """Workers of one sandbox.
 
     Args:
-        sandbox: starts them.
+        sandbox: starts the workers.
         idle_seconds: how long an idle worker is kept.
-        most_idle: how many idle workers are kept, besides the spare; the one idle longest goes first.
+        most_idle: how many idle workers are kept, without the spare. The one that is idle longest is ended first.
         spare_seconds: how long the spare is kept.
-        quiet_seconds: how long all workers must be idle before one is started, unless a worker has died.
+        quiet_seconds: how long all workers must be idle before a spare is started, unless a worker has died.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Pool:
         preload: Sequence[str] = (),
         count: int = 1,
     ) -> None:
-        """Have `count` workers ready, or on their way. Returns at once; a failure shows in the next `lease`."""
+        """Start workers until `count` are ready or starting. Returns at once. The next `lease` reports a failure."""
         kind = _Kind(environment, limits, network)
         with self._changed:
             ready = sum(idle.kind == kind and idle.worker.alive for idle in self._idle)
@@ -111,20 +112,20 @@ class Pool:
         other_than: Collection[str] = (),
         unlike: Collection[str] = (),
     ) -> Iterator[Worker]:
-        """Borrow a worker: one that waits, one that is being started, or a new one.
+        """Borrow a worker for the time of this context: an idle one, one that is starting, or a new one.
 
-        One that a program has damaged, so that it does not answer any more, is replaced.
+        A worker that does not answer any more is replaced.
 
         Args:
-            environment: that it lives in.
-            limits: that it has.
-            network: whether it may connect to the internet.
-            preload: modules to load if it must be started; a waiting worker may lack them and is only slower.
-            other_than: ids of workers that will not do, for instance because two runs shall have nothing in common.
-            unlike: ids of workers whose interpreter, and with it the hash seed, it must not share.
+            environment: of the worker.
+            limits: of the worker.
+            network: whether programs may connect to the internet.
+            preload: modules to load if a worker must be started. An idle worker may lack them and is only slower.
+            other_than: ids of workers that must not be used, for instance to keep two runs independent.
+            unlike: ids of workers with which it must not share an interpreter, and so the hash seed.
 
         Raises:
-            SandboxError: it cannot be started.
+            SandboxError: no worker can be started.
         """
         kind = _Kind(environment, limits, network)
         with self._spares.work():
@@ -135,14 +136,14 @@ class Pool:
                 self._give_back(kind, worker)
                 raise
             except BaseException:
-                worker.kill()  # interrupted or cancelled in the middle: its state is unknown
+                worker.kill()  # after an interrupt or a cancellation its state is unknown
                 self._give_back(kind, worker)
                 raise
             else:
                 self._give_back(kind, worker)
 
     def close(self) -> None:
-        """End the idle workers now and the borrowed ones when they come back."""
+        """End the idle workers now, and the borrowed ones when they are given back."""
         with self._changed:
             self._closed = True
             ended, self._idle = self._idle, []
@@ -154,7 +155,7 @@ class Pool:
     def _worker(
         self, kind: _Kind, preload: tuple[str, ...], other_than: Collection[str], unlike: Collection[str]
     ) -> Worker:
-        """One that waits, else one that is coming, else a new one. Whoever takes the spare or waits wants another."""
+        """An idle worker, else one that is starting, else a new one. If no used worker was idle, a spare is ordered."""
         idle = self._take_in_order(kind, other_than, unlike)
         if idle is not None and not idle.spare:
             return idle.worker
@@ -170,7 +171,7 @@ class Pool:
         return None
 
     def _take(self, kind: _Kind, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
-        """The worker that was used last, the spare only where there is no other."""
+        """Take the idle worker that was used last. The spare is taken only if there is no other."""
         with self._changed:
             dead = [idle for idle in self._idle if not idle.worker.alive]
             self._idle = [idle for idle in self._idle if idle not in dead]
@@ -183,21 +184,21 @@ class Pool:
             if fitting:
                 self._idle.remove(fitting[-1])
         for idle in dead:
-            idle.worker.kill()  # releases what the sandbox still holds for it
+            idle.worker.kill()  # releases its resources in the sandbox
         return fitting[-1] if fitting else None
 
     def _take_started(self, kind: _Kind, unlike: Collection[str]) -> Worker | None:
         with self._changed:
-            coming = self._starting[kind]
-            future = coming.popleft() if coming else None
+            starting = self._starting[kind]
+            future = starting.popleft() if starting else None
         if future is None:
             return None
         try:
             worker = future.result()
         except Exception:
-            return None  # the borrower tries itself, and gets the error where it can be seen
+            return None  # the caller starts a worker itself, and gets the error
         if not worker.alive:
-            worker.kill()  # releases what the sandbox still holds for it
+            worker.kill()  # releases its resources in the sandbox
             return None
         if not _differs(worker, unlike):
             self._give_back(kind, worker)
@@ -222,7 +223,7 @@ class Pool:
             self._keep(kind, worker, spare=spare)
 
     def _forget(self, kind: _Kind, future: Future[Worker]) -> bool:
-        """Take a start off the list; False when a borrower did so already and waits for it."""
+        """Remove a start from the list. False if a caller has already taken it and waits for it."""
         with self._changed:
             if future in self._starting[kind]:
                 self._starting[kind].remove(future)
@@ -230,7 +231,7 @@ class Pool:
             return False
 
     def _give_back(self, kind: _Kind, worker: Worker) -> None:
-        """Take a borrowed worker back; who asks next shall not wait for one that has died."""
+        """Take a borrowed worker back. If it has died, a spare is started at once."""
         if not worker.alive:
             self._spares.want(kind, at_once=True)
         self._keep(kind, worker)
@@ -253,7 +254,7 @@ class Pool:
             ended.kill()
 
     def _start_spare(self, kind: _Kind) -> None:
-        """Start the spare, unless there is one of this kind, one is coming, or it cannot be afforded."""
+        """Start the spare, unless one exists or is starting, or the sandbox does not want one."""
         if not self.sandbox.affords_spare():
             return
         future: Future[Worker] = Future()
@@ -270,7 +271,7 @@ class Pool:
             threading.Thread(target=self._sweep, name="autocode-pool", daemon=True).start()
 
     def _sweep(self) -> None:
-        """End workers that were idle long enough, and the spare when memory gets short, until there are none."""
+        """End workers whose idle time is over, and the spare when memory is short. Returns when none is idle."""
         while True:
             affordable = not any(idle.spare for idle in list(self._idle)) or self.sandbox.affords_spare()
             with self._changed:
@@ -281,8 +282,8 @@ class Pool:
                 ended = [idle for idle in self._idle if now >= idle.until or (idle.spare and not affordable)]
                 self._idle = [idle for idle in self._idle if idle not in ended]
                 if not ended:
-                    looked_at = now + LOOK_SECONDS if any(idle.spare for idle in self._idle) else math.inf
-                    self._changed.wait(min(looked_at, *(idle.until for idle in self._idle)) - now)
+                    next_check = now + CHECK_SECONDS if any(idle.spare for idle in self._idle) else math.inf
+                    self._changed.wait(min(next_check, *(idle.until for idle in self._idle)) - now)
             for idle in ended:
                 idle.worker.kill()
 
@@ -296,13 +297,13 @@ _shared_lock = threading.Lock()
 
 
 def shared_pool(sandbox: Sandbox) -> Pool:
-    """The pool of this process for a sandbox, the same for the same object.
+    """The pool of this process for a sandbox. The same sandbox object gets the same pool.
 
-    A forked process gets another: the workers of its parent's would answer whichever of the two reads first.
+    A forked process gets its own pool, because parent and child would read each other's answers of a shared worker.
     """
     key = os.getpid(), id(sandbox)
     with _shared_lock:
         pool = _shared.get(key)
         if pool is None:
-            pool = _shared[key] = Pool(sandbox)  # it holds the sandbox, so that the id stays taken
+            pool = _shared[key] = Pool(sandbox)  # it refers to the sandbox, so the id is not reused
         return pool

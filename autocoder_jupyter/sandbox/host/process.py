@@ -1,7 +1,7 @@
-"""The process that a sandbox provides for a worker: three byte streams, a kill, the reason of its end.
+"""The process that a sandbox provides for a worker: three byte streams, a kill, and the reason of its end.
 
-A sandbox starts `bundle.worker_command(python)` inside, with the three standard streams connected to `Process`, and
-hands the process to `channel.connect`. It needs to know nothing of what goes over the streams.
+A sandbox starts `bundle.worker_command(python)` inside, connects the three standard streams to a `Process`, and passes
+it to `channel.connect`. The sandbox does not interpret the bytes of the streams.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ class ExitReason:
     """Why the process tree ended, as far as the sandbox knows.
 
     Args:
-        out_of_memory: the memory limit was hit, by whichever process of the tree.
-        signal: number of the signal that ended the first process, if one did.
-        exit_code: its exit code, if it ended by itself.
-        text: last words of the sandbox, for a person: an engine's message, a supervisor's note.
-        engine_gone: the sandbox itself failed (daemon restarted, container removed), so the program is not to blame.
-        limit: which other limit ended it ("disk", "files"), or "".
+        out_of_memory: a process of the tree has reached the memory limit.
+        signal: number of the signal that ended the first process, if any.
+        exit_code: its exit code, if it exited.
+        text: a message of the engine or the supervisor, for the user.
+        engine_gone: the sandbox itself failed (the daemon was restarted, the container was removed), not the program.
+        limit: another limit that was reached ("disk", "files"), or "".
     """
 
     out_of_memory: bool = False
@@ -32,22 +32,22 @@ class ExitReason:
 
 
 class Stream(Protocol):
-    """One end of a pipe or a socket. The channel makes its descriptor non-blocking and reads or writes that."""
+    """One end of a pipe or a socket. The channel makes its descriptor non-blocking, and reads or writes it."""
 
     def fileno(self) -> int:
-        """The open file descriptor. A sandbox without descriptors pumps its stream through an `os.pipe()`."""
+        """The open file descriptor. A sandbox without descriptors must copy its stream through an `os.pipe()`."""
         ...
 
     def close(self) -> None:
-        """Close it. Idempotent."""
+        """Close it. May be called repeatedly."""
         ...
 
 
 class Process(Protocol):
     """A process tree in a sandbox, running the worker's loader.
 
-    The streams must be the host's own ends: unbuffered (`Popen(..., bufsize=0)`), and not shared with the process
-    inside, because the channel switches them to non-blocking. When the tree ends, `data` and `control` reach their end.
+    The streams must be unbuffered (`Popen(..., bufsize=0)`), and must not be shared with the process inside, because
+    the channel makes them non-blocking. When the tree ends, `data` and `control` must reach their end.
     """
 
     @property
@@ -66,16 +66,19 @@ class Process(Protocol):
         ...
 
     def watch(self, at_work: bool) -> None:
-        """Called when a request begins and when it has ended. A sandbox that watches limits may pause in between."""
+        """Called with True when a request begins, and with False when it has ended and no process of it is kept.
+
+        A sandbox that checks limits need not check them while it is False.
+        """
         ...
 
     def kill(self) -> None:
-        """End the whole tree at once and release what the sandbox holds for it. Idempotent, from any thread.
+        """Kill the whole tree and release its resources. May be called repeatedly and from any thread.
 
-        It does not close the three streams; the channel does, when they are not read any more.
+        It does not close the three streams; the channel closes them later.
         """
         ...
 
     def exit_reason(self) -> ExitReason:
-        """Why it ended. Called only when the streams ended or after `kill`; may wait a moment for the sandbox."""
+        """Why it ended. Called only after the streams have ended or after `kill`. It may wait for the sandbox."""
         ...

@@ -1,4 +1,4 @@
-"""Decode values on the notebook's side; files belong to their value and are removed with it."""
+"""Decode values on the host's side. Files are removed together with their value."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from autocoder_jupyter.types import Dir, Figure, File
 
 
 def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
-    """The value that was encoded as `header` and `payload`.
+    """Decode the value that was encoded as `header` and `payload`.
 
-    A `File` or `Dir` lies in a temporary folder that belongs to the value, as with `tempfile.TemporaryDirectory`: it is
-    removed when the value is dropped, at the latest when the interpreter ends. Move it, or copy it, to keep it.
+    A `File` or `Dir` is in a temporary folder that belongs to the value, as with `tempfile.TemporaryDirectory`. The
+    folder is removed with the value, at the latest when the interpreter ends. Move or copy the file to keep it.
 
     Args:
         header: of the encoded value.
         payload: its bytes.
-        trusted: whether we encoded it ourselves.
+        trusted: whether the host encoded it.
 
     Raises:
-        codec.Corrupt: it is not well-formed; nothing is left on disk.
+        codec.Corrupt: the value is invalid. No file is left on disk.
     """
     if header.get("type") not in ("File", "Dir"):
         value = codec.decode(header, payload, folder=Path(), trusted=trusted)

@@ -15,12 +15,14 @@ from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.types import TestOutcome
 
 
-class DiscreetWorker:
-    """A `Worker` whose words hold no secret, so that they may be journalled and told to a model. Values are not words.
+class RedactingWorker:
+    """A `Worker` whose texts have no secrets: output, errors and reports. The values of outputs are not redacted.
+
+    So its texts may be written to the journal and sent to the model.
 
     Args:
-        worker: does the work.
-        secrets: values by the name under which the program sees them.
+        worker: runs the programs.
+        secrets: the values to redact, by the name of their environment variable.
     """
 
     def __init__(self, worker: Worker, secrets: Mapping[str, str]) -> None:
@@ -39,14 +41,16 @@ class DiscreetWorker:
         watch_inputs: bool = False,
     ) -> CallOutcome:
         """See `Worker.call`."""
-        with self._hushed():
+        with self._redacting_errors():
             outcome = self._worker.call(
                 program, arguments, seed=seed, seconds=seconds, reuse=reuse, watch_inputs=watch_inputs
             )
-        return dataclasses.replace(outcome, stdout=self._said(outcome.stdout), stderr=self._said(outcome.stderr))
+        return dataclasses.replace(
+            outcome, stdout=self._redacted(outcome.stdout), stderr=self._redacted(outcome.stderr)
+        )
 
     def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
-        """See `Worker.answer`. It goes to tests, whose words `test` looks at, and is left as it is."""
+        """See `Worker.answer`. The answer is not redacted: it goes to tests, and `test` redacts their texts."""
         return self._worker.answer(program, packed, seconds=seconds, watch_inputs=watch_inputs)
 
     def test(
@@ -61,24 +65,24 @@ class DiscreetWorker:
         on_call: OnCall | None = None,
     ) -> TestRun:
         """See `Worker.test`."""
-        # The id of a case holds its parameters; those of a run are the tests' own, which know no secret.
+        # The id of a reported case has its parameters. The ids in the run are those of the source and have no secrets.
         report = on_report and (lambda case: on_report(self._outcome(case, "id", "message")))
-        with self._hushed():
+        with self._redacting_errors():
             run = self._worker.test(
                 program, tests, expected, callee=callee, seconds=seconds, on_report=report, on_call=on_call
             )
         return dataclasses.replace(
             run,
             outcomes=tuple(self._outcome(outcome, "message") for outcome in run.outcomes),
-            output=self._said(run.output),
-            collection_error=self._said(run.collection_error),
+            output=self._redacted(run.output),
+            collection_error=self._redacted(run.collection_error),
         )
 
     def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
         """See `Worker.command`."""
-        with self._hushed():
+        with self._redacting_errors():
             outcome = self._worker.command(command, files, seconds=seconds)
-        return dataclasses.replace(outcome, output=self._said(outcome.output))
+        return dataclasses.replace(outcome, output=self._redacted(outcome.output))
 
     def kill(self) -> None:
         """See `Worker.kill`."""
@@ -93,14 +97,14 @@ class DiscreetWorker:
         """See `Worker.in_order`."""
         return self._worker.in_order()
 
-    def _said(self, text: str) -> str:
+    def _redacted(self, text: str) -> str:
         return without_secrets(text, self._secrets)
 
     def _outcome(self, outcome: TestOutcome, *fields: str) -> TestOutcome:
-        return outcome.model_copy(update={field: self._said(getattr(outcome, field)) for field in fields})
+        return outcome.model_copy(update={field: self._redacted(getattr(outcome, field)) for field in fields})
 
     @contextmanager
-    def _hushed(self) -> Iterator[None]:
+    def _redacting_errors(self) -> Iterator[None]:
         try:
             yield
         except AutocodeError as error:

@@ -1,4 +1,4 @@
-"""Decode the answer of a program into values or a typed error. Nothing in its header is trusted."""
+"""Decode the answer of a program into values or a typed error. The answer is not trusted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from autocoder_jupyter.types import OutputSpec
 from autocoder_jupyter.untrusted.visible import visible
 
 _LONGEST_TEXT = 40_000
-"""Characters of a text in an error frame that are read: what the worker sends of a traceback, and nothing beyond."""
+"""Most characters that are read of a text in an error frame. The worker sends no longer traceback."""
 
 MEMORY_HINT = "Give the sandbox more memory, or let the function work on less at a time."
 
@@ -43,9 +43,15 @@ _SIGNALS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call gave, as it came: a result frame, or one that says why there is none. Neither is to be trusted.
+    """The undecoded answer to a call: a result frame or an error frame. It is not trusted.
 
-    `folder` is the worker's inside; `changed` names the arguments that were changed in place, if they were watched.
+    Args:
+        header: of the frame.
+        payload: of the frame.
+        stdout: the cleaned standard output of the call.
+        stderr: the cleaned standard error of the call.
+        folder: the worker's folder inside the sandbox.
+        changed: names of the arguments that were changed in place; () if this was not watched.
     """
 
     header: dict[str, Any]
@@ -57,9 +63,9 @@ class Answer:
 
 
 class Digests(Mapping[str, str]):
-    """Content hashes of outputs by name, taken when they are first looked at, because large frames take a while.
+    """Content hashes of outputs by name. They are computed on first use, because large frames take long.
 
-    Look before changing a value: a digest is that of the value as it is then.
+    Read a digest before you change the value: it is computed from the present value.
     """
 
     def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
@@ -81,11 +87,11 @@ class Digests(Mapping[str, str]):
 def read_outputs(
     header: Mapping[str, Any], payload: memoryview, specs: Sequence[OutputSpec]
 ) -> tuple[dict[str, Any], Digests]:
-    """The values of a result frame, validated, and their digests.
+    """The validated values of a result frame by name, and their digests.
 
     Raises:
-        OutputRefused: they are not what was declared, or not well-formed.
-        WrongType: a list or dict holds something else than was declared.
+        OutputRefused: the outputs are invalid, or not the declared ones.
+        WrongType: a list or dict has elements of another type than declared.
     """
     entries = header.get("outputs")
     if not isinstance(entries, list) or len(entries) != len(specs):
@@ -114,7 +120,7 @@ def read_outputs(
 
 
 def seconds_of(value: object) -> float | None:
-    """A duration that a header names; None for what is none, such as an int that no float can hold."""
+    """The duration in a header; None if the value is not a number of seconds, or too large."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
 
 
@@ -166,7 +172,7 @@ def crash(report: Mapping[str, Any], *, stderr: str) -> SandboxError:
 
 
 def signal_words(number: int) -> str:
-    """A signal for a person: `a segmentation fault (SIGSEGV)`."""
+    """A signal in words: `a segmentation fault (SIGSEGV)`."""
     try:
         known = signal.Signals(number)
     except ValueError:
@@ -186,7 +192,7 @@ def _text(value: Any, folder: str) -> str:
 
 def _digest_of(value: Any, header: dict[str, Any], part: memoryview) -> Callable[[], str]:
     kind = header["type"]
-    if kind in ("DataFrame", "Series"):  # the same values can be laid out in several ways
+    if kind in ("DataFrame", "Series"):  # equal values can have different bytes
         return lambda: codec.encode(value, kind).digest()
     digest = codec.Encoded(header, (part,)).digest()
     return lambda: digest

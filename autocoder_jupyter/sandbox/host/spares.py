@@ -1,4 +1,4 @@
-"""When a pool starts its spare: a worker in which no program has run, so that the next borrower need not wait."""
+"""Decide when a pool starts its spare: a worker in which no program has run, so that the next caller need not wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 Kind = TypeVar("Kind")
 
 QUIET_SECONDS = 1.0
-"""Seconds for which all workers must be idle before a spare is started, so that it takes no processor from programs."""
+"""Seconds for which all workers must be idle before a spare is started, so that programs do not get less CPU time."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class _Wanted(Generic[Kind]):
 
 
 class Spares(Generic[Kind]):
-    """Starts a spare when one is wanted; of several requests the last one counts.
+    """Starts a spare in the background when one is ordered. A new order replaces the one before.
 
     Args:
-        start: starts a spare of a kind and waits until it is there, unless there is one; never raises.
-        quiet_seconds: how long all workers must be idle before.
+        start: starts a spare of a kind, unless there is one, and waits until it is ready. It never raises.
+        quiet_seconds: how long all workers must be idle before a spare is started.
     """
 
     def __init__(self, start: Callable[[Kind], None], quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -42,7 +42,7 @@ class Spares(Generic[Kind]):
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """Marks, as a context, that a worker is in use."""
+        """A context during which a worker is in use."""
         with self._changed:
             self._working += 1
         try:
@@ -54,11 +54,11 @@ class Spares(Generic[Kind]):
                 self._changed.notify_all()
 
     def want(self, kind: Kind, *, at_once: bool = False) -> None:
-        """Have a spare started in the background. Returns at once and never fails.
+        """Order a spare. Returns at once and never raises.
 
         Args:
-            kind: of worker.
-            at_once: whether it is urgent, so that it is started while other workers are in use.
+            kind: of the worker.
+            at_once: start it also while other workers are in use.
         """
         with self._changed:
             if self._closed or (self._wanted == _Wanted(kind, True)):
@@ -66,7 +66,7 @@ class Spares(Generic[Kind]):
             self._wanted = _Wanted(kind, at_once)
             self._changed.notify_all()
             if not self._granting:
-                with suppress(RuntimeError):  # no thread starts any more when the process ends
+                with suppress(RuntimeError):  # no thread can be started when the process ends
                     threading.Thread(target=self._grant, name="autocode-spare", daemon=True).start()
                     self._granting = True
 
@@ -78,7 +78,7 @@ class Spares(Generic[Kind]):
             self._changed.notify_all()
 
     def _grant(self) -> None:
-        """Start one after the other, until none is wanted."""
+        """Start the ordered spares one after the other, until there is no order."""
         while True:
             with self._changed:
                 while self._wanted and not self._wanted.at_once and (left := self._until_quiet()) > 0:
@@ -90,5 +90,5 @@ class Spares(Generic[Kind]):
             self._start(wanted.kind)
 
     def _until_quiet(self) -> float:
-        """Seconds until all workers have been idle for long enough, if none is used meanwhile."""
+        """Seconds until all workers were idle for `quiet_seconds`, if none is used meanwhile."""
         return math.inf if self._working else self._quiet_since + self._quiet_seconds - time.monotonic()

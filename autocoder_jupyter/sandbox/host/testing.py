@@ -1,8 +1,8 @@
-"""A test run as a conversation: the tests run in one worker, the function that they call in another.
+"""The exchange of a test run: the tests run in one worker, and the function that they call runs in another.
 
-The tests' worker is asked to run them, and answers with news and, at last, with a call or with its end. A call is made
-in the function's worker exactly as any other; what it gave is the next request to the tests' worker. So neither the
-tests nor what they expect are ever in a process of the function's, nor in one that such a process is forked from.
+The worker of the tests sends reports, and then either a call or the end of the run. The host runs the call in the
+function's worker like any other call, and sends the answer as the next request to the worker of the tests. So the tests
+and the values that they expect are never in a process of the function, or in a process from which it is forked.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from autocoder_jupyter.sandbox.host.exchange import Malformed
 from autocoder_jupyter.sandbox.host.packing import describe
 from autocoder_jupyter.sandbox.host.received import receive
 from autocoder_jupyter.sandbox.host.replies import Answer
-from autocoder_jupyter.sandbox.host.text import without_places
+from autocoder_jupyter.sandbox.host.text import without_paths
 from autocoder_jupyter.sandbox.host.verdicts import Verdicts
 from autocoder_jupyter.sandbox.protocol import OnCall, Program, Worker
 from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
 from autocoder_jupyter.sandbox.worker.frames import pack
 
-_FROM_THE_ANSWER = ("error", "classes", "args", "exception_type", "missing_module", "loaded", "outputs")
-_WORDS = ("message", "traceback")
+_COPIED_KEYS = ("error", "classes", "args", "exception_type", "missing_module", "loaded", "outputs")
+_TEXT_KEYS = ("message", "traceback")
 
 
 class Testing:
-    """What the tests' worker is told next, and what it said.
+    """The state of a test run: the next request to the worker of the tests, and the frames that it sent.
 
     Args:
-        program: whose function is called.
+        program: the solution whose function is called.
         tests: source of the tests.
-        callee: the worker of the function; None has it called in the process of the tests.
-        verdicts: takes the news.
-        deadline: by `time.monotonic`.
+        callee: the worker of the function. None calls it in the process of the tests.
+        verdicts: receives the reports.
+        deadline: end of the run by `time.monotonic`.
         on_call: see `protocol.Worker.test`.
     """
 
@@ -62,14 +62,14 @@ class Testing:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the run must have ended."""
+        """Seconds until the deadline."""
         return self._deadline - time.monotonic()
 
     def take(self, header: dict[str, Any], payload: memoryview) -> None:
-        """One frame of the tests' worker.
+        """Handle one frame of the worker of the tests.
 
         Raises:
-            Malformed, OutputRefused: no test run sends this.
+            Malformed, OutputRefused: the frame is invalid.
         """
         if self._call is not None:
             raise Malformed("a frame behind a call")
@@ -78,11 +78,11 @@ class Testing:
         else:
             self._verdicts.take(header, payload)
 
-    def goes_on(self) -> bool:
-        """Make the call that was asked for, so that `request` is its outcome; False when none was.
+    def make_call(self) -> bool:
+        """Make the requested call and put its outcome into `request`. Returns False if no call was requested.
 
         Raises:
-            SandboxTimeout: the time was up.
+            SandboxTimeout: the time limit is over.
             EngineGone: the sandbox of the function failed.
         """
         call, self._call = self._call, None
@@ -103,18 +103,18 @@ class Testing:
             if wrong := _wrong_elements(self._program, answer):
                 return [pack({"kind": "error", "error": "WrongType", "message": wrong, "payload": 0})]
             if self._on_call is not None:
-                _tell(self._on_call, self._program, call, answer)
-            told = {key: answer.header[key] for key in _FROM_THE_ANSWER if key in answer.header}
-            words = {key: without_places(str(answer.header.get(key, "")), answer.folder) for key in _WORDS}
-            told["args"] = [_placeless(value, answer.folder) for value in _list(told.get("args"))]
-            printed = without_places(answer.stdout + answer.stderr, answer.folder)
-            reply = {"kind": answer.header["kind"], **told, **words, "printed": printed, "changed": answer.changed}
+                _report_call(self._on_call, self._program, call, answer)
+            facts = {key: answer.header[key] for key in _COPIED_KEYS if key in answer.header}
+            texts = {key: without_paths(str(answer.header.get(key, "")), answer.folder) for key in _TEXT_KEYS}
+            facts["args"] = [_without_path(value, answer.folder) for value in _list(facts.get("args"))]
+            printed = without_paths(answer.stdout + answer.stderr, answer.folder)
+            reply = {"kind": answer.header["kind"], **facts, **texts, "printed": printed, "changed": answer.changed}
             return [pack({**reply, "payload": answer.payload.nbytes}), answer.payload]
         return [pack({"kind": "gone", "message": self._gone, "payload": 0})]
 
 
 def _wrong_elements(program: Program, answer: Answer) -> str:
-    """Which list or dict of a result holds something else than was declared; looked at here, as for any other call."""
+    """A sentence about a list or dict in a result with elements of another type than declared; "" if there is none."""
     if answer.header["kind"] != "result" or not any(spec.elements for spec in program.outputs):
         return ""
     try:
@@ -122,12 +122,12 @@ def _wrong_elements(program: Program, answer: Answer) -> str:
     except WrongType as error:
         return error.why
     except OutputRefused:
-        return ""  # the worker of the tests says it in its own words
+        return ""  # the worker of the tests reports this itself
     return ""
 
 
-def _tell(on_call: OnCall, program: Program, call: Packed, answer: Answer) -> None:
-    """Tell of a call that returned what was declared; of any other the worker of the tests says what is wrong."""
+def _report_call(on_call: OnCall, program: Program, call: Packed, answer: Answer) -> None:
+    """Call `on_call` if the function returned what it declares. Other calls are not reported."""
     if answer.header["kind"] != "result":
         return
     try:
@@ -139,14 +139,14 @@ def _tell(on_call: OnCall, program: Program, call: Packed, answer: Answer) -> No
 
 
 def _decoded(call: Packed) -> dict[str, Any]:
-    """The arguments of a test's call."""
+    """The decoded arguments of a call of a test."""
     found = unpacked(call.entries, memoryview(call.pieces[0]))
     inputs = ((str(entry["name"]), entry.get("header"), part) for entry, part in found)
     return {name: receive(header, part, trusted=False) for name, header, part in inputs if isinstance(header, dict)}
 
 
 def _arguments(program: Program, header: Mapping[str, Any], payload: memoryview) -> Packed:
-    """The arguments of a test's call, if they are those of the function."""
+    """The arguments of a call of a test. They must be inputs of the function."""
     kinds = {spec.name: spec.type for spec in program.inputs}
     entries = header.get("arguments")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -161,5 +161,5 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _placeless(value: Any, folder: str) -> Any:
-    return without_places(value, folder) if isinstance(value, str) else value
+def _without_path(value: Any, folder: str) -> Any:
+    return without_paths(value, folder) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""From the frames of a test run to one outcome for each expected test."""
+"""Collect the frames of a test run, and compute one outcome for each expected test."""
 
 from __future__ import annotations
 
@@ -16,11 +16,23 @@ _OUTCOMES: Mapping[str, Outcome] = {"passed": "passed", "failed": "failed", "err
 _MOST_TESTS = 10_000
 _LONGEST_MESSAGE = 20_000
 _LONGEST_MESSAGES = 4_000_000
-"""Characters of one message, and of all messages of a run: the worker sends no more of one."""
+"""Most characters of all messages of a run. `_LONGEST_MESSAGE` is the limit of one; the worker sends no longer ones."""
 
 
 class Verdicts:
-    """Gathers what a test run reports. A test counts as passed when every one of its cases was reported as passed."""
+    """Collects the reports of a test run. A test has passed if each of its cases was reported as passed.
+
+    Args:
+        tests: source of the tests.
+        folder: the worker's folder inside the sandbox; its path is removed from texts.
+        on_report: called with each reported case.
+
+    Attributes:
+        collection_error: the error that prevented the collection of the tests, or "".
+        missing_module: top-level name of a module that could not be imported, or "".
+        exit_code: of pytest; None before its end.
+        output: the report of pytest.
+    """
 
     def __init__(self, tests: str, folder: str, on_report: Callable[[TestOutcome], None] | None) -> None:
         self._sentences = sentences(tests)
@@ -35,10 +47,10 @@ class Verdicts:
         self.output = ""
 
     def take(self, header: dict[str, Any], _payload: memoryview) -> None:
-        """One frame.
+        """Handle one frame.
 
         Raises:
-            OutputRefused: a frame that no test run sends.
+            OutputRefused: the frame is invalid.
         """
         kind = header["kind"]
         if kind == "collected" and not self._collected and isinstance(header.get("ids"), list):
@@ -46,8 +58,8 @@ class Verdicts:
         elif kind == "reported" and len(self._reported) < _MOST_TESTS:
             self._report(header)
         elif kind == "not_collected":
-            said = stable(str(header.get("text")), self._folder, _LONGEST_MESSAGE)
-            self.collection_error = self.collection_error or said
+            text = stable(str(header.get("text")), self._folder, _LONGEST_MESSAGE)
+            self.collection_error = self.collection_error or text
             self._note_missing(header)
         elif kind == "finished" and type(header.get("exit_code")) is int:
             self.exit_code = header["exit_code"]
@@ -60,7 +72,7 @@ class Verdicts:
         return tuple(self._outcome(name) for name in expected)
 
     def failures(self) -> str:
-        """The messages of the tests that failed, for a run whose own report was lost."""
+        """The messages of the failed tests. They replace the report of pytest if that is missing."""
         return "\n".join(
             f"{one.outcome.upper()} {one.id}\n{one.message}\n"
             for one in self._reported.values()
@@ -71,18 +83,18 @@ class Verdicts:
         name, outcome = header.get("id"), _OUTCOMES.get(str(header.get("outcome")))
         if not isinstance(name, str) or outcome is None or name in self._reported:
             raise refused("a report of a test that makes no sense, or comes twice")
-        told = TestOutcome(
+        reported = TestOutcome(
             id=visible(name[:500]),
             outcome=outcome,
             seconds=seconds_of(header.get("seconds")) or 0.0,
             sentence=self._sentences.get(_function(name), ""),
             message=stable(str(header.get("message") or ""), self._folder, min(self._room, _LONGEST_MESSAGE)),
         )
-        self._room = max(self._room - len(told.message), 0)
-        self._reported[told.id] = told
+        self._room = max(self._room - len(reported.message), 0)
+        self._reported[reported.id] = reported
         self._note_missing(header)
         if self._on_report is not None:
-            self._on_report(told)
+            self._on_report(reported)
 
     def _note_missing(self, header: Mapping[str, Any]) -> None:
         name = header.get("missing_module")
@@ -108,7 +120,7 @@ class Verdicts:
 
 
 def sentences(tests: str) -> dict[str, str]:
-    """The first line of each test's docstring by the test's id."""
+    """The first line of the docstring of each test, by the id of the test; {} if the source cannot be parsed."""
     try:
         tree = parse(tests)
     except SyntaxError:
@@ -128,5 +140,5 @@ def _gather(body: Sequence[ast.stmt], prefix: str, found: dict[str, str]) -> Non
 
 
 def _function(name: str) -> str:
-    """The id without the case of a parametrised test."""
+    """The id of a test without the parameters of the case."""
     return name.split("[", 1)[0]

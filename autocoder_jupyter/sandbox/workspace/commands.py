@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.replies import Answer, refused
-from autocoder_jupyter.sandbox.host.text import clean, without_places
+from autocoder_jupyter.sandbox.host.text import clean, without_paths
 from autocoder_jupyter.sandbox.protocol import CommandOutcome
 from autocoder_jupyter.sandbox.worker.command_limits import LONGEST_PATH, MOST_LEFT_OUT, OUTPUT_BYTES
 from autocoder_jupyter.sandbox.worker.frames import pack
@@ -52,7 +52,7 @@ def outcome(answer: Answer) -> CommandOutcome:
     try:
         return CommandOutcome(
             exit_code=_of(int, header.get("exit_code")),
-            output=without_places(clean(_of(str, header.get("output")), 2 * OUTPUT_BYTES), answer.folder),
+            output=without_paths(clean(_of(str, header.get("output")), 2 * OUTPUT_BYTES), answer.folder),
             files=_files(header.get("files"), answer.payload),
             left_out=_left_out(header.get("left_out"), header.get("more_left_out")),
             stopped=clean(_of(str, header.get("stopped")), _LONGEST_REASON),

@@ -365,7 +365,7 @@ def test_a_spare_ends_after_a_while_and_a_worker_that_was_used_stays(sandbox: Co
 
 
 def test_a_spare_ends_when_memory_gets_short(sandbox: CountingSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(pool_module, "CHECK_SECONDS", 0.01)
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0)
     with pool.lease(ENVIRONMENT, LIMITS):

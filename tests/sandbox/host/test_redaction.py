@@ -8,7 +8,7 @@ import pytest
 
 from autocoder_jupyter.errors import SolutionError
 from autocoder_jupyter.redaction.secrets import redact, without_secrets
-from autocoder_jupyter.sandbox.host.redaction import DiscreetWorker
+from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, Worker
 from autocoder_jupyter.types import OutputSpec, TestOutcome
 
@@ -48,22 +48,22 @@ def test_the_longest_secret_is_taken_out_first() -> None:
 
 
 def test_a_call_says_no_secret() -> None:
-    outcome = DiscreetWorker(TalkativeWorker(), SECRETS).call(PROGRAM, {})
+    outcome = RedactingWorker(TalkativeWorker(), SECRETS).call(PROGRAM, {})
     assert (outcome.values, outcome.stdout, outcome.stderr) == ({"x": 1}, "out <TOKEN>", "err <TOKEN>")
 
 
 def test_a_test_run_says_no_secret_neither_at_once_nor_at_its_end() -> None:
     heard: list[TestOutcome] = []
-    run = DiscreetWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), callee=None, on_report=heard.append)
+    run = RedactingWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), callee=None, on_report=heard.append)
     assert [(case.id, case.message) for case in heard] == [("test_x[<TOKEN>]", "got <LONG_TOKEN>")]
     assert run.outcomes == (TOLD.model_copy(update={"message": "test_x[<TOKEN>]: got <LONG_TOKEN>"}),)
     assert (run.output, run.collection_error) == ("output <TOKEN>", "collecting <TOKEN>")
-    assert DiscreetWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), callee=None).outcomes == run.outcomes
+    assert RedactingWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), callee=None).outcomes == run.outcomes
 
 
 def test_an_error_says_no_secret_in_any_of_its_parts() -> None:
     with pytest.raises(SolutionError) as raised:
-        DiscreetWorker(FailingWorker(), SECRETS).call(PROGRAM, {})
+        RedactingWorker(FailingWorker(), SECRETS).call(PROGRAM, {})
     assert "correct-horse" not in repr(vars(raised.value)) + repr(raised.value.args) + str(raised.value)
     error = SolutionError("nothing to hide")
     redact(error, SECRETS)
@@ -72,7 +72,7 @@ def test_an_error_says_no_secret_in_any_of_its_parts() -> None:
 
 def test_a_discreet_worker_is_its_worker_otherwise() -> None:
     inner = TalkativeWorker()
-    worker = DiscreetWorker(inner, SECRETS)
+    worker = RedactingWorker(inner, SECRETS)
     assert (worker.id, worker.alive) == ("w", True)
     worker.kill()
     assert not worker.alive and not inner.alive
