@@ -1,4 +1,4 @@
-"""The documentation site: MyST by Sphinx. `make docs` builds it; every warning, a dead link among them, is an error."""
+"""The documentation site: MyST with Sphinx. `make docs` builds it; every warning, such as a dead link, is an error."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_co
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"  # notebooks come here executed
+nb_execution_mode = "off"  # the notebooks are already executed
 nb_mime_priority_overrides = [("html", "application/vnd.autocoder-jupyter.widget+json", None)]
 suppress_warnings = [
-    "mystnb.unknown_mime_type",  # our own mime types stand beside text/html
-    "misc.highlighting_failure",  # a cell of ours is no Python
+    "mystnb.unknown_mime_type",  # outputs have our own mime types in addition to text/html
+    "misc.highlighting_failure",  # an %%autocode cell is not Python
 ]
 
 default_role = "code"  # docstrings write code as `code`
@@ -46,11 +46,11 @@ html_theme_options = {
     "use_fullscreen_button": False,
     "navbar_persistent": [],  # the search is in the sidebar
 }
-highlight_language = "text"  # a cell of ours; blocks of Python say so
+highlight_language = "text"  # an %%autocode cell; blocks of Python are marked
 
 
 def setup(app: Any) -> None:
-    """Bring together what stands elsewhere in the repository, and what is made from records."""
+    """Write the pages whose source is elsewhere in the repository, and those that are generated from records."""
     from tools import docs_sources
 
     shutil.rmtree(GENERATED, ignore_errors=True)
@@ -59,5 +59,5 @@ def setup(app: Any) -> None:
 
 
 def _with_links_in_the_site(_: Any, __: str, source: list[str]) -> None:
-    """A link from `docs/` to a page of the repository's root goes to that page's place in the site."""
+    """Change links from `docs/` to pages of the repository's root, so that they work in the site."""
     source[0] = re.sub(r"\]\(\.\./(SECURITY|PRIVACY|CHANGELOG|CONTRIBUTING)\.md", r"](generated/\1.md", source[0])
