@@ -100,23 +100,24 @@ class Contract:
 
 @dataclass(frozen=True)
 class Request:
-    """One thing to build.
+    """A request to build a function.
 
     Args:
-        name: what the result is called; names its folder in the journal.
-        prompt: the request in words.
-        samples: live values by input name: DataFrame, Series, `File` or `Dir`. Captured: nobody changes them later.
-        inputs: declared inputs; samples that are not among them are added by the engine, in order, as required inputs.
-        outputs: declared outputs; the plan proposes them when there are none.
-        constraints: sentences that must hold.
+        name: the name of the result, and of its folder in the journal.
+        prompt: the text of the request.
+        samples: values by input name: DataFrame, Series, `File` or `Dir`. They are captured, so they do not change.
+        inputs: the declared inputs. The engine adds other samples in order, as required inputs.
+        outputs: the declared outputs; if there are none, the plan proposes them.
+        constraints: sentences that must be true.
         checks: Python expressions over inputs and outputs (and `pd`, `np`) that must be true on the sample.
-        schema: free text about the data, handed to the model as it is.
-        own_tests: pytest functions of the user, one module; "" when there are none. They are run first, nobody
-            changes them, and whoever writes code or tests does not see them.
-        examples: inputs and what must come out for them.
-        wishes: what the user said since, a line each; a later one wins over an earlier one, and over the prompt.
-        answers: what the user answered to questions of the plan, a line each.
-        earlier: the version in which all wishes but the last are granted; None when there is none to start from.
+        schema: free text about the data, sent to the model as it is.
+        own_tests: pytest functions of the user as one module; "" if there are none. They are run first and never
+            changed, and the model that writes code and tests does not see them.
+        examples: inputs and their expected outputs.
+        wishes: the changes that the user asked for with `--refine`, in order. A later one takes precedence over an
+            earlier one and over the prompt.
+        answers: the user's answers to questions of the plan, one line each.
+        earlier: the version that has all changes of `wishes` except the last; None if there is none.
         contracts: schemas of the user, by the input or output that must satisfy them.
     """
 
@@ -142,10 +143,10 @@ class Request:
 
 
 def secret_values(secrets: Iterable[Secret]) -> dict[str, str]:
-    """The values of secrets by the name under which a program sees them, read now; never written or shown.
+    """The current values of secrets, by the name of the environment variable in the program. Never written or shown.
 
     Raises:
-        InvalidRequest: a variable is not set; it is named.
+        InvalidRequest: a variable is not set; the message has its name.
     """
     values = {}
     for secret in secrets:
@@ -153,7 +154,7 @@ def secret_values(secrets: Iterable[Secret]) -> dict[str, str]:
             raise InvalidRequest(
                 f"The secret {secret.key} is not set.",
                 why="It is read from the environment variables of the notebook when it is needed.",
-                hint=f"Set it before the kernel starts, or with %env {secret.key}=… in a cell you do not save.",
+                hint=f"Set it before the kernel starts, or with %env {secret.key}=… in a cell that is not saved.",
             )
         values[secret.as_env_var or secret.key] = os.environ[secret.key]
     return values

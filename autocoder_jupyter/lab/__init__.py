@@ -1,9 +1,9 @@
-"""The kernel's side of the lab extension: one comm that sends jobs and data, and answers a page's requests.
+"""The kernel's side of the lab extension: a comm that sends jobs and variables, and answers requests of pages.
 
     page  ─ hello, settings, request ─▶  channel ─▶ link ─▶ requests, settings
     page  ◀─ welcome, jobs, data, reply ─  channel ◀─ link ◀─ vocabulary, results, data
 
-Nothing is sent before a page has sent `hello`, and nothing in a run without a person. Everything works without it.
+Nothing is sent before a page has sent `hello`, and nothing in a run without a user. All else works without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _links: dict[int, Link] = {}
 
 
 def connect(notebook: Notebook) -> None:
-    """Open a link to the pages of a notebook's kernel; in a terminal there is none."""
+    """Open the link to the pages of a notebook. Does nothing in a terminal."""
     disconnect(notebook.shell)
     if notebook.is_terminal:
         return
@@ -31,7 +31,7 @@ def connect(notebook: Notebook) -> None:
 
 
 def disconnect(shell: Any) -> None:
-    """Close the link of a shell, if it has one; the pages drop what they were sent."""
+    """Close the link of a shell, if there is one. The pages then drop its data."""
     link = _links.pop(id(shell), None)
     if link is not None:
         link.stop()

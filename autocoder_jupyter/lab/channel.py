@@ -1,4 +1,4 @@
-"""The comm to the pages of this kernel: opened by the kernel, shared by all pages, kept open if one page closes it."""
+"""The comm to the pages of this kernel. The kernel opens it, all pages share it, and it stays open if one closes it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from autocoder_jupyter.lab.messages import Message
 
 TARGET = "autocoder_jupyter"
-"""The name under which a page registers for it."""
+"""The target name of the comm."""
 
 
 class Channel(Protocol):
-    """A way to send to every page that listens."""
+    """Sends messages to all connected pages."""
 
     def open(self, data: dict[str, Any]) -> None:
-        """Open it for the pages that are connected; pages that connect later find it."""
+        """Open it for the connected pages; pages that connect later find it."""
         ...
 
     def send(self, message: Message) -> None:
@@ -30,10 +30,10 @@ class Channel(Protocol):
         ...
 
 
-Heard = Callable[[Any], None]
-"""Takes the data of a message; called on the thread that received it: the main one, or a subshell's."""
+OnMessage = Callable[[Any], None]
+"""Called with the data of a message, on the thread that received it: the main thread, or that of a subshell."""
 
-Refused = Callable[[], None]
+OnRefused = Callable[[], None]
 """Called when a front end without our extension closes the comm."""
 
 
@@ -41,29 +41,29 @@ class CommChannel:
     """A channel over a Jupyter comm.
 
     Args:
-        heard: is given the data of each message.
-        refused: is called when some front end closes it.
+        on_message: called with the data of each message.
+        on_refused: called when a front end closes the comm.
 
     Raises:
-        ImportError: there are no comms here.
+        ImportError: this kernel has no comms.
     """
 
-    def __init__(self, heard: Heard, refused: Refused) -> None:
+    def __init__(self, on_message: OnMessage, on_refused: OnRefused) -> None:
         import comm
 
-        self._heard = heard
-        self._refused = refused
+        self._on_message = on_message
+        self._on_refused = on_refused
         self._lock = threading.Lock()
-        # Not primary means not opened yet: a page may answer before the next line of ours runs.
+        # `primary=False` does not open it yet, because a page may answer before the next line runs.
         self._comm: Any = self._listening(comm.create_comm(target_name=TARGET, primary=False))
 
     def open(self, data: dict[str, Any]) -> None:
-        """Open it for the pages that are connected; pages that connect later find it."""
+        """Open it for the connected pages; pages that connect later find it."""
         with self._lock:
             self._comm.open(data=data)
 
     def send(self, message: Message) -> None:
-        """Send to all pages, from any thread; each message whole, and in order."""
+        """Send to all pages, from any thread; messages stay complete and in order."""
         with self._lock:
             self._comm.send(data=message)
 
@@ -75,17 +75,16 @@ class CommChannel:
             self._comm.close()
 
     def _listening(self, opened: Any) -> Any:
-        opened.on_msg(lambda message: self._heard(message["content"].get("data")))
+        opened.on_msg(lambda message: self._on_message(message["content"].get("data")))
         opened.on_close(lambda message: self._closed_by_a_page())
-        _answer_where_asked(opened)
+        _handle_on_subshell(opened)
         return opened
 
     def _closed_by_a_page(self) -> None:
-        """Register the kernel's end again without a message.
+        """Register the kernel's side of the comm again, without a message.
 
-        A close comes from one page only, usually one without our extension, which does not know the comm's target. The
-        other pages still use theirs. To open a new comm would only make the first page close that one as well, in an
-        endless loop.
+        Only one page closed it, usually one without our extension, which does not know the target. The other pages
+        still use it. A new comm would be closed by the first page as well, in an endless loop.
         """
         import comm
 
@@ -93,14 +92,14 @@ class CommChannel:
             again = comm.create_comm(target_name=TARGET, comm_id=self._comm.comm_id, primary=False)
             self._comm = self._listening(again)
             comm.get_comm_manager().register_comm(again)
-        self._refused()
+        self._on_refused()
 
 
-def _answer_where_asked(opened: Any) -> None:
+def _handle_on_subshell(opened: Any) -> None:
     """Handle a message on the subshell that it was sent to, so that a busy kernel answers.
 
-    ipykernel 7.4 sends a comm's messages to the shell that last published on it instead, which for widgets keeps
-    clicks behind the cell. Nothing of ours runs where a message arrives: it is only put into a queue.
+    ipykernel 7.4 sends the messages of a comm to the shell that last published on it. There they wait for the running
+    cell. Our handler only puts a message into a queue, so it can run on any thread.
     """
     if hasattr(opened, "_reply_subshell_for"):
         with contextlib.suppress(AttributeError):

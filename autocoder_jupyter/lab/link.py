@@ -1,8 +1,8 @@
-"""Sends jobs and data to the pages of a kernel and answers their requests, on a thread of its own.
+"""Sends jobs and variables to the pages of a kernel and answers their requests, on a separate thread.
 
-Three kinds of thread meet here. Messages arrive on the main thread or on a subshell's, and cards move on theirs: both
-only put work into the inbox. The link's own thread takes it out and sends. Variables are read on the main thread, which
-owns them: after a cell, or when it is idle.
+Three kinds of threads are involved. Messages arrive on the main thread or on that of a subshell, and cards change on
+their own threads; these only put work into the inbox. The thread of the link processes the inbox and sends. Variables
+are read on the main thread: after a cell, or when it is idle.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.lab.channel import Channel, CommChannel, Heard, Refused
+from autocoder_jupyter.lab.channel import Channel, CommChannel, OnMessage, OnRefused
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.redaction.logs import redacting_logger
 
@@ -28,13 +28,13 @@ PROTOCOL = 1
 """Version of the messages; a page with another version does not connect."""
 
 UPDATE_SECONDS = 0.25
-"""Least time between two lists of jobs: four a second."""
+"""Minimum time between two lists of jobs: at most four per second."""
 
 SETTLING_SECONDS = 2.0
-"""How long the first cell waits for a page to send its settings, from the moment when the comm was opened.
+"""How long the first cell waits for the settings of a page, in seconds since the comm was opened.
 
-Pages usually take half a second. The limit is four times that, because the settings say what the model may see of the
-data.
+Pages usually need half a second. The limit is four times that, because the settings control what the model may see of
+the data.
 """
 
 _log = redacting_logger(__name__)
@@ -46,15 +46,15 @@ class Link:
     """The link of one notebook.
 
     Args:
-        notebook: whose jobs and data are told.
-        open_channel: makes the way to the pages.
+        notebook: the notebook whose jobs and variables are sent.
+        open_channel: creates the channel to the pages.
         now: a clock in seconds.
     """
 
     def __init__(
         self,
         notebook: Notebook,
-        open_channel: Callable[[Heard, Refused], Channel] = CommChannel,
+        open_channel: Callable[[OnMessage, OnRefused], Channel] = CommChannel,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._notebook = notebook
@@ -70,8 +70,8 @@ class Link:
         self._settled = threading.Event()
         self._jobs_due = False
         self._jobs_not_before = 0.0
-        self._jobs_told: list[Job] | None = None
-        self._data_told: NotebookData | None = None
+        self._sent_jobs: list[Job] | None = None
+        self._sent_data: NotebookData | None = None
 
     # On the main thread
 
@@ -81,25 +81,25 @@ class Link:
         return self._greeted and self._channel is not None
 
     def start(self) -> None:
-        """Open the comm, now or as soon as a person runs a cell."""
+        """Open the comm, now or when the user runs the first cell."""
         front_end = self._notebook.front_end
-        front_end.views.append(self._card_moved)
+        front_end.views.append(self._on_card_changed)
         front_end.has_page = lambda: self.has_page
         front_end.say_settings = self._await_settings
         self._notebook.shell.events.register("post_run_cell", self._after_cell)
         self._open()
 
     def stop(self) -> None:
-        """Close it. Running jobs go on; no page is informed any more."""
+        """Close the comm. Running jobs continue; pages get no more updates."""
         front_end = self._notebook.front_end
-        front_end.views.remove(self._card_moved)
+        front_end.views.remove(self._on_card_changed)
         front_end.has_page = lambda: False
         front_end.say_settings = lambda: None
         self._notebook.shell.events.unregister("post_run_cell", self._after_cell)
         channel, self._channel = self._channel, None
         self._inbox.put(None)
         if channel is not None:
-            _carefully(channel.close)
+            _logging_errors(channel.close)
 
     def _open(self) -> None:
         if self._channel is not None or self._notebook.is_headless:
@@ -111,9 +111,9 @@ class Link:
         except RuntimeError:
             self._main = None
         try:
-            self._channel = self._open_channel(self._heard, self._settled.set)
+            self._channel = self._open_channel(self._on_message, self._settled.set)
             self._channel.open({"protocol": PROTOCOL, "version": __version__})
-        except Exception:  # a kernel without comms; everything works without
+        except Exception:  # a kernel without comms; the rest works without them
             _log.debug("no comm could be opened", exc_info=True)
             self._channel = None
         self._opened = self._now()
@@ -121,49 +121,49 @@ class Link:
     def _after_cell(self, result: Any) -> None:
         self._open()
         if self.has_page:
-            _carefully(self._look)
+            _logging_errors(self._read_variables)
 
-    def _look(self) -> None:
+    def _read_variables(self) -> None:
         """Read the variables of the notebook."""
         from autocoder_jupyter.magics.variables import describe, others
 
         namespace = self._notebook.namespace
         data: NotebookData = {"variables": describe(namespace), "others": others(namespace)}
-        self._inbox.put(partial(self._tell_data, data))
-        self._inbox.put(self._jobs_moved)  # a result may have come from elsewhere, or be gone
+        self._inbox.put(partial(self._send_data, data))
+        self._inbox.put(self._on_jobs_changed)  # a cell may have bound or deleted a result
 
     def _await_settings(self) -> None:
-        """Wait until a new page has sent its settings, or *Run All* would start without them."""
-        if self._channel is None or self._settled.is_set() or not self._hears_while_busy():
+        """Wait until a new page has sent its settings; otherwise *Run All* would start without them."""
+        if self._channel is None or self._settled.is_set() or not self._has_subshells():
             return
         self._settled.wait(max(self._opened + SETTLING_SECONDS - self._now(), 0.0))
 
-    def _hears_while_busy(self) -> bool:
-        told: Mapping[str, Any] = getattr(self._notebook.shell.kernel, "kernel_info", {})
-        return "kernel subshells" in told.get("supported_features", ())
+    def _has_subshells(self) -> bool:
+        info: Mapping[str, Any] = getattr(self._notebook.shell.kernel, "kernel_info", {})
+        return "kernel subshells" in info.get("supported_features", ())
 
     # On any thread
 
-    def _heard(self, message: Any) -> None:
+    def _on_message(self, message: Any) -> None:
         with self._starting:
             if self._thread is None:
-                # Without a context of its own, what it sends would belong to the cell that runs.
+                # In a new context, because otherwise its messages would be output of the running cell.
                 work = Context().run
                 self._thread = threading.Thread(target=work, args=(self._serve,), name="autocode-link", daemon=True)
                 self._thread.start()
-        self._inbox.put(partial(self._hear, message))
+        self._inbox.put(partial(self._handle, message))
 
-    def _card_moved(self, state: CardState) -> None:
+    def _on_card_changed(self, state: CardState) -> None:
         if self.has_page:
-            self._inbox.put(self._jobs_moved)
+            self._inbox.put(self._on_jobs_changed)
 
     # On the link's thread
 
     def _serve(self) -> None:
         while (work := self._next()) is not None:
-            _carefully(work)
+            _logging_errors(work)
             if self._jobs_due and self._now() >= self._jobs_not_before:
-                _carefully(self._tell_jobs)
+                _logging_errors(self._send_jobs)
 
     def _next(self) -> Work | None:
         wait = max(self._jobs_not_before - self._now(), 0.0) if self._jobs_due else None
@@ -172,7 +172,7 @@ class Link:
         except queue.Empty:
             return _nothing
 
-    def _hear(self, message: Any) -> None:
+    def _handle(self, message: Any) -> None:
         if not isinstance(message, dict):
             _log.info("a page sent a message that is not an object: %.100r", message)
             return
@@ -213,9 +213,9 @@ class Link:
                 "vocabulary": vocabulary(),
             }
         )
-        self._jobs_told = self._data_told = None
-        self._tell_jobs()
-        self._when_free(self._look)
+        self._sent_jobs = self._sent_data = None
+        self._send_jobs()
+        self._when_free(self._read_variables)
 
     def _take_settings(self, values: dict[str, Any]) -> None:
         from autocoder_jupyter.lab.settings import take_settings
@@ -225,30 +225,30 @@ class Link:
         finally:
             self._settled.set()
 
-    def _jobs_moved(self) -> None:
+    def _on_jobs_changed(self) -> None:
         self._jobs_due = True
 
-    def _tell_jobs(self) -> None:
+    def _send_jobs(self) -> None:
         from autocoder_jupyter.lab.results import listed, without_clock
 
         self._jobs_due, self._jobs_not_before = False, self._now() + UPDATE_SECONDS
         jobs = listed(self._notebook)
-        news = without_clock(jobs)
-        if news != self._jobs_told:
-            self._jobs_told = news
+        current = without_clock(jobs)
+        if current != self._sent_jobs:
+            self._sent_jobs = current
             self._send({"kind": "jobs", "jobs": jobs})
 
-    def _tell_data(self, data: NotebookData) -> None:
-        if data != self._data_told:
-            self._data_told = data
+    def _send_data(self, data: NotebookData) -> None:
+        if data != self._sent_data:
+            self._sent_data = data
             self._send({"kind": "data", **data})
 
     def _when_free(self, work: Work) -> None:
-        """Run `work` on the main thread between two cells; at once where that thread has no loop."""
+        """Run `work` on the main thread between two cells; immediately if that thread has no event loop."""
         if self._main is None:
             work()
         elif not self._main.is_closed():
-            self._main.call_soon_threadsafe(_carefully, work)
+            self._main.call_soon_threadsafe(_logging_errors, work)
 
     def _send(self, message: Message) -> None:
         channel = self._channel
@@ -256,7 +256,7 @@ class Link:
             channel.send(message)
 
 
-def _carefully(work: Work) -> None:
+def _logging_errors(work: Work) -> None:
     """Run `work`; log errors, so that none reaches the output of a cell or ends the thread."""
     try:
         work()

@@ -1,6 +1,6 @@
-"""Messages from the kernel to a page. `labextension/src/link/tokens.ts` and `messages.ts` say the same in TypeScript.
+"""Messages from the kernel to a page. `labextension/src/link/tokens.ts` and `messages.ts` define them in TypeScript.
 
-A test compares the two. Messages from a page have no type here: they are untrusted until `link` has checked them.
+A test compares both. Messages from a page have no type here, because they are untrusted until `link` has checked them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class JobState(Progress):
 
 
 class JobRun(TypedDict):
-    """When and where a job was started; mostly empty for a result that no cell of this kernel started."""
+    """The start of a job; mostly empty for a result that no cell of this kernel started."""
 
     started: float
     seconds: float
@@ -79,9 +79,9 @@ class Setting(TypedDict):
 
 
 class TakenSettings(TypedDict):
-    """The settings after a page sent its own: the values in effect, and a sentence for each that was refused.
+    """The effective settings after a page sent its own, and an error message for each refused one.
 
-    Where another source is at fault, such as a broken pyproject.toml, there are no settings and `error` says why.
+    If another source has an error, such as a broken pyproject.toml, `settings` is empty and `error` has the message.
     """
 
     settings: dict[str, Setting]
@@ -116,7 +116,7 @@ class Data(NotebookData):
 
 
 class CellProblem(TypedDict):
-    """Something wrong with a cell that is being written; places as in `magics/problems.Place`."""
+    """A problem of a cell that is being written; places are as in `magics/problems.Place`."""
 
     severity: Literal["error", "warning", "info"]
     what: str
@@ -129,7 +129,7 @@ class CellProblem(TypedDict):
 
 
 class Outcome(TypedDict):
-    """The outcome of a request: a value if it is `ok`, else a sentence for the person."""
+    """The outcome of a request: a value if it is `ok`, otherwise an error message for the user."""
 
     ok: bool
     value: NotRequired[str | None]

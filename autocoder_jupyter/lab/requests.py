@@ -1,4 +1,4 @@
-"""The requests that a page can send: actions, and what is wrong with a cell that is being written."""
+"""The requests of a page: actions on results, and the problems of a cell that is being written."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from autocoder_jupyter.untrusted.visible import visible
 _log = redacting_logger(__name__)
 
 VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "why", "request")
-"""What a page is told of a version, in the order of `version_manager.HEADINGS`."""
+"""The keys of a version for a page, in the order of `version_manager.HEADINGS`."""
 
 
 def answer(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
-    """Handle a request; returns the value, or the error in one sentence. Raises nothing."""
+    """Handle a request and return its value or its error message. Raises nothing."""
     return _outcome(lambda: _act(notebook, asked))
 
 
 def problems(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
-    """What is wrong with the text under `cell`, as JSON: a list of `CellProblem`. Raises nothing."""
+    """The problems of the text under `cell`, as JSON: a list of `CellProblem`. Raises nothing."""
     return _outcome(lambda: json.dumps(_problems(notebook, asked.get("cell"))))
 
 
@@ -47,7 +47,7 @@ def _outcome(work: Callable[[], str | None]) -> Outcome:
 
 
 def sentence(error: AutocodeError) -> str:
-    """An error in one line: what, why, and what to do next."""
+    """An error in one line: what happened, why, and what to do next."""
     return visible(" ".join(part.strip() for part in (error.what, error.why, error.hint) if part).replace("\n", " "))
 
 
@@ -102,13 +102,13 @@ def _decline(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
 
 
 def _card(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """The card as it is now, by mime type, as JSON: for an output that is not told of updates any more."""
+    """The current card by mime type, as JSON, for an output that gets no updates any more."""
     launch = _launched(notebook, name)
     return json.dumps(card_bundle(launch.card.state, launch.started, for_page=True))
 
 
 def _result(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """A result that is over as the last line of a cell shows it, by mime type, as JSON."""
+    """The output of a finished result by mime type, as JSON, as the last line of a cell shows it."""
     result = _launched(notebook, name).job.result
     if not result.done:
         raise _not_done(name)
@@ -131,7 +131,7 @@ def _code(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 
 def _call(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """The line that calls it, on the notebook's variables where they have the inputs' names."""
+    """A line that calls the function, with the variables that have the names of its inputs."""
     report = _ended(notebook, name)
     if not report.success:
         raise InvalidRequest(f"{name} cannot be called.", why=report.error or "")
@@ -139,7 +139,7 @@ def _call(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 
 def _assignment(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """The same, with names for what comes back."""
+    """The same line, with names for the outputs."""
     call = _call(notebook, name, asked)
     return f"{', '.join(field_names([spec.name for spec in _ended(notebook, name).declared_outputs]))} = {call}"
 
@@ -160,13 +160,13 @@ def _export(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 
 def _versions(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """The versions of a name as JSON, oldest first, each in words for a person under `number`, `state` …"""
+    """The versions of a name as JSON, oldest first, as texts under the keys `VERSION_KEYS`."""
     rows = VersionManager(notebook, name).rows()
     return json.dumps([dict(zip(VERSION_KEYS, row, strict=True)) for row in rows])
 
 
 def _ended(notebook: Notebook, name: str) -> Any:
-    """The report of a result that is over; a page must not wait for one that is not."""
+    """The report of a finished result; a page must not wait for a running one."""
     result = find_result(notebook, name)
     if not getattr(result, "done", True):
         raise _not_done(name)

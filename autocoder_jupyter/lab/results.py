@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
 MOST_HELD = 200
-"""Results without a job that are listed; more come only from a loop."""
+"""Maximum number of results without a job; only a loop creates more."""
 
 MOST_CHARACTERS = 1000
-"""Of a text."""
+"""Maximum length of a text."""
 
 
 def listed(notebook: Notebook) -> list[Job]:
-    """All jobs and results, oldest first; never waits."""
+    """All jobs and results, oldest first. Never waits."""
     launched = dict(notebook.launched)
     jobs = [_of_launch(name, launch) for name, launch in launched.items()]
     shown = {id(launch.job.result) for launch in launched.values()}
@@ -42,7 +42,7 @@ def listed(notebook: Notebook) -> list[Job]:
 
 
 def without_clock(jobs: list[Job]) -> list[Job]:
-    """The jobs without the time of running ones, to compare two lists; a page has its own clock."""
+    """The jobs without the time of running ones, to compare two lists. A page has its own clock."""
     return [{**job, "seconds": 0.0} if job["phase"] in ("running", "waiting") else job for job in jobs]
 
 
@@ -66,7 +66,7 @@ def _of_result(name: str, result: Any) -> Job:
         is_waiting = result.state.startswith("waiting")
         phase: Phase = "waiting" if is_waiting else "running"
         state: Shown = CodeState(name, phase=phase) if is_code_result(result) else CardState(name, phase=phase)
-        return {**_of_state(name, state), **_nowhere()}
+        return {**_of_state(name, state), **_no_run()}
     if is_code_result(result):
         return _of_ended_answer(name, result)
     report: Report = result.report
@@ -85,7 +85,7 @@ def _of_result(name: str, result: Any) -> Job:
     )
     said = report.conversation_history
     run: JobRun = {
-        **_nowhere(),
+        **_no_run(),
         "started": report.started.timestamp() if report.started else 0.0,
         "seconds": round(report.seconds, 3),
         "run_id": report.run_id,
@@ -99,7 +99,7 @@ def _of_ended_answer(name: str, result: Any) -> Job:
 
     state = state_of(result)
     run: JobRun = {
-        **_nowhere(),
+        **_no_run(),
         "seconds": round(state.seconds, 3),
         "run_id": result.run_id,
         "replayed": state.replayed,
@@ -107,8 +107,8 @@ def _of_ended_answer(name: str, result: Any) -> Job:
     return {**_of_state(name, state), **run}
 
 
-def _nowhere() -> JobRun:
-    """The fields of a result that no cell of this kernel started."""
+def _no_run() -> JobRun:
+    """The start of a result that no cell of this kernel started."""
     return {
         "started": 0.0,
         "seconds": 0.0,
@@ -176,14 +176,14 @@ def _of_function(state: CardState) -> Progress:
 
 
 def _agent(state: CardState) -> str:
-    """`turn 4 of 50, 12 tool calls`; "" where no agent writes."""
+    """`turn 4 of 50, 12 tool calls`; "" without an agent."""
     if state.trace is None or not state.trace.turns:
         return ""
     return f"{turns(state.trace, finished=state.finished)}, {counted(len(state.trace.calls), 'tool call')}"
 
 
 def _shown(value: Any) -> Any:
-    """`value`, with the hidden characters of its texts spelled out."""
+    """A value whose texts have escapes in place of hidden characters."""
     if isinstance(value, list):
         return [_shown(item) for item in value]
     return visible_block(value)[:MOST_CHARACTERS] if isinstance(value, str) else value

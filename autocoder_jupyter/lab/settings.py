@@ -1,4 +1,4 @@
-"""Takes the settings of JupyterLab's settings page, and returns the values in effect."""
+"""Receives the settings of JupyterLab's settings page, and returns the effective values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.magics.settings import read_lab
 
 
 def take_settings(notebook: Notebook, given: Mapping[str, Any]) -> TakenSettings:
-    """Replace the values that the page sent before, and return the settings in effect."""
+    """Replace the earlier values of the page, and return the effective settings."""
     usable, refused = read_lab(given)
     notebook.front_end.settings = usable
     try:
@@ -27,5 +27,5 @@ def take_settings(notebook: Notebook, given: Mapping[str, Any]) -> TakenSettings
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON; of a dictionary the keys only, because values may be secrets."""
+    """A value as JSON; of a dictionary only the keys, because values may be secrets."""
     return list(value) if isinstance(value, tuple | list | dict) else value

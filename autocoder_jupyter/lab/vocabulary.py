@@ -1,4 +1,4 @@
-"""Options, types and subcommands as data: the page's editor highlights and completes with them."""
+"""Options, types and subcommands as data, for highlighting and completion in the editor of a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autocoder_jupyter.settings.option import Option
 
 
 class OptionWords(TypedDict):
-    """An option of `%%autocode`; `IOption` on the page's side, as the next two are `ISubcommand` and `IVocabulary`."""
+    """An option of `%%autocode`; in TypeScript `IOption`, and the next two are `ISubcommand` and `IVocabulary`."""
 
     name: str
     flags: list[str]
@@ -33,7 +33,7 @@ class SubcommandWords(TypedDict):
 
 
 class Vocabulary(TypedDict):
-    """All words that have a meaning in our cells."""
+    """All options, types, subcommands and settings."""
 
     options: list[OptionWords]
     types: list[str]
@@ -46,7 +46,7 @@ class Vocabulary(TypedDict):
 def vocabulary() -> Vocabulary:
     """Options, types, subcommands and settings, as JSON.
 
-    Names of models are not among them: they come from the installed litellm, by completion from the kernel.
+    Names of models are not included: the kernel completes them from the installed litellm.
     """
     from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES
 
