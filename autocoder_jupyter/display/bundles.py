@@ -76,5 +76,5 @@ def step(state: Shown) -> str:
 def _code_step(state: CodeState) -> str:
     decided = tuple((call.outcome, call.waits) for call in state.calls)
     blocks = tuple(block.ok for block in state.blocks)
-    said = (state.phase, state.turn, blocks, decided, state.fault, state.loading, len(state.summary), bool(state.sent))
-    return " ".join(map(str, (*said, state.usage.input_tokens, state.usage.output_tokens)))
+    key = (state.phase, state.turn, blocks, decided, state.fault, state.loading, len(state.summary), bool(state.sent))
+    return " ".join(map(str, (*key, state.usage.input_tokens, state.usage.output_tokens)))

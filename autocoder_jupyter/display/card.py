@@ -131,8 +131,8 @@ def render_text(state: CardState) -> str:
     if state.finished and state.sandbox:
         lines.append(f"  sandbox: {state.sandbox}")
     lines.extend(f"  {line}" for line in agent_part.agent_lines(state))
-    if said := next_steps_line(state):
-        lines.append(f"  {said}")
+    if steps := next_steps_line(state):
+        lines.append(f"  {steps}")
     return markup.lines(lines)
 
 

@@ -20,8 +20,8 @@ def too_long(before: str, after: str, before_name: str, after_name: str) -> str:
 
 def unified(before: str, after: str, before_name: str, after_name: str) -> str:
     """A unified diff, or the sentence of `too_long`; empty if both are equal."""
-    if told := too_long(before, after, before_name, after_name):
-        return told
+    if sentence := too_long(before, after, before_name, after_name):
+        return sentence
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), before_name, after_name, lineterm="")
     return "\n".join(lines)
 

@@ -97,30 +97,30 @@ def _read(opinion: SecondOpinion, number: int) -> str:
     words = opinion.readings[number - 1].words.removeprefix("read ")
     if number > 1 or not opinion.differences:
         return f"Read {words}, it differs too."
-    return f"Read {words}, {_told(opinion.differences[0])}."
+    return f"Read {words}, {_described(opinion.differences[0])}."
 
 
 def _sentence(difference: Difference) -> str:
-    told = _told(difference)
-    return f"{told[0].upper() if difference.on else told[0]}{told[1:]}."
+    text = _described(difference)
+    return f"{text[0].upper() if difference.on else text[0]}{text[1:]}."
 
 
-def _told(difference: Difference) -> str:
+def _described(difference: Difference) -> str:
     """`best_month would be 2024-03 instead of 2024-11`."""
     where, first, second = difference.where, difference.first, difference.second
     if not first and not second:  # values are withheld
         rows = f" in {difference.count} of {difference.of} rows" if difference.of > 1 else ""
-        told = f"{where} would differ{rows}"
+        text = f"{where} would differ{rows}"
     elif second.endswith((" rows", " entries")):
         at = f" ({difference.at})" if difference.at else ""
-        told = f"{where} would have {second} instead of {first}{at}"
+        text = f"{where} would have {second} instead of {first}{at}"
     elif difference.of > 1:
         at = f" at {difference.at}" if difference.at else ""
-        told = f"{where} would differ in {difference.count} of {difference.of} rows: {second} instead of {first}{at}"
+        text = f"{where} would differ in {difference.count} of {difference.of} rows: {second} instead of {first}{at}"
     else:
-        told = f"{where} would be {second} instead of {first}"
-    told = f"{difference.on}, {told}" if difference.on else told
-    return markup.clipped(told, LONGEST)
+        text = f"{where} would be {second} instead of {first}"
+    text = f"{difference.on}, {text}" if difference.on else text
+    return markup.clipped(text, LONGEST)
 
 
 def _judged(opinion: SecondOpinion) -> Iterator[str]:

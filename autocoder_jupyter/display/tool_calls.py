@@ -50,13 +50,13 @@ def distribution(calls: Sequence[ToolUse]) -> str:
     outcomes = Counter(call.outcome for call in calls)
     rest = len(calls) - sum(count for _, count in tools.most_common(MOST_TOOLS))
     named = [f"{markup.clipped(tool, 40)} {count}" for tool, count in tools.most_common(MOST_TOOLS)]
-    said = (
+    parts = (
         f"{counted(len(calls), 'call')}: {', '.join([*named, *([f'others {rest}'] if rest else [])])}",
         ", ".join(f"{kinds[kind]} {kind}" for kind in CLASSES if kinds[kind]),
         ", ".join(f"{outcomes[how]} {how}" for how in ("failed", "cancelled") if outcomes[how]),
         f"{replayed} replayed" if (replayed := sum(call.replayed for call in calls)) else "",
     )
-    return "; ".join(filter(None, said)) if calls else "no calls"
+    return "; ".join(filter(None, parts)) if calls else "no calls"
 
 
 def denied(calls: Iterable[ToolUse]) -> list[ToolUse]:
@@ -111,8 +111,8 @@ def _asked(call: ToolUse) -> Html:
 
 def call_line(call: ToolUse) -> str:
     """The same as text: `⊘ denied  Bash curl https://…  network is not reached`."""
-    said = f"{MARKS[call.outcome][0]} {call.outcome}", f"{call.tool} {argument(call)}", judged(call), _took(call)
-    return markup.line("  ".join(filter(None, said)))
+    parts = f"{MARKS[call.outcome][0]} {call.outcome}", f"{call.tool} {argument(call)}", judged(call), _took(call)
+    return markup.line("  ".join(filter(None, parts)))
 
 
 def argument(call: ToolUse) -> str:

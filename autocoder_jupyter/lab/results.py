@@ -83,13 +83,13 @@ def _of_result(name: str, result: Any) -> Job:
         usage=report.usage,
         agent=AgentState(report.trace) if report.trace else None,
     )
-    said = report.conversation_history
+    exchanges = report.conversation_history
     run: JobRun = {
         **_no_run(),
         "started": report.started.timestamp() if report.started else 0.0,
         "seconds": round(report.seconds, 3),
         "run_id": report.run_id,
-        "replayed": bool(said) and all(exchange.replayed for exchange in said),
+        "replayed": bool(exchanges) and all(exchange.replayed for exchange in exchanges),
     }
     return {**_of_state(name, state), **run}
 
@@ -122,7 +122,7 @@ def _no_run() -> JobRun:
 
 def _of_state(name: str, state: Shown) -> JobState:
     progress = _of_answer(state) if isinstance(state, CodeState) else _of_function(state)
-    said: JobState = {
+    exchanges: JobState = {
         **progress,
         "name": name,
         "phase": state.phase,
@@ -136,7 +136,7 @@ def _of_state(name: str, state: Shown) -> JobState:
         "progress": round(state.progress, 3),
         "step": step(state),
     }
-    return cast(JobState, {key: _shown(value) for key, value in said.items()})
+    return cast(JobState, {key: _shown(value) for key, value in exchanges.items()})
 
 
 def _of_answer(state: CodeState) -> Progress:

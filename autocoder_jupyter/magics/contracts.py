@@ -76,13 +76,13 @@ def _found(variable: str, namespace: Mapping[str, Any]) -> Any:
 
 def _named(request: Request, command: CellCommand, namespace: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """For each schema: the option as written, the name of the input or output, the variable."""
-    said = dict(command.contracts)
+    given = dict(command.contracts)
     if names_a_schema(command.schema, namespace):
         found = _OF_AN_INPUT.fullmatch((command.schema or "").strip())
         assert found is not None
         place = f"--schema {found[0]}"
         name = found["input"] or _only_input(place, found["variable"], request, namespace)
-        if name in said:
+        if name in given:
             raise InvalidRequest(f"{name} has a schema from --schema and from --contract.", hint="Keep one of them.")
         yield place, name, found["variable"]
     for name, variable in command.contracts:
@@ -97,9 +97,9 @@ def _only_input(place: str, variable: str, request: Request, namespace: Mapping[
     fitting = [name for name, kind in kinds.items() if kind == kind_of(schema)]
     if len(fitting) == 1:
         return fitting[0]
-    told = f"there are {len(fitting)}: {', '.join(fitting)}" if fitting else f"there is no {kind_of(schema)}"
+    candidates = f"there are {len(fitting)}: {', '.join(fitting)}" if fitting else f"there is no {kind_of(schema)}"
     raise InvalidRequest(
-        f"{place} does not name its input, and {told}.",
+        f"{place} does not name its input, and {candidates}.",
         hint=f"Write --schema {fitting[0]}=@{variable}, and --contract for the others."
         if fitting
         else f"For an output write --contract NAME=@{variable}.",

@@ -104,6 +104,6 @@ def _version_of(program: str) -> tuple[str, str]:
     except OSError as error:
         return "", f"{program}: {error.strerror or error}"
     if done.returncode:
-        said = visible(done.stderr.strip() or done.stdout.strip())[:_LONGEST]
-        return "", f"{program} ended with {done.returncode}: {said}"
+        output = visible(done.stderr.strip() or done.stdout.strip())[:_LONGEST]
+        return "", f"{program} ended with {done.returncode}: {output}"
     return visible(done.stdout.strip())[:_LONGEST], ""

@@ -161,7 +161,7 @@ class Notebook:
         launched: the newest job that was started here, by name.
         front_end: state that the JupyterLab extension adds.
         prepared: set when `prepare` was called.
-        told: keys of messages that were shown in full; the next time they are shortened to one line.
+        shown_notices: keys of messages that were shown in full; the next time they are shortened to one line.
         own_tests: the user's own tests, by the function's name, then by cell.
     """
 
@@ -171,7 +171,7 @@ class Notebook:
     launched: dict[str, Launch] = field(default_factory=dict)
     front_end: FrontEnd = field(default_factory=FrontEnd)
     prepared: threading.Event = field(default_factory=threading.Event)
-    told: set[str] = field(default_factory=set)
+    shown_notices: set[str] = field(default_factory=set)
     own_tests: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property

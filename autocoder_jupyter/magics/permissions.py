@@ -51,10 +51,10 @@ def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
     if not waiting:
         return ()
     key = str(sorted(digests(waiting).items()))
-    if key in notebook.told:
+    if key in notebook.shown_notices:
         names = ", ".join(visible(permission.name) for permission in waiting)
         return (f"Not used without your permission: {names}. %autocode trust asks you.",)
-    notebook.told.add(key)
+    notebook.shown_notices.add(key)
     return (
         f"{visible(settings.folder)} has settings that need your permission. This run does not use them.",
         *(

@@ -124,12 +124,12 @@ def _foreign(value: Any, most: int) -> Facts:
 
 
 def _table(rows: int, count: int, columns: Iterable[tuple[Any, Any]], most: int) -> Facts:
-    said: dict[int, tuple[Any, str]] = {}  # most columns share a few dtypes, and formatting one takes microseconds
+    dtypes: dict[int, tuple[Any, str]] = {}  # most columns share a few dtypes, and formatting one takes microseconds
     shown: list[Column] = []
     for label, dtype in islice(columns, most):
-        if id(dtype) not in said:
-            said[id(dtype)] = (dtype, _short(dtype))
-        shown.append({"name": _short(label), "dtype": said[id(dtype)][1]})
+        if id(dtype) not in dtypes:
+            dtypes[id(dtype)] = (dtype, _short(dtype))
+        shown.append({"name": _short(label), "dtype": dtypes[id(dtype)][1]})
     return {"rows": int(rows), "columns": shown, "column_count": int(count)}
 
 

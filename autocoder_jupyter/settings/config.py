@@ -58,7 +58,7 @@ class AgentConfig:
         ),
         Page(
             "Model",
-            "The language model, as litellm calls it: anthropic/claude-sonnet-4-5, openai/gpt-4.1, "
+            "The name of the model for litellm: anthropic/claude-sonnet-4-5, openai/gpt-4.1, "
             "ollama/qwen3-coder. Empty: not set here.",
         ),
     ] = "openai/gpt-4.1"
@@ -76,8 +76,8 @@ class AgentConfig:
             example='"TEAM_OPENAI_KEY"',
         ),
         Page(
-            "Key variable",
-            "NAME of the environment variable that holds the model's key, never the key itself. Empty: the usual one "
+            "API key variable",
+            "NAME of the environment variable that holds the model's key, never the key itself. Empty: the default "
             "of the model's provider.",
         ),
     ] = None
@@ -93,9 +93,9 @@ class AgentConfig:
             example="claude",
         ),
         Page(
-            "What writes code and tests",
+            "Backend: what writes code and tests",
             'The agent needs pip install "autocoder-jupyter[agent]" and a model of Anthropic. What it does runs in the '
-            "sandbox; it asks more often than the stages of this package.",
+            "sandbox; it makes more requests than the stages of this package.",
             {
                 "litellm": "The stages of this package, with any model",
                 "claude": "Claude as an agent with tools in the sandbox",
@@ -302,7 +302,7 @@ class AgentConfig:
         Page(
             "Sandbox",
             "Where generated code runs. It never runs in the notebook's own kernel.",
-            {"auto": "Docker if it is there, else local", "docker": "Docker", "local": "Local"},
+            {"auto": "Docker if available, otherwise local", "docker": "Docker", "local": "Local"},
         ),
     ] = "auto"
     sandbox_minimum: Annotated[
@@ -355,7 +355,7 @@ class AgentConfig:
             "Secrets, e-mail addresses and card numbers are masked in any case.",
             {
                 "rows": "A profile and a few sample rows",
-                "stats": "Statistics only: no rows, no single texts",
+                "stats": "Only statistics: no rows and no single texts",
                 "schema": "Names and types of columns only",
             },
         ),

@@ -165,15 +165,15 @@ def _call_html(call: CallState) -> Html:
     sign, colour = _mark(call)
     about = " · ".join(filter(None, (markup.clipped(call.observed, 160), _took(call))))
     argument = markup.inline_code(markup.clipped(call.argument, 200))
-    said = join(element("strong", escape(call.tool)), escape("("), argument, escape(") "), markup.muted(about))
+    content = join(element("strong", escape(call.tool)), escape("("), argument, escape(") "), markup.muted(about))
     edge = colour if call.outcome == "denied" else ""
-    return call_row(markup.coloured(f"{sign} {_outcome(call)}", colour), said, edge)
+    return call_row(markup.coloured(f"{sign} {_outcome(call)}", colour), content, edge)
 
 
 def call_line(call: CallState) -> str:
     """A call in one line of text."""
-    said = (f"{_mark(call)[0]} {_outcome(call)}", markup.clipped(call.words, 120), markup.clipped(call.observed, 120))
-    return markup.line("  ".join(filter(None, (*said, _took(call)))))
+    parts = (f"{_mark(call)[0]} {_outcome(call)}", markup.clipped(call.words, 120), markup.clipped(call.observed, 120))
+    return markup.line("  ".join(filter(None, (*parts, _took(call)))))
 
 
 def _mark(call: CallState) -> tuple[str, str]:
@@ -210,17 +210,19 @@ def _folds(state: CodeState, room: int) -> Html:
     )
     parts = fit(full, shorter, room).items()
     before = len(state.blocks) - len(numbered)
-    told = markup.muted_line(f"{counted(before, 'earlier block')}, see {state.name}.blocks") if before else EMPTY
+    earlier_blocks = (
+        markup.muted_line(f"{counted(before, 'earlier block')}, see {state.name}.blocks") if before else EMPTY
+    )
     folded = (markup.details(name, content, opened=not state.finished and name in newest) for name, content in parts)
-    return join(told, *folded)
+    return join(earlier_blocks, *folded)
 
 
 _SENT = "What was sent to the model"
 
 
 def _block(block: BlockState) -> Html:
-    told = (markup.muted_line("Output sent to the model"), markup.code(block.observed)) if block.observed else ()
-    return join(markup.python(block.code), *told)
+    output = (markup.muted_line("Output sent to the model"), markup.code(block.observed)) if block.observed else ()
+    return join(markup.python(block.code), *output)
 
 
 def _short_block(block: BlockState) -> Html:

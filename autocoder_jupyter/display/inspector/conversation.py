@@ -43,18 +43,18 @@ def conversation_section(report: Report, bounds: Bounds) -> Html:
     """The section: a table of the exchanges with a total, then their text in collapsible parts."""
     exchanges = report.conversation_history
     if not exchanges:
-        told = "The model was not asked." if not report.usage.input_tokens else "The messages are only in the journal."
+        text = "The model was not asked." if not report.usage.input_tokens else "The messages are only in the journal."
         where = markup.muted(_where(report)) if report.usage.input_tokens else EMPTY
-        return element("div", join(escape(told), where, between=" "))
+        return element("div", join(escape(text), where, between=" "))
     headings = ("", "stage", "model", "in", "cached", "out", "cost", "latency", "")
-    rows = [_facts(number, said) for number, said in enumerate(exchanges, 1)]
+    rows = [_facts(number, exchange) for number, exchange in enumerate(exchanges, 1)]
     if report.second_opinion is not None:
-        own = [said for said in exchanges if said.stage == "second"]
+        own = [exchange for exchange in exchanges if exchange.stage == "second"]
         rows.append(_total("second opinion only", report.second_opinion.usage, own))
     rows.append(_total("total", report.usage, exchanges))
     table = markup.scrolled(markup.table(headings, rows))
     first = max(len(exchanges) - bounds.exchanges, 0)
-    words = (_words(number, said, bounds, report) for number, said in enumerate(exchanges[first:], first + 1))
+    words = (_words(number, exchange, bounds, report) for number, exchange in enumerate(exchanges[first:], first + 1))
     left_out = f"The messages of the first {first} are not shown here. {_where(report)}"
     return join(table, markup.muted_line(left_out) if first else EMPTY, *words)
 
@@ -68,34 +68,34 @@ def _total(words: str, usage: Usage, exchanges: Sequence[Exchange]) -> tuple[str
         amount(usage.cached_tokens),
         amount(usage.output_tokens),
         _cost(usage.cost),
-        duration(sum(said.seconds for said in exchanges)),
+        duration(sum(exchange.seconds for exchange in exchanges)),
         "",
     )
 
 
-def _facts(number: int, said: Exchange) -> tuple[str, ...]:
-    usage = said.usage
+def _facts(number: int, exchange: Exchange) -> tuple[str, ...]:
+    usage = exchange.usage
     return (
         str(number),
-        _stage(said),
-        said.model,
+        _stage(exchange),
+        exchange.model,
         amount(usage.input_tokens),
         amount(usage.cached_tokens),
         amount(usage.output_tokens),
         _cost(usage.cost),
-        duration(said.seconds),
-        "replayed" if said.replayed else "",
+        duration(exchange.seconds),
+        "replayed" if exchange.replayed else "",
     )
 
 
-def _words(number: int, said: Exchange, bounds: Bounds, report: Report) -> Html:
+def _words(number: int, exchange: Exchange, bounds: Bounds, report: Report) -> Html:
     messages = (
         join(markup.muted_line(message.get("role", "")), _text(_content(message), bounds, report))
-        for message in said.messages
+        for message in exchange.messages
     )
-    ended = "" if said.finish_reason == "stop" else f" (ended by {said.finish_reason})"
-    answer = (markup.muted_line(f"answer{ended}"), _text(said.answer, bounds, report))
-    return markup.details(f"{number} · {_stage(said)}", join(*messages, *answer))
+    ended = "" if exchange.finish_reason == "stop" else f" (ended by {exchange.finish_reason})"
+    answer = (markup.muted_line(f"answer{ended}"), _text(exchange.answer, bounds, report))
+    return markup.details(f"{number} · {_stage(exchange)}", join(*messages, *answer))
 
 
 def _text(text: str, bounds: Bounds, report: Report) -> Html:
@@ -109,8 +109,8 @@ def _where(report: Report) -> str:
     return f"Full text: {report.name}.conversation_history, or .autocode/{report.name}/{report.run_id}/journal.jsonl."
 
 
-def _stage(said: Exchange) -> str:
-    return next((label for stage, label in LABELS.items() if stage == said.stage), said.stage)
+def _stage(exchange: Exchange) -> str:
+    return next((label for stage, label in LABELS.items() if stage == exchange.stage), exchange.stage)
 
 
 def _cost(cost: float | None) -> str:

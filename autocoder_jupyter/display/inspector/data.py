@@ -54,8 +54,8 @@ def sent_html(subject: Subject, *, words: bool = True) -> Html:
     text = str(subject.sent.get("text") or subject.report.data_context or "")
     if not text:
         return markup.text_lines(["Nothing about data was sent to the model."])
-    said = markup.code(text) if words else markup.muted(f"%autocode preview {subject.report.name} shows it.")
-    return join(markup.row("Sent", _facts(subject, text)), markup.details("Exactly what was sent", said))
+    content = markup.code(text) if words else markup.muted(f"%autocode preview {subject.report.name} shows it.")
+    return join(markup.row("Sent", _facts(subject, text)), markup.details("Exactly what was sent", content))
 
 
 def _facts(subject: Subject, text: str) -> Html:

@@ -89,6 +89,6 @@ def _changed(evidence: Evidence, trace: Trace | None) -> Html:
     )
 
 
-def _listed(told: str, tests: Iterable[str]) -> Html:
+def _listed(text: str, tests: Iterable[str]) -> Html:
     listed = markup.items(map(markup.inline_code, tests))
-    return join(element("div", markup.marked("⚠", markup.WARN, told)), listed) if listed else EMPTY
+    return join(element("div", markup.marked("⚠", markup.WARN, text)), listed) if listed else EMPTY

@@ -32,7 +32,7 @@ def function_section(subject: Subject, *, coloured: bool = True, source: bool = 
     return join(
         markup.row("Reason", _reason(report)),
         markup.row("Description", escape(report.plan.description if report.plan else "")),
-        markup.row("Call", markup.inline_code(said) if (said := signature(report)) else EMPTY),
+        markup.row("Call", markup.inline_code(call) if (call := signature(report)) else EMPTY),
         markup.row("Assumptions", parts.assumptions(report.plan, refinable)),
         markup.row("Refinements", markup.items(escape(wish) for wish in report.wishes)),
         markup.row("Changes", _changes(report)),

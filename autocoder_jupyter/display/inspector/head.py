@@ -36,7 +36,7 @@ def colour(subject: Subject) -> str:
 def facts(subject: Subject) -> list[str]:
     """Tests, attempts, time, money, sandbox."""
     report = subject.report
-    said = (
+    facts_shown = (
         "edited by you" if report.author == "you" else "",
         f"backend: claude, {tool_calls.turns(report.trace, finished=True)}" if report.trace else "",
         _tests(subject),
@@ -47,12 +47,12 @@ def facts(subject: Subject) -> list[str]:
         "replayed from the journal" if replayed(report) else "",
         f"sandbox: {sandbox_fact(report.sandbox, report.sandbox_tier)}" if report.sandbox else "",
     )
-    return [fact for fact in said if fact]
+    return [fact for fact in facts_shown if fact]
 
 
 def replayed(report: Report) -> bool:
     """Whether every answer came from the journal."""
-    return bool(report.conversation_history) and all(said.replayed for said in report.conversation_history)
+    return bool(report.conversation_history) and all(exchange.replayed for exchange in report.conversation_history)
 
 
 def _tests(subject: Subject) -> str:

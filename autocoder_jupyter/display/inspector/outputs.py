@@ -42,8 +42,8 @@ def _named(output: str, shown: Html) -> Html:
 def error_html(error: Exception) -> Html:
     """An error: its message, its cause, and what to do next."""
     what, *rest = (error.what, error.why, error.hint) if isinstance(error, AutocodeError) else (str(error),)
-    told = markup.marked(f"✗ {type(error).__name__}", markup.BAD, what)
-    return element("div", told, markup.text_lines(filter(None, rest)), role="alert", style="margin-top:8px")
+    title = markup.marked(f"✗ {type(error).__name__}", markup.BAD, what)
+    return element("div", title, markup.text_lines(filter(None, rest)), role="alert", style="margin-top:8px")
 
 
 def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt]) -> Html:

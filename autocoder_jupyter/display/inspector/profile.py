@@ -36,12 +36,12 @@ def profile(name: str, overview: Overview, *, counts: bool, drawings: bool = Tru
 def _table(overview: Overview, counts: bool, drawings: bool) -> Html:
     if not overview.columns:
         return EMPTY
-    told = any(column.facts or column.bars or column.missing is not None for column in overview.columns)
-    headings = _HEADINGS[: 2 if not told else None if drawings else -1]
+    has_facts = any(column.facts or column.bars or column.missing is not None for column in overview.columns)
+    headings = _HEADINGS[: 2 if not has_facts else None if drawings else -1]
     lines = [_row("th", [escape(heading) for heading in headings])]
     lines += [_row("td", _cells(column, counts=counts)[: len(headings)]) for column in overview.columns]
     notes = [f"and {overview.more_columns:,} more columns"] if overview.more_columns else []
-    if told and overview.looked_at < overview.rows:
+    if has_facts and overview.looked_at < overview.rows:
         notes.append(f"histograms and distinct values are from {overview.looked_at:,} rows of the table")
     style = f"{markup.FONT};border-collapse:collapse;margin:4px 0;border:none"
     below = markup.muted_line("; ".join(notes)) if notes else EMPTY

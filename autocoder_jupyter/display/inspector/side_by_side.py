@@ -54,8 +54,8 @@ def side_by_side(
     """
     if before == after:
         return markup.text_lines([f"{before_name} and {after_name} are equal."])
-    if told := too_long(before, after, before_name, after_name):
-        return markup.text_lines([told])
+    if sentence := too_long(before, after, before_name, after_name):
+        return markup.text_lines([sentence])
     lines = list(_compared(markup.plain(before).splitlines(), markup.plain(after).splitlines()))
     shown, more = lines[:most], max(len(lines) - most, 0)
     titles = element("div", _title(before_name, "−"), _title(after_name, "+"), style="display:flex")

@@ -102,7 +102,7 @@ def _evidence_first(subject: Subject) -> Html:
     refinable = report.name if report.success else ""
     return join(
         markup.row("Reason", markup.paragraphs(report.error or "", 4_000)),
-        markup.row("Call", markup.inline_code(said) if (said := signature(report)) else EMPTY),
+        markup.row("Call", markup.inline_code(call) if (call := signature(report)) else EMPTY),
         markup.row("Assumptions", parts.assumptions(report.plan)),
         markup.row("Second opinion", readings.opinion_html(refinable, report.second_opinion)),
         evidence_section(report),
@@ -120,7 +120,7 @@ def render_text(subject: Subject, part: Part = "all") -> str:
     if part == "trace":
         return markup.lines(trace_lines(report))
     lines = [" · ".join((f"● {report.name}  {verdict(subject)}", *facts(subject)))]
-    lines.extend([f"  {said}"] if (said := signature(report)) else [])
+    lines.extend([f"  {call}"] if (call := signature(report)) else [])
     lines.extend([f"  {report.error}"] if report.error else [])
     lines.extend(f"  assumes: {assumption}" for assumption in (report.plan.assumptions if report.plan else ()))
     lines.extend(f"  refined: {wish}" for wish in report.wishes)

@@ -52,10 +52,10 @@ def trace_section(report: Report, bounds: Bounds, kind: ToolClass | None = None)
     calls = [call for call in report.trace.calls if kind in (None, call.kind)]
     left_out = len(calls) - bounds.calls
     where = f"{counted(left_out, 'earlier call')}: see {report.name}.trace.calls."
-    said = markup.text_lines(_summary(report.trace))
+    summary = markup.text_lines(_summary(report.trace))
     warned = parts.warnings(report.evidence, report.trace)
     more = markup.muted_line(where) if left_out > 0 else EMPTY
-    return join(said, warned, more, _by_turn(calls[max(left_out, 0) :], bounds))
+    return join(summary, warned, more, _by_turn(calls[max(left_out, 0) :], bounds))
 
 
 def trace_lines(report: Report) -> Iterator[str]:

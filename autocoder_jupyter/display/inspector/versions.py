@@ -29,7 +29,7 @@ class VersionsPage:
     def __init__(self, version_manager: VersionManager) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._version_manager = version_manager
-        self._table, self._said = (html_widget(layout={"flex": "none"}) for _ in range(2))
+        self._table, self._message = (html_widget(layout={"flex": "none"}) for _ in range(2))
         self._version, self._other = (
             ipywidgets.Dropdown(
                 description=words, tooltip=tooltip, style={"description_width": "initial"}, layout={"width": "11em"}
@@ -58,7 +58,7 @@ class VersionsPage:
             ipywidgets.HBox((self._version, *made), layout={"flex": "none", "flex_flow": "row wrap"}),
             ipywidgets.HBox((self._other, compare), layout={"flex": "none", "flex_flow": "row wrap"}),
         )
-        self.widget = ipywidgets.VBox((self._table, *rows, self._said), layout={"flex": "none"})
+        self.widget = ipywidgets.VBox((self._table, *rows, self._message), layout={"flex": "none"})
         self.refresh()
 
     def refresh(self) -> None:
@@ -86,8 +86,8 @@ class VersionsPage:
     def _tell(self, act: Callable[[], Html]) -> None:
         """Call `act` and show its result or its error."""
         try:
-            said = act()
+            shown = act()
         except AutocodeError as error:
-            said = error_html(error)
-        self._said.value = element("div", said, style=f"{markup.FONT};line-height:1.5")
+            shown = error_html(error)
+        self._message.value = element("div", shown, style=f"{markup.FONT};line-height:1.5")
         self.refresh()

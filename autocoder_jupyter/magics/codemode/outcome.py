@@ -80,8 +80,8 @@ def _message(message: Any) -> str:
     if not isinstance(message, dict):
         return str(message)
     content = message.get("content")
-    said = content if isinstance(content, str) else json.dumps(content, indent=1, ensure_ascii=False)
-    return f"[{message.get('role', '')}]\n{said}"
+    text = content if isinstance(content, str) else json.dumps(content, indent=1, ensure_ascii=False)
+    return f"[{message.get('role', '')}]\n{text}"
 
 
 def _glimpse(value: Any) -> Glimpse | None:

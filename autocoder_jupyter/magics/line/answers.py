@@ -48,8 +48,8 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
 
 def _show_recorded(notebook: Notebook, name: str) -> None:
     record = _record(notebook, name)
-    said = f"{record.summary}\n\nRun its cell to get its value. Recorded calls are not made again."
-    notebook.show(markup.code(said), markup.plain(said))
+    text = f"{record.summary}\n\nRun its cell to get its value. Recorded calls are not made again."
+    notebook.show(markup.code(text), markup.plain(text))
 
 
 def retry(notebook: Notebook, arguments: Arguments) -> None:
@@ -104,14 +104,14 @@ def history(notebook: Notebook, arguments: Arguments) -> None:
     job = notebook.jobs.current(name)
     if job is not None and not job.done:
         raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
-    said = job.result.history if job is not None else _record(notebook, name).history
-    rows = list(_rows(said))
+    messages = job.result.history if job is not None else _record(notebook, name).history
+    rows = list(_rows(messages))
     notebook.show(markup.table(("", "from", "message"), rows), markup.columns(rows))
 
 
-def _rows(said: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str, str]]:
+def _rows(messages: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str, str]]:
     who = {"user": "you, or the output of code", "assistant": "the model"}
-    for number, message in enumerate(said, 1):
+    for number, message in enumerate(messages, 1):
         text = " ".join(message["content"].split())
         yield str(number), who[message["role"]], text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
@@ -125,8 +125,8 @@ def remove(notebook: Notebook, arguments: Arguments) -> None:
     record = load_record(notebook.journal_root, name)
     versions_of(notebook, name).remove_all()
     kept = record.conversation if record is not None and record.conversation != name else ""
-    told = f" Its tool calls are recorded with {kept}, the conversation that it continued." if kept else ""
-    print(f"The record of {name} is removed.{told}")
+    hint = f" Its tool calls are recorded with {kept}, the conversation that it continued." if kept else ""
+    print(f"The record of {name} is removed.{hint}")
 
 
 def _record(notebook: Notebook, name: str) -> CodeRecord:

@@ -87,8 +87,8 @@ def _packages(folder: Path) -> str:
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         names = [name_of(line) for line in json.loads((folder / "autocode.json").read_text("utf-8"))["lock"]]
         more = [name for name in names if name not in BASE_PACKAGES and name not in _WITH_THE_BASE]
-        told = ", ".join(more[:6]) + (f" and {len(more) - 6} more" if len(more) > 6 else "")
-        return visible(told) or "the base packages"
+        listed = ", ".join(more[:6]) + (f" and {len(more) - 6} more" if len(more) > 6 else "")
+        return visible(listed) or "the base packages"
     return "damaged"
 
 

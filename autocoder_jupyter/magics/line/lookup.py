@@ -126,10 +126,10 @@ def find_version(notebook: Notebook, name: str, word: str) -> Version:
         known = len(versions.all())
         if not known:
             find_result(notebook, name)
-        said = f"Versions 1 to {known}" if known > 1 else "Version 1" if known else "None"
+        recorded = f"Versions 1 to {known}" if known > 1 else "Version 1" if known else "None"
         raise InvalidRequest(
             f"There is no version {word!r} of {name}.",
-            hint=f"{said} recorded: %autocode history {name}.",
+            hint=f"{recorded} recorded: %autocode history {name}.",
         )
     return found
 

@@ -66,8 +66,8 @@ def _show_timeline(notebook: Notebook, name: str, result: Any) -> None:
             why="It was recorded by an older version of the package, or ended before its first step.",
             hint="Run its cell again. Recorded answers are replayed, and the steps are timed.",
         )
-    told = name, report.timeline, report.seconds
-    notebook.show(timeline_html(*told), timeline_text(*told))
+    timed = name, report.timeline, report.seconds
+    notebook.show(timeline_html(*timed), timeline_text(*timed))
 
 
 def diff(notebook: Notebook, arguments: Arguments) -> None:

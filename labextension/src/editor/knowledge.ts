@@ -77,13 +77,13 @@ export class Knowledge {
     const link = this.link?.forNotebook(panel) ?? null;
     if (link !== null && !this.followed.has(link)) {
       this.followed.set(link, known(link));
-      link.changed.connect(this.heard, this);
+      link.changed.connect(this.onLinkChanged, this);
     }
     tell(panel);
   }
 
   /** Links change several times a second because of jobs; editors are told only about variables and vocabulary. */
-  private heard(link: IKernelLink): void {
+  private onLinkChanged(link: IKernelLink): void {
     const before = this.followed.get(link);
     const now = known(link);
     if (before?.variables === now.variables && before.vocabulary === now.vocabulary && before.absent === now.absent) {
