@@ -61,8 +61,8 @@ class InvalidRequest(AutocodeError):
     """An option, a name, a type or a value in the cell or the call is not valid.
 
     Args:
-        what, why, hint: as in every error.
-        about: the part of the text that is wrong, where that is known; an editor underlines it.
+        what, why, hint: see `AutocodeError`.
+        about: the wrong part of the text, if known; an editor underlines it.
     """
 
     def __init__(self, what: str, *, why: str = "", hint: str = "", about: str = "") -> None:

@@ -364,7 +364,7 @@ def test_examples_and_own_tests_are_taken_as_they_are_now() -> None:
     ("arguments", "words"),
     [
         ({"examples": [3]}, "examples must be pairs"),
-        ({"examples": [({}, object())]}, "example 1 cannot be compared by values"),
+        ({"examples": [({}, object())]}, "output of example 1 cannot be compared by value"),
         ({"own_tests": "x = 1"}, "The tests of x contain no test function"),
         ({"own_tests": "def test_x(): assert x(sales)"}, "use sales, which they do not define"),
     ],

@@ -103,7 +103,7 @@ def test_a_locked_agent_replays_what_is_recorded_and_asks_nothing(tmp_path: Path
         assert "Nothing is recorded under total" in told.value.why
         assert len(model.requests) == asked
         anew = AutoCoderAgent(**model.settings, sandbox="local", locked=True, cache="override")
-        with pytest.raises(InvalidRequest, match="cannot be left out"):
+        with pytest.raises(InvalidRequest, match="cannot ignore recorded answers"):
             anew.generate("The sum of v in sales", journal_root=tmp_path, **wanted)
 
 

@@ -30,7 +30,7 @@ def test_it_is_saved_as_svg_and_as_data_too(tmp_path: Path) -> None:
     assert json.loads(figure.save(tmp_path / "a.json").read_text()) == {"axes": []}
     with pytest.raises(InvalidRequest, match=r"cannot be saved as \.svg") as refused:
         PICTURE.save(tmp_path / "b.svg")
-    assert refused.value.why.endswith("what came out of there is PNG.")
+    assert refused.value.why.endswith("The sandbox returned PNG.")
 
 
 CHART: dict[str, Any] = {"data": [{"type": "bar", "x": ["a"], "y": [1]}], "layout": {"title": {"text": "<b>t</b>"}}}
@@ -197,7 +197,7 @@ def test_another_format_is_refused_with_what_to_write(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_said_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="cannot be written") as refused:
         PICTURE.save(tmp_path / "gone" / "a.png")
-    assert refused.value.why == f"There is no folder {tmp_path / 'gone'}." and "Make the folder" in refused.value.hint
+    assert refused.value.why == f"There is no folder {tmp_path / 'gone'}." and "Create the folder" in refused.value.hint
     with pytest.raises(InvalidRequest, match="is a folder") as refused:
         PICTURE.save(tmp_path)
     assert "figure.png" in refused.value.hint
@@ -210,7 +210,7 @@ def test_a_read_only_place_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Folder, "write", refuse)
     with pytest.raises(InvalidRequest) as refused:
         PICTURE.save(tmp_path / "a.png")
-    assert refused.value.why == "Permission denied." and "may write" in refused.value.hint
+    assert refused.value.why == "Permission denied." and "write permission" in refused.value.hint
 
 
 def test_it_takes_the_place_of_a_link_and_leaves_what_the_link_points_at(tmp_path: Path) -> None:

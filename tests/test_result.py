@@ -250,7 +250,7 @@ def test_run_documents_itself() -> None:
         assert str(inspect.signature(called)) == "(sales: pandas.DataFrame) -> float"
     assert "sales: DataFrame" in pydoc.render_doc(result().run, renderer=pydoc.plaintext)  # type: ignore[attr-defined]
     assert "declared order" in (inspect.getdoc(CodeGenEvalResult.run) or "")
-    assert "pending at first" in (inspect.getdoc(CodeGenEvalResult) or "")
+    assert "first pending" in (inspect.getdoc(CodeGenEvalResult) or "")
     assert "declared" in inspect.signature(CodeGenEvalResult).parameters
 
 

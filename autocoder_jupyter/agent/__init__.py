@@ -1,4 +1,4 @@
-"""`AutoCoderAgent`: how generations are done, frozen, and `generate()`."""
+"""`AutoCoderAgent`: frozen settings of generations, and `generate()`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`AutoCoderAgent`: settings for generations, and `generate()`, in a script as well as in a notebook."""
+"""`AutoCoderAgent`: settings for generations, and `generate()`, for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from autocoder_jupyter.types import PlanQuestion
 
 @dataclass(frozen=True, init=False, repr=False)
 class AutoCoderAgent(Constructor):
-    """Writes, tests and fixes functions. Immutable: it can be shared by threads and kept for many requests.
+    """Writes, tests and fixes functions. Immutable: threads can share it, and it can be used for many requests.
 
-    Parameters are those of Flyte's `AutoCoderAgent`, plus limits in money, tokens and time, the choice of the
-    sandbox and how much of the data is shared. Lists and dicts are copied; nothing process-global is set.
+    The parameters are those of Flyte's `AutoCoderAgent`, plus limits for cost, tokens and time, the choice of the
+    sandbox, and the sharing level. Lists and dicts are copied. No global state is set.
     """
 
     def __repr__(self) -> str:
@@ -53,36 +53,37 @@ class AutoCoderAgent(Constructor):
         journal_root: str | os.PathLike[str] | None = None,
         answer: Callable[[PlanQuestion], str] | None = None,
     ) -> CodeGenEvalResult:
-        """Write a function, test it in a sandbox, and give it back; `await agent.generate.aio(…)` on your own loop.
+        """Generate a function and test it in a sandbox; `await agent.generate.aio(…)` on your own loop.
 
-        There is nobody to ask here, so packages that are neither well known nor in `approved_packages` are declined.
+        There is no user to ask, so packages that are neither well known nor in `approved_packages` are declined.
 
         Args:
-            prompt: what is wanted, in words.
-            schema: free text about the data, handed to the model as it is.
-            constraints: sentences that must hold.
-            samples: DataFrame, Series, `File` or `Dir` by name; they are described to the model, the function is
+            prompt: the request.
+            schema: free text about the data, sent to the model unchanged.
+            constraints: sentences that must be true.
+            samples: DataFrame, Series, `File` or `Dir` by name. The model gets a description of them, the function is
                 run on them, and they are the defaults of `result.run()`.
-            inputs: class or type name by name, such as `{"min_orders": int}`; an `InputSpec` for more; a schema or
-                `DataFrameModel` of pandera for a table that must satisfy it.
-            outputs: class or type name by name; an `OutputSpec` for more; a schema likewise. Proposed by the plan when
-                left out. A name may have a suffix (`"summary.csv": File`); its field in the result is then
-                `summary_csv`.
+            inputs: classes or type names by name, such as `{"min_orders": int}`; an `InputSpec` for more details; a
+                pandera schema or `DataFrameModel` for a table that must satisfy it.
+            outputs: classes or type names by name; an `OutputSpec` for more details; a pandera schema for a table. By
+                default the plan proposes them. A name may have a suffix (`"summary.csv": File`); its field in the
+                result is then `summary_csv`.
             checks: Python expressions over inputs and outputs that must be true on the sample.
-            own_tests: source of pytest functions that call `run(…)`; they are run first, and nobody changes them.
-            examples: inputs by name and what must come out: a value, or a dict of outputs by name. Compared by values.
+            own_tests: source of pytest functions that call `run(…)`. They are run first and are never changed.
+            examples: pairs of inputs by name and the expected output: a value, or a dict of outputs by name. Outputs
+                are compared by value.
             name: the name of the result and its folder in the journal; from the prompt by default.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
-            answer: answers a question of the plan, where the agent has `ask`; "" leaves it to the plan, and so does
-                None. Called on another thread.
+            answer: answers a question of the plan, if the agent has `ask`; "" or None accepts the plan's assumption.
+                Called on another thread.
 
         Returns:
-            The result, ready or not: look at `success` and `error`.
+            The result, also of a failure: check `success` and `error`.
 
         Raises:
-            InvalidRequest: an argument cannot be understood.
+            InvalidRequest: an argument is invalid.
             ContractBroken: a sample does not satisfy the schema of its input.
-            AutocodeError: no generation could be done at all (no key, no sandbox, data that cannot cross).
+            AutocodeError: no generation is possible (no key, no sandbox, data that cannot cross).
         """
         request = build_request(
             prompt,
@@ -97,7 +98,7 @@ class AutoCoderAgent(Constructor):
             name=name,
         )
         root = default_journal_root() if journal_root is None else Path(journal_root)
-        # The engine has a loop of its own: a busy notebook must not stall a stream, nor the engine the notebook.
+        # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
         progress = Progress()
         tell(Awaited(request.name, progress.words, "interrupt to stop it"))
         work = background.submit(self._generated(request, root, progress, answer))

@@ -34,7 +34,7 @@ def build_request(
     """A request from the arguments of a call.
 
     Raises:
-        InvalidRequest: an argument that cannot be understood; it is named.
+        InvalidRequest: an argument is invalid; the message names it.
     """
     named = folder_name(prompt if name is None else name)
     contracts = {
@@ -62,7 +62,7 @@ def build_request(
 
 
 def _contracts(parameter: str, declared: Mapping[str, Any] | None, *, is_output: bool) -> dict[str, Contract]:
-    """The schemas among what was declared."""
+    """The contracts among the declared types."""
     found = {name: value for name, value in _named(parameter, declared) if backend_of(value)}
     return {
         name: contract_of(f"{parameter}: {name}", name, value, is_output=is_output) for name, value in found.items()
@@ -93,13 +93,13 @@ def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]] | None) -> tuple
     for number, example in enumerate(examples or (), start=1):
         if not isinstance(example, tuple) or len(example) != 2 or not isinstance(example[0], Mapping):
             raise InvalidRequest(
-                "examples must be pairs of the inputs by name and what must come out.",
-                hint='Write examples=[({"sales": few}, 14.0)], or a dict of outputs by name in place of the value.',
+                "examples must be pairs of the inputs by name and the expected output.",
+                hint='Write examples=[({"sales": few}, 14.0)], or a dict of outputs by name instead of the value.',
             )
         given, expected = example
         outputs = expected.items() if isinstance(expected, Mapping) else [("", expected)]
         if not all(is_comparable(value) for _, value in outputs):
-            raise InvalidRequest(f"examples: what comes out of example {number} cannot be compared by values.")
+            raise InvalidRequest(f"examples: the output of example {number} cannot be compared by value.")
         kept = tuple((str(name), captured_value(value)) for name, value in given.items())
         found.append(Example(f"{number}", kept, tuple((str(name), captured_value(value)) for name, value in outputs)))
     return tuple(found)
@@ -140,7 +140,7 @@ def _inputs(inputs: Mapping[str, Any] | None) -> tuple[InputSpec, ...]:
 
 
 def _with_fitting_default(spec: InputSpec) -> InputSpec:
-    if spec.required or spec.default is None or KINDS[spec.type].form == "path":  # a path may be there later
+    if spec.required or spec.default is None or KINDS[spec.type].form == "path":  # a path may be created later
         return spec
     try:
         checked_value(spec, spec.default_value())
@@ -187,7 +187,7 @@ def _named(parameter: str, declared: Mapping[str, Any] | None) -> Iterable[tuple
 
 
 def _elements(declared: Any) -> str:
-    """What a list or dict holds, of `list[str]` as a type or as its name."""
+    """The element type of a list or dict: of `list[str]` as a type or as text."""
     return elements_of(declared if isinstance(declared, str) else str(declared))
 
 

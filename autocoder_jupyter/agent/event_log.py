@@ -1,6 +1,7 @@
-"""The events of generations as JSON lines in a file that the user names: off by default, no value of the data in it.
+"""Writes the events of generations as JSON lines to a file that the user names. It is off by default.
 
-Of each event the fields are chosen here, one by one. Words that somebody else wrote (a service, a program) are masked.
+The file has no values of the data: the fields of each event are chosen explicitly, and texts of services and programs
+are masked.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ _LONGEST = 500
 
 
 class EventLog:
-    """A listener that writes.
+    """A listener that writes events to a file.
 
     Args:
-        path: the path of the file; it is made when it is missing, and never through a link.
+        path: the path of the file. It is created if it does not exist; links are not followed.
         name: the name of the result.
         run_id: the id of the run, once it is known.
-        on_fault: is told once, in a sentence, that the file cannot be written; it is not tried again.
+        on_fault: called once with a sentence if the file cannot be written. There is no second try.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class EventLog:
         self._broken = False
 
     def __call__(self, event: Event) -> None:
-        """Write an event; it is on disk at the latest at the end of its stage."""
+        """Write an event. It is on disk at the end of its stage, or earlier."""
         fields = self._fields(event)
         if fields is None or self._broken:
             return
@@ -64,7 +65,7 @@ class EventLog:
             self._on_fault(f"The log {self._path} is not written: {error.strerror or error}.")
 
     def _fields(self, event: Event) -> dict[str, Any] | None:
-        """The record of an event; None for events that are left out: sources, plans, texts, outputs, arguments."""
+        """The record of an event; None for events that are left out, such as sources, plans, texts and outputs."""
         match event:
             case events.StageStarted():
                 return {"stage": event.stage, "attempt": event.attempt, "of": event.of}
@@ -91,7 +92,7 @@ class EventLog:
                 return {"text": self._masked(event.text)}
             case events.TurnBegun():
                 return {"turn": event.turn, "of": event.of}
-            case events.ToolCalled():  # without its argument, which may hold any value of the data
+            case events.ToolCalled():  # without its argument, which may contain values of the data
                 return {"call": event.call, "turn": event.turn, "tool": event.tool, "class": event.kind}
             case events.ToolEnded():
                 ended = {"call": event.call, "outcome": event.outcome}

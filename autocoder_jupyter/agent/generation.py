@@ -1,4 +1,4 @@
-"""One generation, from request to resolution: chooses the model and the sandbox and hands them to the engine."""
+"""One generation, from request to resolution: chooses the model and the sandbox and passes them to the engine."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ async def generate_report(
     ask: Ask | None = None,
     draft: Draft | None = None,
 ) -> Report:
-    """Run the engine. Cancelling stops the model's answer and kills the sandbox.
+    """Run the engine. A cancel stops the model's answer and kills the sandbox.
 
     Args:
-        request: what to build.
-        config: how.
-        journal: where it is recorded.
-        emit: is told every event.
+        request: the request.
+        config: the settings.
+        journal: the journal of the result's name.
+        emit: called with every event.
         approve: asks the user about packages.
-        ask: puts the questions of a plan to the user; None where no user can be asked.
-        draft: what to start from in place of what is kept; one that is tested as it is needs no model.
+        ask: asks the user the questions of a plan; None if there is no user to ask.
+        draft: a function to start from instead of the kept one. One that is only tested needs no model.
 
     Raises:
-        AutocodeError: what keeps a generation from being done at all: no key, no sandbox, data that cannot cross.
+        AutocodeError: no generation is possible: no key, no sandbox, data that cannot cross.
     """
     from autocoder_jupyter.models.client import LiteLLMModel
     from autocoder_jupyter.models.locked import LockedModel
@@ -69,7 +69,7 @@ async def generate_report(
 
     model = client(reached(config, config.model))
     asks = draft is None or not draft.as_is
-    if asks and (config.cache != "auto" or not journal.has_runs):  # before all that takes longer
+    if asks and (config.cache != "auto" or not journal.has_runs):  # before slower steps
         _require_agent(config)
         if isinstance(model, LiteLLMModel):
             await model.preflight()
@@ -97,7 +97,7 @@ async def generate_report(
 
 
 def _logged(emit: Emit, request: Request, config: AgentConfig, journal: Journal) -> Emit:
-    """The same listener, and the log file too where the settings name one."""
+    """A listener that also writes the log file, if the settings name one."""
     if not config.log:
         return emit
     log = EventLog(Path(config.log), request.name, lambda: journal.run_id, on_fault=lambda text: emit(Noticed(text)))
@@ -112,8 +112,8 @@ def _logged(emit: Emit, request: Request, config: AgentConfig, journal: Journal)
 def _require_lock_can_hold(config: AgentConfig) -> None:
     if config.locked and config.cache != "auto":
         raise InvalidRequest(
-            f"Nothing is asked of a model while it is locked, so recorded answers cannot be left out ({config.cache}).",
-            hint="Leave out --locked (AUTOCODE_LOCKED), or what asks anew (--refresh, --cache).",
+            f"A locked run asks no model, so it cannot ignore recorded answers ({config.cache}).",
+            hint="Leave out --locked (AUTOCODE_LOCKED), or the option that asks again (--refresh, --cache).",
         )
 
 
@@ -121,8 +121,8 @@ def _require_agent(config: AgentConfig) -> None:
     """Check that the agent of `backend="claude"` can be used.
 
     Raises:
-        InvalidRequest: the model is not one of Claude.
-        ModelError: the SDK or its program is not here.
+        InvalidRequest: the model is not a Claude model.
+        ModelError: the SDK or its program is not installed.
     """
     if config.backend == "claude":
         from autocoder_jupyter.engines.claude.installed import require_program
@@ -133,7 +133,7 @@ def _require_agent(config: AgentConfig) -> None:
 
 
 def _writer(config: AgentConfig) -> WriterFactory:
-    """What writes code and tests, as `backend` says."""
+    """The writer of code and tests that `backend` names."""
     if config.backend == "claude":
         from autocoder_jupyter.engines.claude.writer import ClaudeWriters
 
@@ -144,14 +144,14 @@ def _writer(config: AgentConfig) -> WriterFactory:
 
 
 def _second_model(config: AgentConfig, made: Callable[[ModelConfig], LanguageModel]) -> LanguageModel | None:
-    """The model of the second opinion; None where it is the first model."""
+    """The model of the second opinion; None if it is the first model."""
     return None if config.second_model in (None, config.model) else made(reached(config, config.second_model or ""))
 
 
 def reached(config: AgentConfig, model: str) -> ModelConfig:
-    """A model with the key, the address and the parameters that it is reached with.
+    """A model with its key, address and parameters.
 
-    Those of the settings are for the provider of the first model. Another provider must not get them.
+    Those in the settings are for the provider of the first model. Another provider must not get them.
     """
     if model.partition("/")[0] != config.model.partition("/")[0]:
         return ModelConfig(model=model)
@@ -161,7 +161,7 @@ def reached(config: AgentConfig, model: str) -> ModelConfig:
 
 
 class Progress:
-    """A listener that says in a few words how far a generation is."""
+    """A listener that describes the progress of a generation in a few words."""
 
     def __init__(self) -> None:
         self._step: StageStarted | None = None
@@ -178,7 +178,7 @@ class Progress:
 
 
 def resolution_of(report: Report, finished: EndState | None) -> Resolution:
-    """The resolution of a generation that gave a report; `finished` is the state in its last event, if any."""
+    """The resolution of a generation with a report; `finished` is the state in its last event, if any."""
     if report.success:
         return Resolution("ready", report)
     state: EndState = finished if finished in ("cancelled", "over_budget") else "failed"
@@ -186,7 +186,7 @@ def resolution_of(report: Report, finished: EndState | None) -> Resolution:
 
 
 def resolution_of_error(request: Request, run_id: str, error: Exception) -> Resolution:
-    """The resolution of a generation that raised: the error, and a report with its text."""
+    """The resolution of a generation that raised an error: the error, and a report with its text."""
     state: EndState = "failed"
     if isinstance(error, Cancelled):
         state = "cancelled"

@@ -1,4 +1,4 @@
-"""Where `.autocode` is: beside the notebook when it is known, else in the current folder."""
+"""The path of `.autocode`: beside the notebook if that is known, else in the current folder."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ FOLDER = ".autocode"
 
 
 def journal_root() -> Path:
-    """The folder of the journals, not made yet."""
+    """The folder of the journals. It may not exist."""
     return (_notebook_folder() or Path.cwd()) / FOLDER
 
 
 def _notebook_folder() -> Path | None:
-    """The folder of the running notebook. VS Code puts it into the namespace, Jupyter's server into a variable."""
+    """The folder of the running notebook. VS Code sets a name in the namespace, Jupyter an environment variable."""
     path = _vscode_path() or os.environ.get("JPY_SESSION_NAME")
     if not path:
         return None

@@ -1,4 +1,4 @@
-"""`autocoder_jupyter.load("growth")`: a recorded function, callable again without its cell and without a model."""
+"""`autocoder_jupyter.load("growth")`: a recorded function, callable without its cell and without a model."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def load(
     journal_root: str | os.PathLike[str] | None = None,
     trusted: bool = False,
 ) -> CodeGenEvalResult:
-    """A recorded function as a result that can be called: `growth = autocoder_jupyter.load("growth")`.
+    """A recorded function as a callable result: `growth = autocoder_jupyter.load("growth")`.
 
-    No model is asked. The samples are not recorded, so a call needs all its inputs. It was verified on the samples of
-    its time; the cell verifies it on today's.
+    No model is asked. The samples are not recorded, so a call needs all inputs. The function was verified on its
+    original samples; its cell verifies it on today's.
 
     Args:
         name: the name of the result.
         version: its number in `%autocode history`, or its id; by default the version that counts.
         journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
-        trusted: whether packages that are not well known may be installed for it: the folder may be a stranger's.
+        trusted: whether packages that are not well known may be installed for it. The folder may be untrusted.
 
     Raises:
         InvalidRequest: there is no such function.
@@ -44,6 +44,6 @@ def load(
         what = name if version is None else f"version {version} of {name}"
         raise InvalidRequest(
             f"There is no recorded {what} in {root}.",
-            hint=did_you_mean(name, known) or "Run its cell first; only what was finished can be loaded.",
+            hint=did_you_mean(name, known) or "Run its cell first; only a finished function can be loaded.",
         )
     return result_of(found, root, CallOptions(), trusted=trusted)

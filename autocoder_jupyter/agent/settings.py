@@ -1,4 +1,4 @@
-"""The settings of an agent, checked one by one; the cell's options go through here as well."""
+"""Checks the settings of an agent. The options of a cell are checked here, too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Frozen copies of the settings, in the form of `AgentConfig`.
 
     Raises:
-        InvalidRequest: an unknown setting, or a value it cannot have; the setting is named.
+        InvalidRequest: an unknown setting or an invalid value; the message names the setting.
     """
     for name in settings:
         if name not in RECORDS:
@@ -27,7 +27,7 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def agent_config(**settings: Any) -> AgentConfig:
-    """An `AgentConfig` from settings in the forms that the user writes; the others have their defaults.
+    """An `AgentConfig` from settings in the user's forms; the other settings have their defaults.
 
     Raises:
         InvalidRequest: see `checked_settings`.
@@ -36,7 +36,7 @@ def agent_config(**settings: Any) -> AgentConfig:
 
 
 def freeze(config: AgentConfig, given: Mapping[str, Any]) -> None:
-    """Give a new config the settings among the values, checked; its caller is told of one that has no effect.
+    """Set the checked settings of a new config. Warns about a setting that has no effect.
 
     Raises:
         InvalidRequest: see `checked_settings`.

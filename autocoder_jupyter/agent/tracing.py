@@ -1,7 +1,6 @@
-"""Spans of OpenTelemetry for a finished generation, where the process uses OpenTelemetry; nothing is imported for it.
+"""Exports OpenTelemetry spans of a finished generation, if the process uses OpenTelemetry. It does not import it.
 
-Who configures it has imported it. Spans hold names of stages, tests and tools, times and numbers of tokens, and nothing
-else.
+Spans have only names of stages, tests and tools, times and numbers of tokens.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from autocoder_jupyter.version import VERSION
 
 
 def export_spans(report: Report) -> None:
-    """Hand the timeline of a report to the tracer that is configured, if one is. Never raises."""
+    """Export the timeline of a report to the configured tracer, if there is one. Never raises."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None or report.started is None:
         return
-    with suppress(Exception):  # a fault of an exporter must not cost the function
+    with suppress(Exception):  # an error of an exporter must not lose the function
         began = report.started.timestamp()
         tracer = trace.get_tracer("autocoder_jupyter", VERSION)
         whole = tracer.start_span(f"autocode {report.name}", start_time=_nanoseconds(began))

@@ -32,7 +32,7 @@ def bind(
     Raises:
         InvalidRequest: too many, unknown, doubled or missing arguments, or a value of another type.
         ContractBroken: a table does not satisfy the schema that the user demanded.
-        DataDrift: a frame that was given is not like the one that the function was built on.
+        DataDrift: a frame differs from the one that the function was built on.
     """
     given = _by_name(function, positional, keywords)
     bound: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def bind(
 
 
 def misfit(function: Function, name: str, value: Any) -> str:
-    """The reason why a value cannot be this input, as a sentence; "" when it can."""
+    """The reason why a value cannot be this input, as a sentence; "" if it can."""
     spec = next(spec for spec in function.inputs if spec.name == name)
     try:
         checked = checked_value(spec, value)
@@ -123,7 +123,7 @@ def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] |
 
 
 def _of_a_group(function: Function, value: Any) -> tuple[str, str]:
-    """Why a frame may lack a column, and what to do: `groupby(…).apply` gives each group its key as `name`."""
+    """Why a frame may lack a column, and what to do. `groupby(…).apply` omits the key columns from each group."""
     if "name" not in vars(value):
         return "", "Bring the frame into that form, or run the cell again with the new one."
     return (

@@ -37,7 +37,7 @@ BACKOFF_SECONDS = 0.2
 _OF_MISSING_FILES = frozenset(
     {"ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError", "OSError", "EOFError"}
 )
-"""What a library raises when it loads one of its own files late and the file is missing."""
+"""Errors of a library that loads one of its own files late, if the file is missing."""
 
 
 async def call(
@@ -51,12 +51,12 @@ async def call(
 
     Raises:
         InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
-        ContractBroken: an input, and nothing ran, or an output does not satisfy the schema that the user demanded.
+        ContractBroken: an input (nothing ran) or an output does not satisfy its schema.
         UnsupportedData: an argument cannot cross.
-        SandboxError: the program or its sandbox failed; a failed program never gives a value.
+        SandboxError: the program or its sandbox failed; a failed program never returns a value.
     """
     _require_agreed(function, options)
-    if function.contracts:  # code of the user, which may take long
+    if function.contracts:  # the user's code, which may take long
         arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
     else:
         arguments = bind(function, positional, keywords, notes)
@@ -81,7 +81,7 @@ async def call(
 
 
 def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any]) -> dict[str, Any]:
-    """The outputs. Tables are of the library of the first table that was given, or of the first sample."""
+    """The outputs. Tables have the library of the first given table, or of the first sample."""
     from autocoder_jupyter.data.foreign import is_table, kind_of, original_kind, restored
 
     tables = [value for value in (*given, *function.samples.values()) if is_table(value)]
@@ -99,7 +99,7 @@ def _require_agreed(function: Function, options: CallOptions) -> None:
 
 
 class _Call:
-    """A call on its thread, which another thread may cancel at any time. `doing` tells the current step."""
+    """A call on its thread, which another thread may cancel at any time. `doing` is the current step."""
 
     def __init__(
         self, function: Function, options: CallOptions, program: Program, arguments: Mapping[str, Any]
@@ -121,7 +121,7 @@ class _Call:
         )
 
     def stop(self) -> None:
-        """End the build of the environment, or kill the worker, now or as soon as there is one."""
+        """Stop the build of the environment, or kill the worker, now or as soon as there is one."""
         self._stop.cancel()
 
     def _agreed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -176,7 +176,7 @@ class _Call:
             pause *= 2
 
     def _attempt_in_a_whole_environment(self, runtime: Runtime) -> Mapping[str, Any]:
-        """Run the call; run it once more when it failed because files of the environment are missing or damaged."""
+        """Run the call; run it once more if it failed because files of the environment are missing or damaged."""
         try:
             return self._attempt(runtime)
         except (EngineGone, PackageError, SandboxUnavailable, SandboxCrash, SolutionError) as error:
@@ -186,7 +186,7 @@ class _Call:
             found = runtime.damage(self._function.environment)
             if not found:
                 raise
-        self.notes.append(f"The environment of {self._function.name} was damaged ({found}) and has been built anew.")
+        self.notes.append(f"The environment of {self._function.name} was damaged ({found}) and has been built again.")
         return self._attempt(runtime)
 
     def _attempt(self, runtime: Runtime) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Live(Generic[Owner, T]):
-    """A property, whose value jedi looks at: of a plain one it takes the annotation, and completes no keywords then."""
+    """A property whose value jedi inspects. For a plain property it uses only the annotation, without keywords."""
 
     def __init__(self, of: Callable[[Owner], T]) -> None:
         self._of = of
@@ -40,11 +40,11 @@ class HasInterface(Protocol):
 
     @property
     def interface(self) -> Interface:
-        """The interface, as far as it is known."""
+        """The known part of the interface."""
 
 
 class SignatureOfInstance:
-    """`__signature__` of an instance. The class has none: `inspect.signature` of it would find this in the way."""
+    """`__signature__` of an instance. The class has none, so that `inspect.signature` works for the class."""
 
     def __get__(self, instance: HasInterface | None, owner: type) -> inspect.Signature:
         if instance is None:
@@ -53,7 +53,7 @@ class SignatureOfInstance:
 
 
 class DocumentationOfInstance:
-    """`__doc__`: of an instance what its function does, of the class its own."""
+    """`__doc__`: for an instance the documentation of its function, for the class its own docstring."""
 
     def __init__(self, of_class: str | None) -> None:
         self._of_class = of_class
@@ -69,7 +69,7 @@ class Called:
 
     Args:
         name: its `__name__`.
-        interface: how the function is called.
+        interface: the interface of the function.
         options: the options of its calls.
     """
 
@@ -107,10 +107,10 @@ class Called:
         return aio
 
     async def require_sandbox(self) -> None:
-        """See to it that there is a sandbox to call it in; for who would pay for something before the call.
+        """Check that there is a sandbox for calls, before anything is paid for.
 
         Raises:
-            SandboxUnavailable: there is none, or none that holds what is demanded.
+            SandboxUnavailable: there is no sandbox, or none meets the minimum.
         """
         options = self.options
         try:

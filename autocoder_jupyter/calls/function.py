@@ -18,22 +18,22 @@ from autocoder_jupyter.untrusted.visible import visible
 
 @dataclass(frozen=True)
 class Function:
-    """What to call.
+    """A function to call.
 
     Args:
-        name: what the user called it.
+        name: its name.
         code: source of the module.
         inputs: its arguments, in order.
-        outputs: what it returns, in order.
+        outputs: its outputs, in order.
         environment: the packages that it was tested with, locked.
         sandbox: the kind of sandbox that it was tested in.
         description: one sentence.
         samples: default arguments.
-        shapes: what each frame looked like when the function was built, for noticing drift.
-        root: the `.autocode` folder; `File` and `Dir` outputs go below it.
+        shapes: columns and dtypes of each frame when the function was built, to detect drift.
+        root: the `.autocode` folder. `File` and `Dir` outputs are stored below it.
         contracts: schemas that its inputs and outputs must satisfy; the user's own code.
-        caution: a sentence of which each call warns; "" for none.
-        unchecked: the contracts that only its notebook has, in a sentence; likewise.
+        caution: a sentence for a warning in each call; "" for none.
+        unchecked: a sentence about contracts that only its notebook has, for a warning in each call; "" for none.
     """
 
     name: str
@@ -54,16 +54,17 @@ class Function:
     def of(
         cls, report: Report, samples: Mapping[str, Any], root: Path, contracts: Mapping[str, Contract] | None = None
     ) -> Function:
-        """The function that a generation gave.
+        """The function of a finished generation.
 
         Args:
             report: the report of the generation.
             samples: default arguments.
             root: the `.autocode` folder.
-            contracts: those that there are here. Of one that is only recorded each call says that it was not checked.
+            contracts: the available schemas. For a contract that is only recorded, each call warns that it was not
+                checked.
 
         Raises:
-            GenerationFailed: it gave none that can be trusted.
+            GenerationFailed: it has no function that passed.
         """
         if not report.success or report.solution is None:
             raise GenerationFailed(
@@ -98,7 +99,7 @@ class Function:
 
 
 def _unchecked(report: Report, contracts: Mapping[str, Contract]) -> str:
-    """The warning of each call when a required schema exists only in the notebook; "" when all schemas are here."""
+    """The warning of each call if a required schema exists only in the notebook; "" if all schemas are available."""
     lacking = [name for name in report.contracts if name not in contracts]
     if not lacking:
         return ""

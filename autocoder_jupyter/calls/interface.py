@@ -18,13 +18,13 @@ from autocoder_jupyter.untrusted.visible import visible_block
 
 @dataclass(frozen=True)
 class Interface:
-    """What the user sees of a function before they call it.
+    """The interface of a function for its caller.
 
     Args:
-        description: what it does.
+        description: what the function does.
         inputs: its arguments, in order.
-        outputs: what it returns, in order; empty while they are unknown.
-        sampled: names of inputs that have a sample, which is their default.
+        outputs: its outputs, in order; empty while they are unknown.
+        sampled: names of inputs that have a sample as default.
     """
 
     description: str
@@ -33,7 +33,7 @@ class Interface:
     sampled: Collection[str] = ()
 
     def signature(self) -> inspect.Signature:
-        """With real types. What has a sample or a default may be left out."""
+        """The signature with Python types. Inputs with a sample or a default are optional."""
         parameters = [
             inspect.Parameter(
                 spec.name,
@@ -80,7 +80,7 @@ def _annotation(spec: InputSpec | OutputSpec) -> Any:
 
 
 class _Sample:
-    """Stands in a signature for the sample that is the default."""
+    """A placeholder in a signature for a default that is a sample."""
 
     def __repr__(self) -> str:
         return "<sample>"

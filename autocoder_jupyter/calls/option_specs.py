@@ -17,7 +17,7 @@ from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
 from autocoder_jupyter.types import Resources, Secret
 
 Tables = Literal["pandas", "same"]
-"""Of which library the tables are that come back."""
+"""The library of returned tables."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,8 +28,8 @@ class CallOption:
     """An option of a call.
 
     Args:
-        help: what it does.
-        check: gives the frozen value that the user means, or raises InvalidRequest.
+        help: the help text.
+        check: returns the frozen value, or raises InvalidRequest.
     """
 
     help: str
@@ -45,7 +45,7 @@ def _choice(of: Any) -> Callable[[str, Any], Any]:
 
 
 class TaskOptions(TypedDict, total=False):
-    """Options of every call of a task. None leaves one as it is."""
+    """Options of every call of a task. None means no change."""
 
     resources: Annotated[
         Resources | Mapping[str, Any] | None, CallOption("cores and memory of the sandbox", parameters.resources)
@@ -92,7 +92,7 @@ class TaskOptions(TypedDict, total=False):
 
 
 class GivenOptions(TaskOptions, total=False):
-    """Options of a call. None leaves one as it is."""
+    """Options of a call. None means no change."""
 
     name: Annotated[str | None, CallOption("label of the calls, in errors", parameters.text)]
     output_dir: Annotated[
@@ -118,7 +118,7 @@ def taking(of: type[TaskOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator for a method that ends in `**options`: its signature and docstring name each of them.
 
     Args:
-        of: the options that it takes; `{options}` in its docstring is where they are described.
+        of: the options that it takes. Their descriptions replace `{options}` in its docstring.
     """
     found = _options(of)
 
@@ -132,7 +132,7 @@ def taking(of: type[TaskOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @functools.wraps(method)
         def takes(*args: P.args, **kwargs: P.kwargs) -> R:
-            signature.bind(*args, **kwargs)  # Python's own TypeError for an option that there is none of
+            signature.bind(*args, **kwargs)  # raises Python's own TypeError for an unknown option
             return method(*args, **kwargs)
 
         lines = "\n            ".join(f"{name}: {option.help}." for name, (_, option) in found.items())

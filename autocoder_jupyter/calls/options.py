@@ -20,15 +20,15 @@ from autocoder_jupyter.types import ImageConfig, Resources, Secret
 class CallOptions:
     """The options of `run()`, `as_task()` and `with_options()`.
 
-    Those that the user can set are described by `GivenOptions`.
+    `GivenOptions` describes those that the user can set.
 
     Args:
         network: whether the program has a network.
-        sandbox: which sandbox.
-        sandbox_minimum: what it must hold at least; in a weaker one no call is made.
-        image_config: for Docker.
-        withheld: packages of an untrusted file that the user has not agreed to; while there are any, no call is made.
-        worker_seconds: the time limit that workers are started with, so that calls share them whatever their timeout.
+        sandbox: the choice of a sandbox.
+        sandbox_minimum: the weakest accepted sandbox; in a weaker one no call is made.
+        image_config: the base of Docker images.
+        withheld: packages of an untrusted file that the user has not approved; while there are any, no call is made.
+        worker_seconds: the time limit of workers. It is the same for all calls, so that they can share workers.
     """
 
     name: str = ""
@@ -68,7 +68,7 @@ class CallOptions:
         """A copy with some options set.
 
         Raises:
-            InvalidRequest: an unknown option or a value that cannot be one.
+            InvalidRequest: an unknown option or an invalid value.
         """
         for option in options:
             if option not in OPTIONS:

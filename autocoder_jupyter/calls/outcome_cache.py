@@ -1,7 +1,7 @@
-"""Outcomes of earlier calls on disk, found by content: code, environment, variables and the inputs' own bytes.
+"""A cache of outcomes on disk. The key is the content: code, environment, variables and the bytes of the inputs.
 
-The key holds no name and no path, so two frames under one name never share an outcome, and one frame under two
-names does. The store is bounded; the outcomes that were used longest ago go first.
+The key has no names and paths, so two frames with the same name never share an outcome, and one frame with two names
+does. The size is limited; the least recently used outcomes are removed first.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ MAX_BYTES = 2**30
 
 
 def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> str | None:
-    """What the outcome of a call depends on, as a hash: with our own version, and those of its packages.
+    """The key of a call: a hash of everything that its outcome depends on, including versions of packages.
 
-    None when an argument cannot be encoded, and so not named, or when the versions are not known.
+    None if an argument cannot be encoded, or if the versions are unknown.
     """
     from autocoder_jupyter.codec import encode
 
@@ -44,7 +44,7 @@ def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> s
         return None
     environment = function.environment
     if not environment.lock:
-        return None  # their versions are resolved anew each time, so it is unknown which of them computed an outcome
+        return None  # versions are resolved again each time, so the cache cannot know which ones computed an outcome
     parts = [
         VERSION,  # our code encodes and decodes the values
         function.sandbox,
@@ -59,7 +59,7 @@ def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> s
 
 
 def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | None:
-    """The stored outcome, decoded; None when there is none or it cannot be read."""
+    """The stored outcome, decoded; None if there is none or it cannot be read."""
     from autocoder_jupyter.sandbox.host.received import receive
 
     if key is None:
@@ -102,7 +102,7 @@ def extent() -> tuple[int, int]:
 
 
 def clear() -> int:
-    """Remove all outcomes. Returns the number of bytes that this freed."""
+    """Remove all outcomes. Returns the number of freed bytes."""
     _, size = extent()
     shutil.rmtree(_home(), ignore_errors=True)
     return size
@@ -111,7 +111,7 @@ def clear() -> int:
 def _encoded(value: Any, type_name: TypeName) -> Encoded:
     from autocoder_jupyter.codec import encode, encoded_parts
 
-    if isinstance(value, Figure):  # it is drawn already
+    if isinstance(value, Figure):  # a figure is already rendered
         return encoded_parts(value.kind, value.png, value.svg, json.dumps(value.spec).encode())
     return encode(value, type_name)
 

@@ -1,4 +1,4 @@
-"""Return values of a call: one output as it is, several as a named tuple, files moved to a place that lasts."""
+"""Return values of a call: a single output, or a named tuple of several; files are moved to a permanent place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def field_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def packed(values: Mapping[str, Any], outputs: Sequence[OutputSpec]) -> Any:
-    """The values in declared order: one as it is, several as a named tuple."""
+    """The values in declared order: a single one itself, several as a named tuple."""
     ordered = [values[output.name] for output in outputs]
     if len(ordered) == 1:
         return ordered[0]
@@ -53,7 +53,7 @@ class NamedOutputs:
 
 @functools.lru_cache(maxsize=256)
 def outputs_type(fields: tuple[str, ...]) -> Any:
-    """The named tuple with these fields. It pickles although it is made on the fly."""
+    """The named tuple with these fields. It can be pickled although it is created dynamically."""
     base = namedtuple("Outputs", fields)  # type: ignore[misc]  # the fields are known only now
 
     def __reduce__(self: tuple[Any, ...]) -> Any:
@@ -67,15 +67,15 @@ def _revive(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
 
 
 def moved_to_destination(values: Mapping[str, Any], folder: Path | None, root: Path, name: str) -> dict[str, Any]:
-    """Move files and folders that came out of a sandbox to where they stay.
+    """Move files and folders from a sandbox to their permanent place.
 
-    A program chose what they are called. In a folder that the caller gave they are called as the outputs are, and take
-    the place of nothing that is there; a fresh folder has nothing in it.
+    The program chose their names. In the caller's folder they get the names of the outputs, and never replace existing
+    files.
 
     Args:
         values: outputs by name.
-        folder: the place that the caller gave, if any.
-        root: the `.autocode` folder, in which a fresh numbered folder is made otherwise.
+        folder: the caller's folder, if any.
+        root: the `.autocode` folder. Without `folder`, a new numbered folder is made in it.
         name: the function's own folder there.
 
     Raises:
@@ -101,10 +101,10 @@ _MODULES = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})
 
 
 def _called_as(output: str, path: Path) -> str:
-    """`report` and `x.pdf` give `report.pdf`; an output that is called `report.pdf` says it all.
+    """The file name: `report` and `x.pdf` give `report.pdf`; an output with the name `report.pdf` keeps it.
 
-    What Python could import from the caller's folder, in the place of a module that is meant, gets a name that no
-    import can say: `json` and `x.py` give `json-file.py`.
+    A file that Python could import from the caller's folder instead of the real module gets a name that cannot be
+    imported: `json` and `x.py` give `json-file.py`.
     """
     files = path.iterdir() if path.is_dir() else (path,)
     if output.isidentifier() and any(file.suffix in _MODULES for file in files):
@@ -113,7 +113,7 @@ def _called_as(output: str, path: Path) -> str:
 
 
 def _moved(source: Path, place: Path, name: str) -> Path:
-    """Move into a folder under that name, or if something has it, a numbered one."""
+    """Move into a folder under this name, or under a numbered one if the name is taken."""
     for number in itertools.count(1):
         target = place / (name if number == 1 else f"{Path(name).stem}-{number}{Path(name).suffix}")
         try:  # exclusive creation: an existing file or link stays

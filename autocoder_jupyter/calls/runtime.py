@@ -1,4 +1,4 @@
-"""The sandbox, the pool and the environments that calls use: found once per process, and again when they are gone."""
+"""The sandbox, the pool and the environments for calls. They are found once per process, and again if they are lost."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Runtime:
     _environments: dict[EnvironmentSpec, Environment] = field(default_factory=dict)
 
     def environment(self, spec: EnvironmentSpec, token: CancellationToken | None = None) -> Environment:
-        """Build it, or find it. A call in a known environment asks no index. `token` cancels the build."""
+        """Build or find an environment. A known environment needs no package index. `token` cancels the build."""
         known = self._environments.get(spec)
         if known is None:
             known = self._environments[spec] = self.sandbox.build(spec, token=token)
         return known
 
     def damage(self, spec: EnvironmentSpec) -> str:
-        """What is wrong with an environment that was built here, as a sentence. It is rebuilt at its next use."""
+        """The damage of an environment that was built here, as a sentence. It is rebuilt at its next use."""
         known = self._environments.get(spec)
         found = self.sandbox.examine(known) if known else ""
         if found:
@@ -59,10 +59,10 @@ def runtime_for(
     """The runtime for a choice of sandbox. Blocks while a sandbox is tried.
 
     Args:
-        choice: what the user wants.
-        image_config: for Docker.
-        minimum: what it must hold at least.
-        built_in: the sandbox that the function was tested in; with `auto` it comes first.
+        choice: the user's choice.
+        image_config: the base of Docker images.
+        minimum: the weakest accepted sandbox.
+        built_in: the sandbox in which the function was tested; with `auto` it is tried first.
 
     Raises:
         SandboxUnavailable: none can be used.
@@ -94,7 +94,7 @@ def _found(choice: SandboxChoice, image_config: ImageConfig, minimum: SandboxMin
 
 
 def forget(runtime: Runtime) -> None:
-    """Find the sandbox again the next time, because its engine is gone."""
+    """Forget a runtime whose engine is gone. The sandbox is found again at the next use."""
     with _lock:
         for key in [key for key, value in _runtimes.items() if value is runtime]:
             del _runtimes[key]

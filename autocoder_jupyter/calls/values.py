@@ -1,4 +1,4 @@
-"""Check whether a value has the declared type of an input, before anything runs. Errors say what to write."""
+"""Check whether a value has the declared type of an input, before anything runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from autocoder_jupyter.types import Dir, File, InputSpec
 
 
 def checked_value(spec: InputSpec, value: Any) -> Any:
-    """The value in the form that crosses into the sandbox; the caller's own object is never changed.
+    """The value in the form that is sent to the sandbox. The caller's object is never changed.
 
-    An int is a float, numpy's scalars are Python's, a tuple is a list, a table of polars or PyArrow is one of pandas;
-    nothing else is converted.
+    An int becomes a float, a numpy scalar a Python value, a tuple a list, a polars or PyArrow table a pandas table.
+    Nothing else is converted.
 
     Raises:
         InvalidRequest: it is not of the declared type.
@@ -35,7 +35,7 @@ def checked_value(spec: InputSpec, value: Any) -> Any:
 
 
 def _table(value: Any) -> Any:
-    """A table of another library, converted to pandas; any other value as it is."""
+    """A table of another library, converted to pandas; any other value unchanged."""
     from autocoder_jupyter.data.foreign import converted
 
     table = converted(value)

@@ -169,7 +169,7 @@ def _violations(schema: Any, cases: pd.DataFrame, contract: Contract) -> tuple[V
 
 
 def _worst(cases: pd.DataFrame, check: str) -> pd.DataFrame:
-    """The rows that are farthest beyond a bound; the first ones where the check is no bound."""
+    """The rows that are farthest beyond a bound; the first rows if the check has no bound."""
     cells = cases["failure_case"].infer_objects()
     if cells.dtype.kind in "iufmM" and not cells.hasnans:
         if check.startswith("greater_than"):
@@ -232,7 +232,7 @@ def _require_fit(name: str, kind: str, kinds: Mapping[str, str]) -> None:
     tables = [table for table, found in kinds.items() if found in ("DataFrame", "Series")]
     if name not in kinds:
         raise InvalidRequest(
-            f"There is no input or output {name!r} that a contract could be about.",
+            f"There is no input or output {name!r} for this contract.",
             hint=f"Tables here: {', '.join(tables)}." if tables else f'Declare it: -o "{name}: {kind}".',
         )
     if kinds[name] != kind:
@@ -253,7 +253,7 @@ def checked_input(name: str, contract: Contract, table: Any) -> Any:
     if breach is not None:
         raise breach.error(
             f"The input {name} does not satisfy {contract.title}; nothing was run.",
-            "Mend the table, or the schema. error.failure_cases lists every row.",
+            "Correct the table or the schema. error.failure_cases lists every row.",
         )
     return accepted
 
@@ -270,7 +270,7 @@ def checked_outputs(function: str, contracts: Mapping[str, Contract], values: Ma
         if breach is not None:
             raise breach.error(
                 f"{function} ran, and its output {name} does not satisfy {contracts[name].title}.",
-                f"Look at the inputs of this call; or run the cell of {function} again with them, which mends the "
+                f"Check the inputs of this call; or run the cell of {function} again with them, which fixes the "
                 "function. error.failure_cases lists every row.",
             )
     return result

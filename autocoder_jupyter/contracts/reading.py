@@ -49,12 +49,12 @@ def contract_of(place: str, name: str, value: object, *, is_output: bool) -> Con
     backend = backend_of(value)
     if not backend:
         shown = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
-        raise InvalidRequest(f"{place}: {shown} is no schema of a table.", hint=_HELP)
+        raise InvalidRequest(f"{place}: {shown} is not a schema of a table.", hint=_HELP)
     if backend != "pandas":
         raise InvalidRequest(
             f"{place}: a schema for {backend} is not supported.",
-            why="Tables of every library are handed to the function, and given back by it, as those of pandas.",
-            hint="Write it with `import pandera.pandas as pa`. A polars table that is given to it is converted first.",
+            why="The function gets and returns tables of every library as pandas tables.",
+            hint="Write it with `import pandera.pandas as pa`. A polars table is converted before the check.",
         )
     from autocoder_jupyter.contracts.library import pandera
 
@@ -62,8 +62,8 @@ def contract_of(place: str, name: str, value: object, *, is_output: bool) -> Con
     schema = built(place, value)
     if schema.drop_invalid_rows and is_output:
         raise InvalidRequest(
-            f"{place}: the schema has drop_invalid_rows, which would hide what the function does wrong.",
-            hint="Leave it out for an output; say in the request which rows are to be dropped.",
+            f"{place}: the schema has drop_invalid_rows, which would hide errors of the function.",
+            hint="Leave it out for an output; say in the request which rows to drop.",
         )
     from autocoder_jupyter.contracts.describing import record_of, text_of
     from autocoder_jupyter.contracts.source import source_of

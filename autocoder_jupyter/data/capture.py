@@ -58,7 +58,7 @@ def require_plain(name: str, value: Any) -> None:
     if plain is pd.DataFrame and callable(getattr(value, "to_wkt", None)):
         way_out = f"{name} = {name}.to_wkt()"  # GeoPandas: geometries can only be sent as text
     raise InvalidRequest(
-        f"{name} is a {kind}, and only a plain {plain.__name__} can be sent into the sandbox.",
+        f"{name} is a {kind}, but only a plain {plain.__name__} can be sent to the sandbox.",
         hint=f"Write for instance {way_out}, then run the cell again.",
     )
 

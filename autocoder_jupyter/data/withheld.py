@@ -66,8 +66,8 @@ class Withheld:
         files = [name for name, value in samples.items() if isinstance(value, File | Dir)]
         if files:
             raise InvalidRequest(
-                f"Columns of {files[0]} cannot be hidden or masked: it is handed over as a file.",
-                hint="Read it into a DataFrame first, or say --share schema.",
+                f"Columns of {files[0]} cannot be hidden or masked, because it is a file.",
+                hint="Read it into a DataFrame first, or use --share schema.",
             )
         columns = [str(label) for value in samples.values() for label in _columns(value)]
         levels = [str(name) for value in samples.values() for name in value.index.names if name is not None]
@@ -80,13 +80,13 @@ class Withheld:
         for name in sorted(self.hidden):
             if name in levels:
                 raise InvalidRequest(
-                    f"{name} is an index, which cannot be hidden.", hint=f"Say --mask {name}, or reset_index() first."
+                    f"{name} is an index, which cannot be hidden.", hint=f"Use --mask {name}, or reset_index() first."
                 )
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
                 raise InvalidRequest(
-                    f"{name} is to be hidden, and the request names it.",
-                    why="The words of a request go to the model as they stand.",
-                    hint=f"Take it out of the request, or say --mask {name}: then only its values are withheld.",
+                    f"{name} is to be hidden, but the request names it.",
+                    why="The text of a request is sent to the model unchanged.",
+                    hint=f"Remove it from the request, or use --mask {name}, which withholds only its values.",
                 )
 
     def require_absent(self, example: str, values: Iterable[Any]) -> None:
@@ -103,8 +103,8 @@ class Withheld:
         names = (str(name) for table in tables for name in (*_columns(table), *table.index.names))
         if found := next((name for name in names if name in self.hidden | self.masked), None):
             raise InvalidRequest(
-                f"The example {example[:80]!r} holds the column {found}, which is to be hidden or masked.",
-                why="Examples go to the model as they stand.",
+                f"The example {example[:80]!r} has the column {found}, which is to be hidden or masked.",
+                why="Examples are sent to the model unchanged.",
                 hint=f"Drop it in the example: .drop(columns={found!r}).",
             )
 

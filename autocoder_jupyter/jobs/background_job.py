@@ -35,12 +35,12 @@ Listener = Callable[[Any], None]
 class BackgroundJob(ABC, Generic[T, R]):
     """Running or ended work. Every method may be called from any thread.
 
-    `T` is what the work gives, `R` the record of how it ended. The events are records of whatever type.
+    `T` is the result of the work, `R` the record of its end. Events are records of any type.
 
     Args:
-        name: what the user calls it.
-        listeners: are told every event, from the first on, on the background thread. At `Finished`, which is the
-            last, the result can be read; before that, reading its fields there raises RuntimeError.
+        name: the name of the job.
+        listeners: called with every event on the background thread. `Finished` is the last event; the result can be
+            read then. Reading its fields there earlier raises RuntimeError.
     """
 
     def __init__(self, name: str, listeners: Sequence[Listener]) -> None:
@@ -76,7 +76,7 @@ class BackgroundJob(ABC, Generic[T, R]):
 
     @abstractmethod
     def _awaited(self) -> Awaited:
-        """What a caller that waits for the result waits for."""
+        """The description of the current work for a caller that waits for the result."""
 
     @property
     def state(self) -> State:
@@ -88,7 +88,7 @@ class BackgroundJob(ABC, Generic[T, R]):
         """Whether it has ended, with or without success."""
         return self._pending.done
 
-    # Life
+    # Start and cancel
 
     def start(self) -> None:
         """Start on the background loop, in a new context, so that its output belongs to no cell."""
@@ -98,11 +98,11 @@ class BackgroundJob(ABC, Generic[T, R]):
     def _begin(self, context: contextvars.Context) -> None:
         self._task = asyncio.get_running_loop().create_task(self._work(), context=context)
         self._task.add_done_callback(self._settle)
-        if self._cancel_reason is not None:  # asked to stop before it began
+        if self._cancel_reason is not None:  # cancelled before it began
             self._cancel_task()
 
     def cancel(self, reason: str = CANCELLED) -> None:
-        """Stop the work and end the result as cancelled. Only the first reason counts."""
+        """Cancel the work. Only the first reason counts."""
         with self._lock:
             if self._cancel_reason is not None or self.done:
                 return
@@ -145,10 +145,10 @@ class BackgroundJob(ABC, Generic[T, R]):
             return tuple(self._events)
 
     def _emit(self, event: Any) -> None:
-        with self._lock:  # a sandbox's thread tells how tests went, and may be late
+        with self._lock:  # a sandbox's thread may emit test outcomes after the end
             if self._last is not None or self.done:
-                return  # nothing comes after the end
-            if isinstance(event, Finished):  # told when the result is there to be read
+                return  # `Finished` is the last event
+            if isinstance(event, Finished):  # emitted later, when the result can be read
                 self._last = event
             else:
                 self._tell_all(event)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_ARGUMENT = 400
-"""Characters of an argument that are shown to the user who approves a call."""
+"""The maximum number of characters of an argument that the user sees when approving a call."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Earlier:
     """The run that a conversation continues.
 
     Args:
-        name: the name of the cell before.
-        record: how it stood, as far as that is known before the run.
-        result: the result of the run before, when it was this kernel's; it is waited for.
+        name: the name of the earlier cell.
+        record: its record, if there is one before this run.
+        result: its result, if it ran in this kernel; the new run waits for it.
     """
 
     name: str
@@ -45,20 +45,20 @@ class Earlier:
 
 @dataclass(frozen=True)
 class CodeRequest:
-    """What a cell asks of code mode.
+    """The request of a cell for code mode.
 
     Args:
         name: the name of the cell.
-        message: what is wanted, in words.
-        tools: functions by the name that the code calls them by.
-        functions: results of this package by the name that `call` knows them by.
-        named: of tools and functions, the variables of the notebook that they are.
+        message: the text of the request.
+        tools: functions by the name that the code uses.
+        functions: generated functions by the name that `call` uses.
+        named: the names of the notebook's variables for tools and functions.
         frames: DataFrames and Series by name.
         settings: further arguments of `CodeModeAgent`.
-        config: the settings of the notebook that these follow from.
+        config: the settings of the notebook from which these were made.
         conversation: the name of the conversation's first cell.
-        earlier: what it goes on with; None for a new one.
-        attended: whether the user is there to be asked.
+        earlier: the run to continue; None for a new conversation.
+        attended: whether there is a user to ask.
     """
 
     name: str
@@ -75,10 +75,10 @@ class CodeRequest:
 
 
 def agent_of(request: CodeRequest, approve: Approve | None = None) -> CodeModeAgent:
-    """The agent that answers a request.
+    """The agent for a request.
 
     Raises:
-        InvalidRequest: something that it cannot work with, such as a tool of a name that Python has.
+        InvalidRequest: the request is not valid, for example a tool has the name of a Python built-in.
     """
     from autocoder_jupyter.codemode.agent import CodeModeAgent
 
@@ -95,12 +95,12 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
     """A running or ended run of code mode.
 
     Args:
-        request: what is asked.
+        request: the request.
         journal_root: the `.autocode` folder.
-        listeners: are told every event.
+        listeners: called with every event.
 
     Raises:
-        InvalidRequest: something that the agent cannot work with, such as a tool of a name that Python has.
+        InvalidRequest: the request is not valid, for example a tool has the name of a Python built-in.
     """
 
     def __init__(self, request: CodeRequest, *, journal_root: Path, listeners: Sequence[Listener] = ()) -> None:
@@ -116,12 +116,12 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
     @property
     def run_id(self) -> str:
-        """The folder of this run in the journal of its conversation; "" until it is over."""
+        """The folder of this run in the journal of its conversation; "" until the run has ended."""
         return self._run_id
 
     @property
     def conversation(self) -> str:
-        """The folder in `.autocode` that holds the journal of its conversation."""
+        """The folder in `.autocode` with the journal of its conversation."""
         return self.request.conversation or self.name
 
     # The run
@@ -130,7 +130,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         for function in self.request.functions.values():
             if not function.done:
                 self._doing = f"waiting for {function.name}"
-                with contextlib.suppress(AutocodeError):  # then calls of it say why there is none
+                with contextlib.suppress(AutocodeError):  # its calls then raise the error
                     await function
         history = await self._history()
         self._doing = "running"
@@ -146,10 +146,10 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         return result
 
     async def _history(self) -> tuple[dict[str, str], ...]:
-        """What was said before.
+        """The messages of the earlier run.
 
         Raises:
-            InvalidRequest: the run before has ended without an answer.
+            InvalidRequest: the earlier run ended without an answer.
         """
         earlier = self.request.earlier
         if earlier is None:
@@ -160,7 +160,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         await earlier.result
         if not earlier.result.history:
             raise InvalidRequest(
-                f"{self.name} cannot continue: {earlier.name} ended without an answer of the model.",
+                f"{self.name} cannot continue, because {earlier.name} ended without an answer of the model.",
                 why=earlier.result.error or "",
                 hint=f"Run the cell of {earlier.name} again.",
             )
@@ -206,7 +206,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
     @property
     def pending_approval(self) -> tuple[str, ...] | None:
-        """The call that waits for approval, as text; None when none waits."""
+        """The call that waits for approval, as text; None if there is none."""
         question = self._question
         if question is None or not question.is_open:
             return None
@@ -221,7 +221,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         return False
 
     def obstacle(self) -> str:
-        """What the run waits for from the user, as a sentence; "" when it needs nothing."""
+        """The approval that the run needs from the user, as a sentence; "" if it needs none."""
         waiting = self.pending_approval
         if waiting is None:
             return ""
@@ -234,11 +234,11 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         return Awaited(self.name, lambda: self._doing, "interrupt to stop waiting, it goes on", self.obstacle)
 
     def approve(self, *, always: bool = False) -> bool:
-        """Allow the call that waits; with `always`, all calls of that tool in this run. False when nothing waits."""
+        """Allow the waiting call; with `always`, all calls of that tool in this run. False if no call waits."""
         return self._answered("always" if always else "allow")
 
     def decline(self) -> bool:
-        """Refuse it. False when nothing waits."""
+        """Deny the waiting call. False if no call waits."""
         return self._answered("deny")
 
     def _answered(self, decision: Decision) -> bool:
@@ -247,7 +247,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
     async def _asked(self, request: ApprovalRequest) -> Decision:
         self._question = Question(request)
-        self._emit(ApprovalNeeded(request.call, request.tool, _written(request.arguments)))  # what it says, unmasked
+        self._emit(ApprovalNeeded(request.call, request.tool, _written(request.arguments)))  # the arguments, unmasked
         self._state = "waiting for approval"
         try:
             return await self._question.answered()
@@ -266,6 +266,6 @@ def _short(value: Any) -> str:
         return f"<{type(value).__name__} of {len(value):,} rows>"
     try:
         text = repr(value)
-    except Exception as error:  # whatever the user's own type does
+    except Exception as error:  # `repr` of the user's type may raise any error
         return f"<{type(value).__name__}: {type(error).__name__}>"
     return text if len(text) <= LONGEST_ARGUMENT else f"{text[:LONGEST_ARGUMENT]}… (+{len(text) - LONGEST_ARGUMENT:,})"

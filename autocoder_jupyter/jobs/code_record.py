@@ -2,8 +2,8 @@
 
     .autocode/<name>/conversation.json
 
-The file is untrusted: its size is limited, and nothing in it is run. What its code defined is restored from the journal
-of the conversation, which has its own checks.
+The file is untrusted: its size is limited, and nothing in it is run. The variables of the conversation's code are
+restored from its journal, which has its own checks.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class CodeRecord:
     """One finished run.
 
     Args:
-        conversation: the folder in `.autocode` that holds its journal: the name of its first cell.
-        message: what was wanted.
-        history: all that was said, as messages.
-        tools: the variables of the notebook by the names that the code calls them by.
-        frames: the names of the frames that were handed over.
+        conversation: the folder of its journal in `.autocode`, which is the name of its first cell.
+        message: the text of the request.
+        history: the conversation as messages.
+        tools: the names of the notebook's variables by the names that the code uses.
+        frames: the names of its frames.
         state: how it ended.
         summary: the final answer.
     """
@@ -45,7 +45,7 @@ class CodeRecord:
     summary: str
 
     def save(self, root: Path, name: str) -> None:
-        """Write it down.
+        """Write the record.
 
         Raises:
             OSError: it cannot be written.
@@ -55,7 +55,7 @@ class CodeRecord:
 
 
 def load_record(root: Path, name: str) -> CodeRecord | None:
-    """What is recorded of a name; None when that is nothing, or cannot be read."""
+    """The record of a name; None if there is none, or it cannot be read."""
     try:
         return _checked(parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{FILE}")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

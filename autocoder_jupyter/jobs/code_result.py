@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Usage
 
 LONGEST_SUMMARY = 160
-"""Of the summary in a `repr`."""
+"""The maximum number of characters of the summary in a `repr`."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Answered:
 
     Args:
         state: one of the final states.
-        result: what there is; of a run that raised, little more than the reason.
-        exception: what it raised.
+        result: its result; of a run that raised an exception, little more than the reason.
+        exception: the exception that it raised, if any.
     """
 
     state: EndState
@@ -35,15 +35,15 @@ class Answered:
 
 
 class CodeModeResult(Waited[Answered]):
-    """The answer to a cell, and what its code did. The fields are those of `AgentResult`.
+    """The answer to a cell, and the record of its code. The fields are those of `AgentResult`.
 
-    `state`, `done` and `repr` never wait. `wait()` and `await` give the result when the run has ended, with or without
-    success; they raise only what the run itself raised (no key, cancelled). Every other field waits too, and can be
-    read after any ending.
+    `state`, `done` and `repr` never wait. `wait()` and `await` return the result when the run has ended, with or
+    without success; they raise only the exception of the run itself (no key, cancelled). Every other field waits too,
+    and can be read after any end.
 
     Args:
-        name: what the user calls it.
-        pending: where the outcome will be.
+        name: the name of the cell.
+        pending: the pending outcome.
         root: the `.autocode` folder.
     """
 
@@ -54,24 +54,24 @@ class CodeModeResult(Waited[Answered]):
 
     @property
     def result(self) -> AgentResult:
-        """All of it as one record; waits, and does not raise what the run raised."""
+        """The complete result as one record. Waits, but does not raise the exception of the run."""
         return self._pending.wait().result
 
     # The fields
 
     @property
     def value(self) -> Any:
-        """What the last good block of code ended with; frames are DataFrames."""
+        """The value of the last good block of code; frames are DataFrames."""
         return self.result.value
 
     @property
     def summary(self) -> str:
-        """The final answer in words; "" when there is none."""
+        """The final answer as text; "" if there is none."""
         return self.result.summary
 
     @property
     def charts(self) -> tuple[str, ...]:
-        """What the code gave as charts, as text. It is the code's: show HTML of it only if you trust that."""
+        """The charts of the code, as text. Show their HTML only if you trust the code."""
         return self.result.charts
 
     @property
@@ -81,22 +81,22 @@ class CodeModeResult(Waited[Answered]):
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """Every block of code, the failed ones too, with what it printed."""
+        """All blocks of code, also the failed ones, with their output."""
         return self.result.blocks
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """Every call of a tool, in the order in which they began."""
+        """All tool calls, in the order in which they began."""
         return self.result.calls
 
     @property
     def output(self) -> str:
-        """All that the code printed."""
+        """The output of the code."""
         return self.result.output
 
     @property
     def error(self) -> str | None:
-        """Why there is no final answer; None when there is one."""
+        """Why there is no final answer; None if there is one."""
         return self.result.error
 
     @property
@@ -111,17 +111,17 @@ class CodeModeResult(Waited[Answered]):
 
     @property
     def attempts(self) -> int:
-        """Blocks of code that were run."""
+        """The number of blocks of code that were run."""
         return self.result.attempts
 
     @property
     def history(self) -> tuple[dict[str, str], ...]:
-        """The whole conversation as messages; `--continue` starts from it."""
+        """The complete conversation as messages; `--continue` continues it."""
         return self.result.history
 
     @property
     def run_id(self) -> str:
-        """Names the record of the run; "" when there is none."""
+        """The id of the record of the run; "" if there is none."""
         return self.result.run_id
 
     def __repr__(self) -> str:

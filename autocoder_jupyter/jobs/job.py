@@ -32,13 +32,13 @@ class Job(BackgroundJob[Report, Resolution]):
     """A running or ended generation. Every method may be called from any thread.
 
     Args:
-        request: what to build.
-        config: how.
+        request: the request.
+        config: the settings.
         journal_root: the `.autocode` folder.
-        draft: what to start from in place of what is kept.
-        listeners: are told every event, from the first on, on the background thread. At `Finished`, which is the
-            last, the result can be read; before that, reading its fields there raises RuntimeError.
-        older: the job that had the name before.
+        draft: a function to start from instead of the kept one.
+        listeners: called with every event on the background thread. `Finished` is the last event; the result can be
+            read then. Reading its fields there earlier raises RuntimeError.
+        older: the previous job of the same name.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Job(BackgroundJob[Report, Resolution]):
 
     @property
     def folder(self) -> Path:
-        """The run's folder in the journal; that of the name until there is a run id."""
+        """The run's folder in the journal; the folder of the name until there is a run id."""
         return self._journal.folder
 
     async def _work(self) -> Report:
@@ -119,12 +119,12 @@ class Job(BackgroundJob[Report, Resolution]):
 
     @property
     def pending_approval(self) -> tuple[str, ...] | None:
-        """The distributions that wait for consent; None when nothing waits."""
+        """The distributions that wait for consent; None if there are none."""
         question = self._question
         return None if question is None else question.asked
 
     def obstacle(self) -> str:
-        """What the generation waits for from the user, as a sentence; "" when it needs nothing."""
+        """The answer or consent that the generation needs from the user, as a sentence; "" if it needs none."""
         if self.pending_questions is not None:
             return f"{self.name} waits for your answers. Interrupt, then type %autocode answer {self.name}."
         packages = self.pending_approval
@@ -164,12 +164,12 @@ class Job(BackgroundJob[Report, Resolution]):
 
     @property
     def pending_questions(self) -> tuple[PlanQuestion, ...] | None:
-        """What the plan asks; None when nothing waits."""
+        """The questions of the plan that wait for an answer; None if there are none."""
         asking = self._plan_asks
         return None if asking is None else asking.asked
 
     def answer(self, answers: Sequence[str]) -> bool:
-        """Answer, one for each question; "" leaves it to the plan. False when nothing waits."""
+        """Answer each question; "" accepts the plan's assumption. False if no question waits."""
         asking = self._plan_asks
         return asking is not None and asking.answer(tuple(answers))
 
@@ -184,7 +184,7 @@ class Job(BackgroundJob[Report, Resolution]):
 
 
 class _Before:
-    """The good result that a name had before: of an older job of this kernel, else from disk."""
+    """The previous good result of a name: from an older job of this kernel, else from disk."""
 
     def __init__(self, older: Job | None, root: Path, name: str, config: AgentConfig) -> None:
         self._older = older.result if older is not None else None
@@ -194,7 +194,7 @@ class _Before:
         return self._recorded() if self._older is None else self._older.last_good
 
     def forget(self) -> None:
-        """Release it and its samples: there is a newer good result."""
+        """Release it and its samples, because there is a newer good result."""
         self._older, self._recorded = None, _nothing
 
 
@@ -203,5 +203,5 @@ def _nothing() -> None:
 
 
 def _same_wording(request: Request, older: Job | None) -> bool:
-    """Whether the same is asked for, of whatever data, as by the job before."""
+    """Whether the request has the same text as that of the previous job, with any data."""
     return older is not None and replace(request, samples={}) == replace(older.request, samples={})

@@ -15,7 +15,7 @@ class Question(Generic[Q, A]):
     """One question; it may be answered once, from any thread.
 
     Args:
-        asked: what it is about.
+        asked: the subject of the question.
     """
 
     def __init__(self, asked: Q) -> None:
@@ -26,7 +26,7 @@ class Question(Generic[Q, A]):
         self._answer.set_running_or_notify_cancel()
 
     def answer(self, answer: A) -> bool:
-        """Answer it. False when it was answered before."""
+        """Answer it. False if it was answered before."""
         with self._lock:
             if self._answer.done():
                 return False
@@ -35,7 +35,7 @@ class Question(Generic[Q, A]):
 
     @property
     def is_open(self) -> bool:
-        """Whether it was not answered yet."""
+        """Whether it is not answered yet."""
         return not self._answer.done()
 
     async def answered(self) -> A:

@@ -33,11 +33,11 @@ def submit(
     """Start a generation and return at once. A running job of the same name is cancelled.
 
     Args:
-        request: what to build; its samples are captured already.
-        config: how.
+        request: the request; its samples are already captured.
+        config: the settings.
         journal_root: the `.autocode` folder.
-        listeners: are told every event, on the background thread.
-        draft: what to start from in place of what is kept.
+        listeners: called with every event, on the background thread.
+        draft: a function to start from instead of the kept one.
     """
     with _lock:
         older = _jobs.pop(request.name, None)
@@ -52,12 +52,12 @@ def submit_code(request: CodeRequest, *, journal_root: Path, listeners: Sequence
     """Start a run of code mode and return at once. A running job of the same name is cancelled.
 
     Args:
-        request: what is asked.
+        request: the request.
         journal_root: the `.autocode` folder.
-        listeners: are told every event, on the background thread.
+        listeners: called with every event, on the background thread.
 
     Raises:
-        InvalidRequest: something that code mode cannot work with; nothing has begun, and nothing was cancelled.
+        InvalidRequest: the request is not valid. Nothing was started or cancelled.
     """
     from autocoder_jupyter.jobs.code_job import CodeJob
 
@@ -76,10 +76,10 @@ def _start(job: AnyJob, older: AnyJob | None) -> None:
 
 
 def prepare(model: str) -> None:
-    """Import what the first question to a model needs. Blocks for seconds; later calls return at once.
+    """Import the modules that the first question to a model needs. Blocks for seconds; later calls return at once.
 
     Args:
-        model: that will be asked.
+        model: the model that will be asked.
     """
     from autocoder_jupyter.models import library
 

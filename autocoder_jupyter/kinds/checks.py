@@ -38,7 +38,7 @@ def number(value: Any) -> Any:
 
 
 def _is_number(value: object) -> bool:
-    """Unlike in Python, durations of numpy and truth values are not numbers here."""
+    """Whether it is a number. Unlike in Python, numpy durations and bools are not numbers."""
     return not isinstance(value, bool) and type(value).__name__ != "timedelta64"
 
 

@@ -107,17 +107,17 @@ class Figure:
         if not content:
             raise InvalidRequest(
                 f"This figure of {self.kind} cannot be saved as {target.suffix}.",
-                why=f"It was drawn in the sandbox; what came out of there is {_listed(formats) or 'nothing'}.",
+                why=f"The sandbox returned {_listed(formats) or 'no file'}.",
                 hint=f"Write .save({str(target.with_suffix(formats[0]))!r})." if formats else "",
             )
         refusal = f"The figure cannot be written to {target}."
         if not target.parent.is_dir():
-            raise InvalidRequest(refusal, why=f"There is no folder {target.parent}.", hint="Make the folder first.")
+            raise InvalidRequest(refusal, why=f"There is no folder {target.parent}.", hint="Create the folder first.")
         try:
             Folder(target.parent).write(target.name, content)  # a symbolic link is replaced, not followed
         except OSError as error:
             raise InvalidRequest(
-                refusal, why=f"{error.strerror or error}.", hint="Choose a place that you may write to."
+                refusal, why=f"{error.strerror or error}.", hint="Choose a folder with write permission."
             ) from None
         return target
 

@@ -1,4 +1,4 @@
-"""The handle of a generation: pending at first, then the tested function and the evidence for it."""
+"""The result of a generation: first pending, then the tested function with its evidence."""
 
 from __future__ import annotations
 

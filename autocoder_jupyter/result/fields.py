@@ -1,4 +1,4 @@
-"""What can be read from a result: the report's fields under the names that Flyte's result gives them."""
+"""The fields of a result: those of the report, with the names of Flyte's result."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from autocoder_jupyter.types import (
 
 
 class ReportFields:
-    """Attributes over a report. On a pending result each of them waits; an interrupt leaves the job running."""
+    """Properties that read a report. On a pending result each of them waits; an interrupt does not cancel the job."""
 
     __slots__ = ()
 
     @property
     def report(self) -> Report:
-        """Everything as one record of plain data."""
+        """The complete report, as one record of plain data."""
         raise NotImplementedError
 
     @property
     def success(self) -> bool:
-        """Whether there is a function with all the evidence asked for."""
+        """Whether there is a function with all required evidence."""
         return self.report.success
 
     @property
     def solution(self) -> CodeSolution | None:
-        """The generated module; on a failure the best attempt, if there was one."""
+        """The generated module; after a failure that of the best attempt, if there was one."""
         return self.report.solution
 
     @property
     def code(self) -> str:
-        """The source of the generated module, or ""."""
+        """The source of the generated module; "" if there is none."""
         return self.report.solution.code if self.report.solution else ""
 
     @property
@@ -52,7 +52,7 @@ class ReportFields:
 
     @property
     def blind_tests(self) -> str:
-        """The source of further tests, whose writer saw neither code nor tests (`backend="claude"`); "" for none."""
+        """The source of the blind tests, whose writer saw neither code nor tests (`backend="claude"`); "" for none."""
         return self.report.blind_tests
 
     @property
@@ -67,12 +67,12 @@ class ReportFields:
 
     @property
     def exit_code(self) -> int:
-        """The test runner's last exit code; -1 when none ran. It proves nothing: see `evidence`."""
+        """The test runner's last exit code; -1 if no test ran. It proves nothing: see `evidence`."""
         return self.report.exit_code
 
     @property
     def error(self) -> str | None:
-        """Why there is no function that can be trusted; None on success."""
+        """Why there is no function that passed; None on success."""
         return self.report.error
 
     @property
@@ -82,7 +82,7 @@ class ReportFields:
 
     @property
     def history(self) -> tuple[Attempt, ...]:
-        """Each attempt: code, tests, their outcome, the diagnosis."""
+        """All attempts: code, tests, outcomes, diagnosis."""
         return self.report.history
 
     @property
@@ -92,12 +92,12 @@ class ReportFields:
 
     @property
     def trace(self) -> Trace | None:
-        """What an agent did that wrote on its own (`backend="claude"`), call by call; None for the staged loop."""
+        """The tool calls of the agent that wrote the function (`backend="claude"`); None for the staged loop."""
         return self.report.trace
 
     @property
     def image(self) -> str | None:
-        """The image that it was tested in; `local:<key>` for an environment of the local sandbox."""
+        """The image in which it was tested; `local:<key>` for an environment of the local sandbox."""
         return self.report.image
 
     @property
@@ -107,7 +107,7 @@ class ReportFields:
 
     @property
     def detected_system_packages(self) -> tuple[str, ...]:
-        """Packages of apt that the code needs."""
+        """Debian packages (apt) that the code needs."""
         return self.report.detected_system_packages
 
     @property
@@ -117,55 +117,55 @@ class ReportFields:
 
     @property
     def declared_outputs(self) -> tuple[OutputSpec, ...]:
-        """What the function returns, in order."""
+        """The function's outputs, in order."""
         return self.report.declared_outputs
 
     @property
     def data_context(self) -> str | None:
-        """What the model was told about the data."""
+        """The text about the data that was sent to the model."""
         return self.report.data_context
 
     @property
     def generated_schemas(self) -> Mapping[str, str] | None:
-        """A pandera schema as Python code for each sample, written when it is read; see `schemas` for the objects."""
+        """A pandera schema for each sample, as Python code. It is generated on access; `schemas` has the objects."""
         return sources_of(self.report)
 
     @property
     def schemas(self) -> Mapping[str, Any]:
-        """A pandera `DataFrameSchema` (of a Series a `SeriesSchema`) for each sample, to be executed.
+        """A pandera `DataFrameSchema` (for a Series a `SeriesSchema`) for each sample.
 
         It checks the dtypes of the sample, the columns without missing values, and the constraints that the sample
-        satisfies. `schema.metadata["autocode"]` names the constraints that are not in it. Built from data, also for a
-        result that was recorded. A result from before there were these has `generated_schemas` only.
+        satisfies. `schema.metadata["autocode"]` names the constraints that are not in it. It is also available for a
+        recorded result. Results of older versions of this package have only `generated_schemas`.
 
         Raises:
-            InvalidRequest: pandera is missing, or what was recorded cannot be read.
+            InvalidRequest: pandera is missing, or the record cannot be read.
         """
         return schemas_of(self.report)
 
     @property
     def usage(self) -> Usage:
-        """Tokens and money over all exchanges."""
+        """Tokens and cost of all exchanges."""
         return self.report.usage
 
     @property
     def cost(self) -> float | None:
-        """US dollars; None when the price of the model is not known."""
+        """The cost in US dollars; None if the price of the model is unknown."""
         return self.report.usage.cost
 
     @property
     def total_input_tokens(self) -> int:
-        """Input tokens over all exchanges."""
+        """The number of input tokens of all exchanges."""
         return self.report.total_input_tokens
 
     @property
     def total_output_tokens(self) -> int:
-        """Output tokens over all exchanges."""
+        """The number of output tokens of all exchanges."""
         return self.report.total_output_tokens
 
     @property
     def conversation_history(self) -> list[dict[str, Any]]:
-        """Every message to and from the model, in order: `role` and `content`, the `stage`, tokens on each answer."""
+        """All messages to and from the model, in order: `role`, `content` and `stage`, and for answers the tokens."""
         return [message for exchange in self.report.conversation_history for message in _messages(exchange)]
 
 

@@ -1,4 +1,4 @@
-"""The result of a generation: bound to its name at once, first pending, later the function with its evidence."""
+"""The result of a generation. It is bound to its name at once: first pending, later the function with its evidence."""
 
 from __future__ import annotations
 
@@ -27,34 +27,33 @@ from autocoder_jupyter.types import Report
 
 
 class CodeGenEvalResult(ReportFields, Waited[Resolution]):
-    """The result of a generation: pending at first; then `run()` calls the tested function in its sandbox.
+    """The result of a generation: first pending; then `run()` calls the tested function in its sandbox.
 
-    `state`, `done` and `repr` never wait. `wait()` and `await` give the result when the generation has ended, with
-    or without success; they raise only what the generation itself raised (no key, no sandbox, cancelled). Every
-    other field waits too, and can be read after any ending. `run()` raises `GenerationFailed` when there is no
-    function that can be trusted.
+    `state`, `done` and `repr` never wait. `wait()` and `await` return the result when the generation has ended, with
+    or without success; they raise only the exception of the generation itself (no key, no sandbox, cancelled). Every
+    other field waits too, and can be read after any end. `run()` raises `GenerationFailed` if there is no function
+    that passed.
 
-    A name that had a good function keeps it: `last_good` is the result from before until this one is ready. What
-    `run()` does meanwhile:
+    If the name had a good function before, `last_good` is that earlier result until this one is ready. Until then
+    `run()` works as follows:
 
-    - While this run is in work it waits, so that *Run All* never gives the cells below the function of another
-      request. Only where the same request is asked anew (`--refresh`, `%autocode retry`) the function from before
-      answers at once; it does what is asked for.
-    - When this run has failed or was cancelled, it calls the function from before. A call that had begun to wait for
-      the new one gets the error instead.
+    - While this generation runs, a call waits, so that *Run All* never calls the function of another request. Only if
+      the same request is generated again (`--refresh`, `%autocode retry`), the earlier function is called at once.
+    - After this generation has failed or was cancelled, the earlier function is called. A call that was already
+      waiting for the new function raises the error instead.
 
-    Each call that the function from before answers gives an `EarlierVersionWarning`, and the defaults of its arguments
-    are the samples of this run, never those of the earlier one.
+    Each call of the earlier function gives an `EarlierVersionWarning`. The defaults of its arguments are the samples
+    of this generation, never those of the earlier one.
 
     Args:
-        name: what the user calls it.
-        pending: where the outcome will be.
-        samples: values by input name, captured; the defaults of `run()`.
-        options: how the function is called.
+        name: its name.
+        pending: the pending outcome.
+        samples: captured values by input name; the defaults of `run()`.
+        options: the options of calls.
         root: the `.autocode` folder.
-        declared: how the function will be called, as far as that is known before there is one.
-        before: gives the result that the name had before, when there was a good one.
-        answers_meanwhile: whether the function from before answers calls while this run is in work.
+        declared: the known part of the interface before the function is ready.
+        before: returns the earlier good result of the name, if there is one.
+        answers_meanwhile: whether calls use the earlier function while this generation runs.
         contracts: schemas that inputs and outputs must satisfy in each call.
     """
 
@@ -94,32 +93,32 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @property
     def report(self) -> Report:
-        """Everything as one record of plain data; waits, and does not raise what the generation raised."""
+        """The report, as one record of plain data. Waits, but does not raise the exception of the generation."""
         return self._pending.wait().report
 
     @property
     def original_samples(self) -> Mapping[str, Any]:
-        """The samples as they were captured; the defaults of `run()`."""
+        """The captured samples; the defaults of `run()`."""
         return dict(self._samples)
 
     @property
     def contracts(self) -> Mapping[str, Any]:
-        """The schemas that the user demanded, by the input or output that each call is held to."""
+        """The user's schemas by input or output. Each call validates its tables against them."""
         return {name: contract.given for name, contract in self._contracts.items()}
 
     @property
     def contracts_in_force(self) -> Mapping[str, Contract]:
-        """The same with what is recorded of them."""
+        """The contracts with their records."""
         return dict(self._contracts)
 
     @property
     def options(self) -> CallOptions:
-        """How the function is called: limits, network, variables."""
+        """The options of calls: limits, network, variables."""
         return self._options
 
     @property
     def last_good(self) -> CodeGenEvalResult | None:
-        """The good result of the name: this one when it is ready, else the one from before, if any. Never waits."""
+        """The good result of the name: this one if it is ready, else the earlier one, if any. Never waits."""
         return self if self._is_good else self._before()
 
     @property
@@ -130,18 +129,18 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @Live
     def run(self) -> Run:
-        """The function, to be called: `result.run(df)`, or `await result.run.aio(df)` on a loop of your own.
+        """The function: call `result.run(df)`, or `await result.run.aio(df)` on your own loop.
 
-        Its arguments are the inputs, by position or name, and for this call: `name`, `resources`, `retries`,
-        `timeout`, `env_vars`, `secrets`, `cache`, `reuse`, `output_dir`, `tables` (see `with_options`, which also
-        serves when an input has the name of an option: the input wins here). What is not given is the sample. It has
-        the signature and the docstring of the function; while that is pending, those of what was declared.
+        Its arguments are the inputs, by position or name, and options of this call: `name`, `resources`, `retries`,
+        `timeout`, `env_vars`, `secrets`, `cache`, `reuse`, `output_dir`, `tables`. If an input has the name of an
+        option, the argument is the input; use `with_options` for the option. A missing input is taken from the
+        samples. `run` has the signature and the docstring of the function; while that is pending, those of the
+        declared interface.
 
-        A call gives one output bare, several as a named tuple in declared order (`summary.csv` is its field
-        `summary_csv`). It raises `GenerationFailed` when there is no function that can be trusted, `InvalidRequest`
-        or `DataDrift` when the arguments do not fit (nothing ran), `ContractBroken` when a table does not satisfy its
-        schema, and `SandboxError` when the program or its
-        sandbox failed.
+        A call returns a single output itself, several as a named tuple in declared order (the field of `summary.csv`
+        is `summary_csv`). It raises `GenerationFailed` if there is no function that passed, `InvalidRequest` or
+        `DataDrift` if the arguments do not fit (nothing ran), `ContractBroken` if a table does not satisfy its schema,
+        and `SandboxError` if the program or its sandbox failed.
         """
         stand_in = self._stand_in()
         if stand_in is None:
@@ -160,7 +159,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @property
     def interface(self) -> Interface:
-        """How the function is called, with its docstring: of what was declared, until it is ready; never waits."""
+        """Signature and docstring of the function; the declared ones until it is ready. Never waits."""
         if (stand_in := self._stand_in()) is not None:
             return stand_in.interface
         if not self.done:
@@ -169,13 +168,13 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         return self._built().interface if report.success and report.solution else self._declared
 
     def _stand_in(self) -> Function | None:
-        """The function from before, where it is to answer a call that begins now."""
+        """The earlier function, if a call that begins now must use it; else None."""
         if self._is_good or not (self.done or self._answers_meanwhile) or (before := self._before()) is None:
             return None
-        state = {"cancelled": "was cancelled", "running": "is being made anew"}.get(self.state, "has failed")
+        state = {"cancelled": "was cancelled", "running": "is being generated again"}.get(self.state, "has failed")
         function = Function.of(before.report, self._samples, self._root, self._contracts)
         inputs = {spec.name for spec in function.inputs}
-        told = f"{self.name} {state}; this call went to the function from before (version {before.report.run_id})."
+        told = f"{self.name} {state}; this call used the earlier function (version {before.report.run_id})."
         return replace(
             function,
             samples={name: value for name, value in self._samples.items() if name in inputs},
@@ -188,14 +187,14 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         return self.as_task(self.name)
 
     def misfit(self, name: str, value: Any) -> str:
-        """Why a value cannot be an input of the function, in a sentence; "" when it can. Waits if pending.
+        """Why a value cannot be an input of the function, as a sentence; "" if it can. Waits if pending.
 
         Args:
             name: the name of the input.
-            value: what would be given to `run()`.
+            value: the value that would be passed to `run()`.
 
         Raises:
-            GenerationFailed: there is no function that can be trusted.
+            GenerationFailed: there is no function that passed.
         """
         return misfit(self.wait()._built(), name, value)
 
@@ -210,13 +209,13 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @taking(GivenOptions)
     def with_options(self, **options: Unpack[GivenOptions]) -> CodeGenEvalResult:
-        """The same result, called with other options. What is None stays as it is; everything else is shared.
+        """The same result with other options for its calls. None means no change.
 
         Args:
             {options}
 
         Raises:
-            InvalidRequest: a value that an option cannot have.
+            InvalidRequest: an option has an invalid value.
         """
         view = copy.copy(self)
         view._options = self._options.changed({name: value for name, value in options.items() if value is not None})
@@ -224,24 +223,24 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @taking(TaskOptions)
     def as_task(self, name: str, **options: Unpack[TaskOptions]) -> Task:
-        """The function as a callable object with `.aio`, a signature and a docstring; it pickles. Waits if pending.
+        """The function as a callable object with `.aio`, which can be pickled. Waits if pending.
 
         Args:
             name: its `__name__`, and the label of its calls in errors.
             {options}
 
         Raises:
-            GenerationFailed: (a ValueError as well) there is no function that can be trusted.
-            InvalidRequest: a value that an option cannot have.
+            GenerationFailed: (also a ValueError) there is no function that passed.
+            InvalidRequest: an option has an invalid value.
         """
         configured = self.with_options(name=name, **options)
         return Task(name, self.wait()._built(), configured._options)
 
     def export(self, path: str | os.PathLike[str], *, tests: bool = True) -> Path:
-        """Write a script that `uv run` executes, with a command line, and its tests beside it. Waits if pending.
+        """Write a script with a command line for `uv run`, and its tests beside it. Waits if pending.
 
         Raises:
-            GenerationFailed: there is no function that can be trusted.
+            GenerationFailed: there is no function that passed.
             InvalidRequest: the path is not that of a module, or cannot be written.
         """
         function = self.wait()._built()
@@ -262,33 +261,33 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         """A result from its JSON. Its samples are not in there, so `run()` needs all inputs.
 
         Args:
-            text: what `model_dump_json` gave.
-            trusted: take over the options that reach out of the sandbox too (`secrets`, network, `output_dir`, images),
-                limits above the usual, and packages that are not well known. Not by default: the text may be a
-                stranger's.
+            text: the output of `model_dump_json`.
+            trusted: also accept options that give access outside of the sandbox (`secrets`, network, `output_dir`,
+                images), limits above the defaults, and packages that are not well known. By default the text is
+                treated as untrusted.
 
         Raises:
-            InvalidRequest: the text is not that of a result.
+            InvalidRequest: the text is not a result.
         """
         resolution, options = storage.from_json(text, trusted=trusted)
         return cls(resolution.report.name, Pending.resolved(resolution), options=options)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write result and samples (as Arrow) to a folder. Waits if pending.
+        """Write the result and its samples (as Arrow) to a folder. Waits if pending.
 
         Raises:
-            UnsupportedData: a sample cannot be written without being changed.
+            UnsupportedData: a sample cannot be written without a change.
             InvalidRequest: the folder cannot be written.
         """
         return storage.save(Path(folder), self._pending.wait(), self._options, self._samples)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, trusted: bool = False) -> CodeGenEvalResult:
-        """A result from the folder that `save` wrote; `run()` without arguments works.
+        """A result from a folder that `save` wrote, with its samples.
 
         Args:
-            folder: that `save` was given.
-            trusted: as for `model_validate_json`.
+            folder: the folder that `save` wrote.
+            trusted: see `model_validate_json`.
 
         Raises:
             InvalidRequest: there is no result in the folder.

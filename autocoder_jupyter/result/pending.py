@@ -1,4 +1,4 @@
-"""One outcome, set once by the job, awaited from any thread or loop."""
+"""A pending outcome: the job sets it once, any thread or loop can wait for it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Resolution:
 
     Args:
         state: one of the final states.
-        report: what there is; on a cancelled generation, or one that raised, little more than the reason.
-        exception: what the generation raised instead of reporting, if it did.
+        report: the report; after a cancel or an exception it has little more than the reason.
+        exception: the exception of the generation, if it raised one instead of a report.
     """
 
     state: EndState
@@ -33,7 +33,7 @@ class Resolution:
 
 
 class Ended(Protocol):
-    """How something ended; a `Resolution` is one."""
+    """The interface of an outcome, such as `Resolution`."""
 
     @property
     def state(self) -> EndState:
@@ -42,7 +42,7 @@ class Ended(Protocol):
 
     @property
     def exception(self) -> Exception | None:
-        """What it raised instead of an outcome."""
+        """The exception that was raised instead of an outcome, if any."""
         ...
 
 
@@ -50,12 +50,12 @@ R = TypeVar("R", bound=Ended)
 
 
 class Pending(Generic[R]):
-    """A place for one outcome, such as a `Resolution`.
+    """One outcome, such as a `Resolution`, that is set later.
 
     Args:
-        state: says where the generation stands while there is none.
-        cancel: asks the job to stop, with the reason.
-        awaited: describes to a caller what it waits for.
+        state: returns the state while there is no outcome.
+        cancel: cancels the job, with a reason.
+        awaited: returns the description of the current work for a waiting caller.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class Pending(Generic[R]):
         self._awaited = awaited
         self._resolution: R | None = None
         self._future: concurrent.futures.Future[R] = concurrent.futures.Future()
-        # A waiter that gives up must not cancel it for the others; a running future cannot be cancelled.
+        # A waiter that stops waiting must not cancel the future for others; a running future cannot be cancelled.
         self._future.set_running_or_notify_cancel()
 
     @classmethod
     def resolved(cls, resolution: R) -> Pending[R]:
-        """One that has its outcome already."""
+        """A `Pending` with its outcome."""
         pending: Pending[R] = cls()
         pending.resolve(resolution)
         return pending
@@ -84,8 +84,8 @@ class Pending(Generic[R]):
 
         Args:
             resolution: the outcome.
-            tell: called in between, so that a listener can read the result, and has ended before a cell that waits
-                goes on.
+            tell: called after the outcome is set and before the waiters wake, so that listeners have finished when a
+                waiting cell continues.
         """
         if self._resolution is None:
             self._resolution = resolution
@@ -94,7 +94,7 @@ class Pending(Generic[R]):
 
     @property
     def state(self) -> State:
-        """The state, without waiting."""
+        """The state. Never waits."""
         return self._state() if self._resolution is None else self._resolution.state
 
     @property
@@ -103,21 +103,21 @@ class Pending(Generic[R]):
         return self._resolution is not None
 
     def on_done(self, callback: Callable[[], object]) -> None:
-        """Call back when it has ended, on the thread that ends it; at once when it has."""
+        """Call the callback when it ends, on the thread that ends it; at once if it has ended."""
         self._future.add_done_callback(lambda _: callback())
 
     def wait(self, timeout: float | None = None) -> R:
-        """Block until it has ended. An interrupt leaves the generation running.
+        """Block until it has ended. An interrupt does not cancel the generation.
 
         Raises:
-            TimeoutError: `timeout` seconds passed.
+            TimeoutError: it has not ended after `timeout` seconds.
         """
         if self._resolution is not None and background.is_current():
             return self._resolution
         return background.wait(self._future, timeout, Wait(self._awaited()))
 
     async def settled(self) -> R:
-        """Await the end. Cancelling the waiter leaves the generation running."""
+        """Wait for the end. Cancelling the waiter does not cancel the generation."""
         if not self.done and (awaited := self._awaited()) is not None:
             tell(awaited)
         with background.interruptible():

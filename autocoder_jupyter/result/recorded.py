@@ -1,4 +1,4 @@
-"""A recorded version as a result that can be called: after a restart, and when the last run failed."""
+"""A recorded version as a callable result: after a restart, or if the last run failed."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def result_of(
     contracts: Mapping[str, Contract] | None = None,
     trusted: bool = False,
 ) -> CodeGenEvalResult:
-    """The result of a recorded version. Its own samples are not recorded: a call needs all inputs but those given.
+    """The result of a recorded version. Its samples are not recorded: a call needs all inputs that `samples` lacks.
 
     Args:
-        version: that was read.
+        version: the version.
         root: the `.autocode` folder.
         options: the options of calls.
-        samples: default arguments by name; those that are no inputs are passed over.
-        contracts: schemas that its inputs and outputs must satisfy; the record holds a description only.
-        trusted: whether packages that are not well known may be installed; the folder may be a stranger's.
+        samples: default arguments by name. Names that are not inputs are ignored.
+        contracts: schemas that its inputs and outputs must satisfy. The record has only their description.
+        trusted: whether packages that are not well known may be installed. The folder may be untrusted.
     """
     report, withheld = (version.report, ()) if trusted else without_strange_packages(version.report)
     resolution = Resolution("ready" if report.success else "failed", report)
@@ -48,6 +48,6 @@ def result_of(
 
 
 def last_good(root: Path, name: str, options: CallOptions) -> CodeGenEvalResult | None:
-    """The good version of a name that counts, from disk; None when there is none."""
+    """The good version of a name that counts, from disk; None if there is none."""
     version = Versions(root, name).last_good()
     return None if version is None else result_of(version, root, options)

@@ -1,4 +1,4 @@
-"""`growth.run`: the function of a result, callable before it is ready, when the call waits."""
+"""`growth.run`: the function of a result. A call before it is ready waits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from autocoder_jupyter.tasks.task import Task
 
 
 class Run(Called):
-    """Call it, or await its `.aio`, with the inputs by position or name. It pickles, as a task, when it is ready.
+    """Call it, or await its `.aio`, with the inputs by position or name. Once ready, it can be pickled as a task.
 
     Args:
         name: the name of the result.
-        interface: as far as it is known.
+        interface: the known part of the interface.
         options: the options of its calls.
-        ready: gives the function when there is one.
-        as_task: gives the task that it pickles as.
+        ready: waits for the function and returns it.
+        as_task: returns the task that is pickled.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""A result as JSON, and as a folder with its samples as Arrow. Never a pickle: a folder may come from somebody else.
+"""A result as JSON, and as a folder with its samples as Arrow. Never a pickle, because a folder may be untrusted.
 
-An untrusted result gets at most the default limits, no access out of the sandbox, no symbolic links, and no packages
-that are not well known: the function can be inspected, and called only with `trusted=True`.
+An untrusted result gets at most the default limits, no access outside of the sandbox, no symbolic links, and no
+packages that are not well known. If it needs such packages, it can be inspected, but called only with `trusted=True`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ RESULT_FILE = "result.json"
 SAMPLES_FOLDER = "samples"
 
 SAMPLE_BYTES = 2**30
-"""Of a stranger's sample; a larger one is refused unread."""
+"""The maximum size of an untrusted sample. A larger one is refused without reading it."""
 
 _OPTIONS = TypeAdapter(CallOptions)
 _STATE: TypeAdapter[EndState] = TypeAdapter(EndState)
 
 
 def dumped(resolution: Resolution, options: CallOptions, mode: str = "python") -> dict[str, Any]:
-    """The report's fields and what is needed to go on calling; secrets are in it by name only."""
+    """The fields of the report, and what calls need. Secrets are in it only by name."""
     data = resolution.report.model_dump(mode=mode)
     return {
         "format": FORMAT,
@@ -56,14 +56,14 @@ def to_json(resolution: Resolution, options: CallOptions, indent: int | None = N
 
 
 def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, CallOptions]:
-    """What `to_json` wrote.
+    """Read the output of `to_json`.
 
     Args:
         text: the JSON.
-        trusted: take over the options that reach out of the sandbox too.
+        trusted: also accept options that give access outside of the sandbox.
 
     Raises:
-        InvalidRequest: it is something else.
+        InvalidRequest: it is not the JSON of a result.
     """
     try:
         data = parse(text)
@@ -82,22 +82,22 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
         return replace(resolution, report=report), replace(_held_inside(options), withheld=withheld)
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidRequest(
-            "This is not the JSON of a result.", why=str(error), hint="Write it anew with save() or model_dump_json()."
+            "This is not the JSON of a result.", why=str(error), hint="Write it again with save() or model_dump_json()."
         ) from None
 
 
 def without_strange_packages(report: Report) -> tuple[Report, tuple[str, ...]]:
-    """An untrusted report, and its packages that were not approved: while there are any, it is not called."""
-    if _strange(report.pins):  # the versions of what is well known are then found anew
+    """An untrusted report, and its packages that were not approved. While there are any, it cannot be called."""
+    if _strange(report.pins):  # versions of well-known packages are then resolved again
         report = report.model_copy(update={"lock": ()})
     return report, (*_strange(report.detected_packages), *report.detected_system_packages)
 
 
 def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Mapping[str, Any]) -> Path:
-    """Write result and samples to a folder, which is made when it is missing.
+    """Write a result and its samples to a folder, which is created if it does not exist.
 
     Raises:
-        UnsupportedData: a sample cannot be written without being changed.
+        UnsupportedData: a sample cannot be written without a change.
         InvalidRequest: the folder cannot be written.
     """
     with writing(f"The result {resolution.report.name}", folder):
@@ -121,18 +121,20 @@ def _write(files: Folder, resolution: Resolution, options: CallOptions, samples:
 
 
 def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOptions, dict[str, Any]]:
-    """What `save` wrote. The samples are checked as if they came from a stranger, because they may.
+    """Read the folder that `save` wrote. The samples are untrusted and are checked.
 
     Args:
-        folder: that `save` was given.
-        trusted: as for `from_json`.
+        folder: the folder that `save` wrote.
+        trusted: see `from_json`.
 
     Raises:
         InvalidRequest: there is no result in the folder, or it cannot be read.
     """
     files = Folder(folder.expanduser())
     if not files.exists(RESULT_FILE):
-        raise InvalidRequest(f"There is no saved result in {folder}.", hint="Give the folder that save() was given.")
+        raise InvalidRequest(
+            f"There is no saved result in {folder}.", hint="Give the folder that was passed to save()."
+        )
     try:
         resolution, options = from_json(files.read_bytes(RESULT_FILE), trusted=trusted)
         return resolution, options, _samples(files, sys.maxsize if trusted else SAMPLE_BYTES)
@@ -158,7 +160,9 @@ def _strange(requirements: Iterable[str]) -> tuple[str, ...]:
 
 
 def _held_inside(options: CallOptions) -> CallOptions:
-    """The options as far as a stranger may give them: no secrets, network, files, registry; no more than the usual."""
+    """The options that are allowed for an untrusted file: no secrets, network, files, registry; at most the default
+    limits.
+    """
     usual = CallOptions()
     given, most = options.resources, usual.resources
     return replace(
@@ -178,7 +182,7 @@ def _held_inside(options: CallOptions) -> CallOptions:
 
 
 def _at_most(value: float, most: float) -> float:
-    return value if 0 < value <= most else most  # also of what is no number
+    return value if 0 < value <= most else most  # also for NaN
 
 
 def _exception_as_data(exception: Exception | None) -> dict[str, str] | None:

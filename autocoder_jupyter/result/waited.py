@@ -1,4 +1,4 @@
-"""The base of pending results: of a generation, and of a run of code mode."""
+"""The base of the pending results of generations and of runs of code mode."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ R = TypeVar("R", bound=Ended)
 
 
 class Waited(Generic[R]):
-    """A result that is pending first. `state`, `done` and `on_done` never wait.
+    """A result that is first pending. `state`, `done` and `on_done` never wait.
 
     Args:
-        name: what the user calls it.
-        pending: where the outcome will be.
+        name: its name.
+        pending: the pending outcome.
         root: the `.autocode` folder.
     """
 
@@ -35,26 +35,26 @@ class Waited(Generic[R]):
 
     @property
     def done(self) -> bool:
-        """Whether the run has ended, with or without success; never waits."""
+        """Whether the run has ended, with or without success. Never waits."""
         return self._pending.done
 
     def on_done(self, callback: Callable[[], object]) -> None:
-        """Call back once when the run has ended, with or without success; at once when it has.
+        """Call the callback once when the run ends, with or without success; at once if it has ended.
 
         Args:
-            callback: called on the thread that runs such work, which goes on only when it returns.
+            callback: called on the background thread, which continues only when it returns.
         """
         self._pending.on_done(callback)
 
     def wait(self, timeout: float | None = None) -> Self:
-        """Wait for the end. An interrupt (or the timeout) leaves the run going.
+        """Wait for the end. An interrupt or a timeout does not cancel the run.
 
         Args:
-            timeout: seconds; None waits as long as it takes.
+            timeout: seconds; None waits without limit.
 
         Raises:
-            TimeoutError: it is not done yet.
-            AutocodeError: what the run raised, `Cancelled` among them.
+            TimeoutError: the run has not ended.
+            AutocodeError: the exception of the run, for example `Cancelled`.
         """
         return self._settled(self._pending.wait(timeout))
 
@@ -64,14 +64,14 @@ class Waited(Generic[R]):
 
     def _settled(self, outcome: R) -> Self:
         if outcome.exception is not None:
-            raise outcome.exception.with_traceback(None)  # it may be raised many times
+            raise outcome.exception.with_traceback(None)  # it may be raised several times
         return self
 
     def cancel(self) -> None:
-        """Stop the run: the model's answer is cut off and its program ended. Harmless when it has ended."""
+        """Cancel the run: stop the model's answer and kill the program. No effect if the run has ended."""
         self._pending.cancel("Cancelled.")
 
     @property
     def journal_root(self) -> Path:
-        """The `.autocode` folder that the run was recorded in."""
+        """The `.autocode` folder with the record of the run."""
         return self._root

@@ -1,6 +1,7 @@
 """Export a function as a script: inline metadata (PEP 723), provenance, the code unchanged, a command line, tests.
 
-`uv run growth.py --sales sales.parquet` executes it with the very versions that it was tested with, and without us.
+`uv run growth.py --sales sales.parquet` runs it with exactly the versions that it was tested with. It does not need
+this package.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
     """Write the script to `path`, and its tests beside it as `test_<stem>.py`.
 
     Args:
-        report: where it comes from.
-        function: what it does.
+        report: the report of the generation.
+        function: the function.
         path: a `.py` file; its stem becomes the module's name.
-        tests: write the tests too, when there are any.
+        tests: whether the tests are written too, if there are any.
 
     Raises:
-        InvalidRequest: a name that cannot be imported, or that hides a module the code needs; a place that cannot
-            be written; or a function from a file that no export wrote, with lines that do not belong into a script.
+        InvalidRequest: the name cannot be imported, or hides a module that the code needs; the path cannot be
+            written; or the code contains lines that are not allowed in a script.
     """
     path = path.expanduser()
     _require_importable(path, function.code)
     with writing(f"The script of {report.name}", path):
-        files = Folder(path.parent)  # never through a link that is already there
+        files = Folder(path.parent)  # it does not follow an existing link
         files.write(path.name, script(report, function).encode())
         if tests and report.tests:
             tested = tests_for(report.tests, path.stem, function.environment.python_version)
@@ -51,10 +52,10 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
 
 
 def script(report: Report, function: Function) -> str:
-    """The text of the script. What is not the function's code stands in it as comments and literals only."""
+    """The text of the script. Everything except the function's code is in it only as comments and literals."""
     if re.search(r"^# /// ", function.code, re.MULTILINE):
         raise InvalidRequest(
-            f"The code of {report.name} holds metadata of a script itself, and a script has one.",
+            f"The code of {report.name} already has script metadata, and a script can have only one.",
             hint="Ask for the function without such comments (# /// …).",
         )
     parts = [
@@ -80,7 +81,7 @@ def script(report: Report, function: Function) -> str:
 
 
 def _written(function: Function) -> dict[str, str]:
-    """The contracts that can be written as source. One that is only recorded is not trusted, and is left out."""
+    """The contracts that can be written as source. A contract that is only recorded is untrusted and is left out."""
     return {name: contract.source for name, contract in function.contracts.items() if contract.source}
 
 
@@ -103,7 +104,7 @@ def tests_for(tests: str, stem: str, python_version: tuple[int, int]) -> str:
 
 
 def _imports_renamed(tests: str, stem: str) -> str:
-    lines = re.split(r"\r\n|\r|\n", tests)  # as the parser counts them; str.splitlines() knows more ends of lines
+    lines = re.split(r"\r\n|\r|\n", tests)  # the parser's lines; str.splitlines() also splits at other characters
     for node in ast.walk(parse(tests)):
         is_from = isinstance(node, ast.ImportFrom) and node.module == "solution" and node.level == 0
         is_plain = isinstance(node, ast.Import) and any(alias.name == "solution" for alias in node.names)
@@ -147,7 +148,7 @@ def _metadata(function: Function) -> str:
 
 
 def _toml_list(name: str, requirements: Iterable[str]) -> list[str]:
-    """Exact versions and names, which were checked: neither has a character that TOML would have quoted."""
+    """A list of exact versions and names. They were checked, so nothing needs to be quoted in TOML."""
     return [f"# {name} = [", *(f'#   "{requirement}",' for requirement in requirements), "# ]"]
 
 

@@ -1,8 +1,8 @@
 """The command line of an exported script, as Python text made for one interface.
 
-It stands below the solution and needs nothing of ours. All its names begin with `_cli_`, and its imports are inside
-its functions, so that it cannot shadow a name of the solution. Only what the interface uses is written. What does not
-depend on the interface is taken from `script_parts`.
+It is placed below the solution and does not need this package. All its names begin with `_cli_`, and its imports are
+inside its functions, so that it cannot shadow a name of the solution. It contains only the parts that the interface
+needs. The parts that do not depend on the interface are taken from `script_parts`.
 
 In a container that follows Flyte's convention, inputs are found as `/var/inputs/<name>` and outputs are written as
 `/var/outputs/<name>`.
@@ -51,10 +51,10 @@ def command_line(
 
 
 def entered(code: str) -> str:
-    """The solution with its way in: run as a script, the file is loaded as the module that was tested.
+    """The solution with an entry point: run as a script, the file loads itself as the module that was tested.
 
-    So the solution never is `__main__`, and none of its code runs from the command line that did not run when it was
-    tested. The way in stands before all but a docstring and the imports from `__future__`, which must be first.
+    So the solution is never `__main__`, and the command line runs no code that was not run in the tests. The entry
+    point is at the top, after a docstring and imports from `__future__`, which must be first.
     """
     first = 0
     for node in parse(code).body:
@@ -62,14 +62,14 @@ def entered(code: str) -> str:
         if not (is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")):
             break
         first = node.end_lineno or 0
-    lines = re.split("\r\n|\r|\n", code)  # as Python counts them
+    lines = re.split("\r\n|\r|\n", code)  # Python's lines
     head, rest = "\n".join(lines[:first]), "\n".join(lines[first:])
     return "\n\n".join(part.strip("\n") for part in (head, _way_in(), rest) if part.strip())
 
 
 @functools.cache
 def functions() -> dict[str, str]:
-    """The source of the functions of `script_parts` by name, in their order there."""
+    """The sources of the functions of `script_parts` by name, in the same order."""
     text, tree = _parts()
     return {node.name: _source(text, node) for node in tree.body if isinstance(node, ast.FunctionDef)}
 
@@ -90,7 +90,7 @@ def _source(text: str, node: ast.stmt) -> str:
 
 
 def _writer(forms: Collection[str]) -> str:
-    """The writer without the regions of forms that no output has."""
+    """The writer without the regions for forms of output that the function does not have."""
     kept, skipping = [], False
     for line in functions()["_cli_write"].splitlines():
         mark = line.strip()
@@ -132,7 +132,7 @@ def _main(
         "    import argparse",
         "    import pathlib",
         "",
-        # An input that bears the name of an option of ours, or `help`, takes its place.
+        # An input with the name of one of our options, or `help`, replaces the option.
         f'    parser = argparse.ArgumentParser(description={_help(description)}, conflict_handler="resolve")',
         *_output_dir(),
         *(f"    {line}" for spec in inputs for line in _argument(spec)),

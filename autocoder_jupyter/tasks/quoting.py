@@ -1,4 +1,4 @@
-"""Untrusted text in a script: as a comment of one line, or as a literal. Nothing else of it is written."""
+"""Quotes untrusted text for a script: as a comment of one line, or as a literal. No other form is used."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ ENTRY = "run"
 
 
 def renamed(code: str, name: str) -> str:
-    """The code with its function called `name`; as it is where that name would change what it does.
+    """The code with its function renamed to `name`; unchanged if the rename would change what it does.
 
     Args:
         code: a solution.
@@ -27,7 +27,7 @@ def renamed(code: str, name: str) -> str:
 
 
 def places(code: str, name: str) -> tuple[int, ...]:
-    """Where the code names its function, in characters from the start; none where it cannot have another name."""
+    """The offsets in characters where the code names its function; empty if it cannot be renamed."""
     if not name.isidentifier() or keyword.iskeyword(name) or hasattr(builtins, name) or "\r" in code:
         return ()
     try:
@@ -42,7 +42,7 @@ def places(code: str, name: str) -> tuple[int, ...]:
     start = _offset(code, definitions[0])
     own = re.compile(rf"def\s+(?={ENTRY}\b)").match(code, start)
     found = [own.end() if own else -1, *(_offset(code, use) for use in uses if use.id == ENTRY)]
-    # Python 3.11 does not know where a name within an f-string stands.
+    # Python 3.11 has no correct positions for names inside f-strings.
     return tuple(sorted(found)) if all(code.startswith(ENTRY, place) for place in found) else ()
 
 
@@ -61,7 +61,7 @@ def _bound(module: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.MatchMapping):
             yield node.rest or ""
         elif id(node) not in methods or isinstance(node, ast.ClassDef):
-            found = getattr(node, "name", None)  # of a function, a class, an exception or a pattern
+            found = getattr(node, "name", None)  # function, class, exception or pattern
             if isinstance(found, str):
                 yield found
 

@@ -1,4 +1,4 @@
-"""A function as a callable object for a pipeline or another notebook. It holds all it needs, and can be pickled."""
+"""A function as a callable object for a pipeline or another notebook. It is self-contained and can be pickled."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from autocoder_jupyter.calls.options import CallOptions
 
 
 class Task(Called):
-    """A named, reusable call: `task(sales)` or `await task.aio(sales)`; it has the signature of its function.
+    """A named, reusable call: `task(sales)` or `await task.aio(sales)`. It has the signature of its function.
 
     Args:
         name: its `__name__`, and the label in its errors.
-        function: what it calls.
-        options: how.
+        function: the function.
+        options: the options of its calls.
     """
 
     def __init__(self, name: str, function: Function, options: CallOptions) -> None:

@@ -1,6 +1,6 @@
-"""The records that every room shares, and the values and type names of `kinds`.
+"""The records that all packages share, and the values and type names of `kinds`.
 
-Field names follow Flyte's code-generation plugin where it has them.
+Field names are those of Flyte's code-generation plugin, if it has the field.
 """
 
 from autocoder_jupyter.kinds.kind import TypeName

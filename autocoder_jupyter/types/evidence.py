@@ -1,4 +1,4 @@
-"""What is known of a function: outcomes of its tests and checks, how it changed, what a second solution differs in."""
+"""The evidence for a function: outcomes of tests and checks, changes, differences from a second solution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Outcome = Literal["passed", "failed", "error", "missing"]
 
 
 BLIND = "blind::"
-"""Before the ids of blind tests, where they stand beside others."""
+"""The prefix of the ids of blind tests in a list with other tests."""
 
 
 class TestOutcome(Record):
@@ -30,7 +30,7 @@ class TestOutcome(Record):
 
     @property
     def is_blind(self) -> bool:
-        """Whether it is of a suite that the writer of code and tests has not seen."""
+        """Whether it is a blind test, which the writer of code and tests has not seen."""
         return self.id.startswith(BLIND)
 
 
@@ -60,7 +60,7 @@ class Evidence(Record):
 
     @property
     def conditions(self) -> tuple[CheckOutcome, ...]:
-        """All but the tests of the model; what the user demands comes first."""
+        """All conditions except the model's tests; the user's come first."""
         return (*self.acceptance, *self.checks)
 
 

@@ -1,4 +1,4 @@
-"""What goes into a function and comes out of it, and the plan that fixes that."""
+"""The inputs and outputs of a function, and the plan that fixes them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class InputSpec(Record):
         """The default as a value of the input's type.
 
         Raises:
-            ValueError, TypeError: it is none.
+            ValueError, TypeError: it is not valid.
         """
         return KINDS[self.type].from_json(self.default)
 

@@ -1,4 +1,4 @@
-"""How a table looks to the user: records that `data` makes and `display` draws. All texts are short and masked."""
+"""Overviews of tables for the user: records that `data` makes and `display` draws. All texts are short and masked."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 Drawing = Literal["histogram", "timeline", "ranking", "none"]
-"""Bars side by side over a range of numbers, or of time; or one bar a value, the most frequent first."""
+"""A histogram over a range of numbers or times; or a ranking with one bar per value, the most frequent first."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: the range or the value that it stands for, and how many cells fall into it."""
+    """One bar: its range or value, and its number of cells."""
 
     label: str
     count: int
@@ -22,14 +22,14 @@ class ColumnOverview:
     """One column.
 
     Args:
-        name: as Python source.
-        dtype: pandas' name of it.
-        missing: cells without a value; None when they could not be counted.
-        distinct: different values; None when they cannot be compared.
-        distinct_exact: whether `distinct` is of the whole column, not of a sample of it.
-        facts: (label, text) of what else is worth knowing: smallest, mean, largest.
-        drawing: what the bars are.
-        bars: at most a dozen.
+        name: its label as Python source.
+        dtype: the name of its dtype in pandas.
+        missing: the number of missing values; None if they could not be counted.
+        distinct: the number of different values; None if they cannot be compared.
+        distinct_exact: whether `distinct` is of the whole column, not of a sample.
+        facts: further facts as (label, text): smallest, mean, largest.
+        drawing: the kind of the chart.
+        bars: the bars, at most twelve.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Overview:
 
     Args:
         kind: `DataFrame`, `Series`, `File` or `Dir`.
-        summary: its size and what else there is to say of the whole, in words.
-        columns: the first of them.
-        more_columns: how many are not among them.
+        summary: its size and other facts about the whole, as text.
+        columns: the first columns.
+        more_columns: the number of further columns.
         rows: the number of rows of the whole table.
-        looked_at: rows that the bars and the distinct values rest on.
+        looked_at: the number of rows from which bars and distinct values were computed.
     """
 
     kind: str
@@ -68,11 +68,11 @@ class Excerpt:
     """The first rows of a table as texts.
 
     Args:
-        headings: the headings of the columns; the index first, where it says something.
+        headings: the headings of the columns; first the index, unless it is the default one.
         rows: the cells.
         size: `1,000 rows × 20 columns`.
-        numeric: of each column, whether it holds numbers.
-        cut: whether the table has more rows or columns than these.
+        numeric: for each column, whether it contains numbers.
+        cut: whether the table has more rows or columns.
     """
 
     headings: tuple[str, ...]
@@ -84,12 +84,12 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Glimpse:
-    """What an output of a function is, in little: the first rows of a table, the beginning of anything else.
+    """A preview of an output of a function: the first rows of a table, the beginning of any other value.
 
     Args:
         name: the name of the output.
-        text: what stands for a value that is no table.
-        table: the first rows of one; None for anything else.
+        text: the preview of a value that is not a table.
+        table: the first rows of a table; None for any other value.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What all records are made of: the frozen base, and fields with bounds."""
+"""The base of all records: a frozen model, and types of fields with bounds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Record(BaseModel):
 
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
-"""How many of something."""
+"""A number of things, 0 or more."""
 
 
 Elements = Annotated[str, AfterValidator(canonical)]
-"""The type of what a list or dict holds; "" where nobody said."""
+"""The element type of a list or dict; "" if it is not given."""

@@ -1,4 +1,4 @@
-"""What is recorded of a generation: attempts, steps, calls of tools, and the report as a whole."""
+"""The report of a generation: attempts, steps, tool calls, and the whole report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Attempt(Record):
 
 
 Author = Literal["model", "you"]
-"""Who wrote a version's code or tests last."""
+"""The last author of a version's code or tests."""
 
 
 class Step(Record):
@@ -45,7 +45,7 @@ class Step(Record):
 
 
 ToolClass = Literal["safe", "intercepted", "denied"]
-"""How a tool call was judged: it runs as it is, something of ours takes its place, or it never runs."""
+"""The class of a tool call: it runs unchanged, our code runs instead, or it does not run."""
 
 
 ToolOutcome = Literal["ok", "failed", "denied", "cancelled"]
@@ -152,10 +152,10 @@ class Report(Record):
 
     @property
     def total_input_tokens(self) -> int:
-        """Input tokens over all exchanges, cached ones included."""
+        """The number of input tokens of all exchanges, including cached ones."""
         return self.usage.input_tokens
 
     @property
     def total_output_tokens(self) -> int:
-        """Output tokens over all exchanges."""
+        """The number of output tokens of all exchanges."""
         return self.usage.output_tokens

@@ -1,4 +1,4 @@
-"""What the language model is asked for beside the plan: code, corrections, diagnoses; and what an answer used."""
+"""The answers of the language model besides the plan: code, edits, diagnoses; and the usage of an answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Edit(Record):
 class TestFailure(Record):
     """One failing test and what the diagnosis makes of it."""
 
-    __test__ = False  # the name is the field's; pytest must not collect it
+    __test__ = False  # the name starts with "Test", but pytest must not collect the class
 
     test_name: str
     error_message: str

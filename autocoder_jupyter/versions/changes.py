@@ -28,13 +28,13 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """How a request differs from an earlier one: "new wording; a new constraint: …".
 
     Args:
-        before: the earlier one, as `engine.prepare.request_record` wrote it; the file may be a stranger's.
-        now: the present one.
+        before: the earlier one, as `engine.prepare.request_record` wrote it. The file is untrusted.
+        now: the current one.
 
     Returns:
-        "" when nothing that is recorded differs.
+        The line; "" if the records do not differ.
     """
-    now = json.loads(json.dumps(now, default=str))  # as it would be read back
+    now = json.loads(json.dumps(now, default=str))  # the form in which it would be read back
     found: list[str] = []
     if before.get("prompt") != now.get("prompt"):
         found.append("new wording")
@@ -66,7 +66,7 @@ def _of_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _of_named(what: str, before: Any, now: Any) -> list[str]:
-    """Declared inputs or outputs: those that came, went or changed."""
+    """Declared inputs or outputs that were added, removed or changed."""
     old = {str(spec.get("name")): spec for spec in map(_mapping, _list(before))}
     new = {str(spec.get("name")): spec for spec in map(_mapping, _list(now))}
     return [

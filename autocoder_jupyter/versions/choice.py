@@ -18,7 +18,7 @@ _BYTES = 2**20
 
 
 class _File(BaseModel):
-    """The schema of the file, which may come from somebody else."""
+    """The schema of the file. The file is untrusted."""
 
     pinned: str | None = None
     chosen: dict[str, str] = {}
@@ -29,7 +29,7 @@ class Choice:
     """The choices that the user made for one function.
 
     Args:
-        pinned: the version that every request under this name gets; None when there is none.
+        pinned: the version that every request of this name gets; None if there is none.
         chosen: by request key, the version that counts for it.
     """
 
@@ -38,7 +38,7 @@ class Choice:
 
     @classmethod
     def read(cls, files: Folder, home: str) -> Choice:
-        """The choice in a folder of versions; none when the file is missing or cannot be read."""
+        """The choice in a folder of versions; empty if the file is missing or cannot be read."""
         try:
             said = _File.model_validate(parse(files.read_bytes(f"{home}/{FILE}", _BYTES)))
         except (OSError, ValueError, ValidationError):
@@ -46,7 +46,7 @@ class Choice:
         return cls(said.pinned, said.chosen)
 
     def write(self, files: Folder, home: str) -> None:
-        """Keep it.
+        """Write the file.
 
         Raises:
             InvalidRequest: the folder cannot be written.
@@ -56,10 +56,10 @@ class Choice:
             files.write(f"{home}/{FILE}", (json.dumps(record, indent=1) + "\n").encode())
 
     def choosing(self, request_key: str, version: str) -> Choice:
-        """The same, with a version chosen for a request."""
+        """A copy with a version chosen for a request."""
         return replace(self, chosen={**self.chosen, request_key: version})
 
     def without(self, version: str) -> Choice:
-        """The same, without any choice of this version."""
+        """A copy without any choice of this version."""
         kept = {key: chosen for key, chosen in self.chosen.items() if chosen != version}
         return Choice(None if self.pinned == version else self.pinned, kept)

@@ -34,7 +34,7 @@ class Edit:
 
 
 def edit_of(versions: Versions, version: Version) -> Edit | None:
-    """The edit in the files of a version; None when they are as recorded, or cannot be read."""
+    """The edit in the files of a version; None if they are as recorded, or cannot be read."""
     report = version.report
     recorded = (report.solution.code if report.solution else "", report.tests)
     code, tests = (
@@ -45,17 +45,17 @@ def edit_of(versions: Versions, version: Version) -> Edit | None:
 
 
 def _changed(written: str, recorded: str) -> str:
-    """The text of a file; the recorded text, when they differ only in what editors and git add."""
+    """The text of a file; the recorded text if they differ only in characters that editors and git change."""
     return written if written and _plain(written) != _plain(recorded) else recorded
 
 
 def file_of(versions: Versions, version: Version, name: str = CODE_FILE) -> Path:
-    """Where the user edits a version."""
+    """The path of the file in which the user edits a version."""
     return versions.root / versions.name / version.id / name
 
 
 def _on_disk(versions: Versions, version: Version, name: str) -> str:
-    """A file's text; "" when it is missing, is no text or holds merge conflicts. Running the cell writes it again."""
+    """A file's text; "" if it is missing, is not text or has merge conflicts. A run of the cell writes it again."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         path = f"{versions.root.name}/{versions.name}/{version.id}/{name}"
         text = Folder(versions.root.parent).read_bytes(path, SOURCE_BYTES).decode()

@@ -21,7 +21,7 @@ _SUFFIX = re.compile(r"\.\w{1,8}")
 
 
 def content_key(*parts: object) -> str:
-    """A short hash of JSON-able parts; equal parts, equal key, on every machine."""
+    """A short hash of parts that JSON supports. Equal parts have equal keys on every machine."""
     canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -31,8 +31,8 @@ class RequestKey:
     """The key of a request, with its parts.
 
     Args:
-        asked: hash of what was asked and of the options that shape the outcome; budgets, timeouts and keys do not.
-        schemas: what each sample is, without its rows: columns, dtypes and index of a table, the kind of a file.
+        asked: hash of the request and of the options that shape the function, without budgets, timeouts and keys.
+        schemas: the schema of each sample without its rows: columns, dtypes and index of a table, the kind of a file.
     """
 
     asked: str
@@ -40,7 +40,7 @@ class RequestKey:
 
     @classmethod
     def of(cls, request: Request, config: AgentConfig, inputs: Sequence[InputSpec]) -> RequestKey:
-        """The key of a request whose inputs are settled."""
+        """The key of a request with complete inputs."""
         parts: dict[str, Any] = {
             "prompt": request.prompt,
             "inputs": [_record(spec) for spec in inputs],
@@ -63,9 +63,9 @@ class RequestKey:
             "base_packages": config.base_packages,
             "backend": "" if config.backend == "litellm" else config.backend,
             "contracts": {name: contract.record for name, contract in request.contracts.items()},
-            "python_version": config.image_config.python_version,  # of its own accord it is the notebook's
+            "python_version": config.image_config.python_version,  # the notebook's version by default
         }
-        # Parts that a request does not have are left out, so that a new kind of part changes no earlier key.
+        # Parts that a request does not have are left out, so that a new kind of part does not change earlier keys.
         asked = content_key({name: part for name, part in parts.items() if part})
         return cls(asked, {name: schema_of(value) for name, value in request.samples.items()})
 
@@ -75,12 +75,12 @@ class RequestKey:
         return content_key(self.asked, self.schemas)
 
     def record(self) -> dict[str, Any]:
-        """As it stands in `request.json`."""
+        """The record in `request.json`."""
         return {"asked": self.asked, "schemas": self.schemas}
 
 
 def _record(spec: InputSpec | OutputSpec) -> dict[str, Any]:
-    """The record as a part of a key. Fields that were added later are left out where they are not used."""
+    """The record as a part of a key. Fields that were added later are left out if they are not used."""
     return {name: part for name, part in spec.model_dump().items() if name != "elements" or part}
 
 

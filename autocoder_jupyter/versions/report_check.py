@@ -1,4 +1,4 @@
-"""Checks the fields of a report that was read from a file, which may come from somebody else."""
+"""Checks the fields of a report from an untrusted file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from autocoder_jupyter.untrusted.visible import visible
 
 
 def check_report(report: Report) -> None:
-    """Refuse values that no report written by this package holds. Names become code and paths, pins are installed.
+    """Refuse values that this package never writes, because names become code and paths, and pins are installed.
 
     Raises:
-        ValueError: says which field.
+        ValueError: a field has such a value; the message names the field.
     """
     for what, text in _wrong(report):
         raise ValueError(f"{what} cannot be {visible(text)[:80]!r}")

@@ -22,11 +22,11 @@ LOOK_SECONDS = 0.2
 async def hold_lock(lock: Path, on_wait: Callable[[], object]) -> AsyncIterator[None]:
     """Hold the lock of a request; wait until no other process holds it.
 
-    Where the file system has no locks, or the file cannot be opened, it is not held and nobody waits.
+    If the file system has no locks, or the file cannot be opened, there is no lock and no wait.
 
     Args:
         lock: see `lock_of`.
-        on_wait: called once, when another process holds the lock.
+        on_wait: called once if another process holds the lock.
     """
     descriptor = _opened(lock)
     if descriptor is None:
@@ -58,7 +58,7 @@ def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
 
 
 def is_held(lock: Path) -> bool:
-    """Whether a process works on a request at this moment."""
+    """Whether a process currently works on a request."""
     descriptor = _opened(lock) if lock.exists() else None
     if descriptor is None:
         return False

@@ -4,8 +4,8 @@
         choice.json       see `choice`
         <version>/        see `engine.journal`: request, journal, code, tests, report
 
-A version is called by the key of its request; `<key>-2`, `<key>-3` … when the model was asked anew, `<key>-` and six
-digits of a hash when the user edited it. People count them by the time they began: 1, 2, 3.
+The id of a version is the key of its request; `<key>-2`, `<key>-3` … if the model was asked again, `<key>-` and six
+digits of a hash if the user edited it. Users see numbers in the order in which versions began: 1, 2, 3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from autocoder_jupyter.versions.choice import Choice
 from autocoder_jupyter.versions.report_check import check_report
 
 TOTAL_BYTES = 64 * 2**20
-"""Bytes of reports that are read for one name; what is beyond is skipped."""
+"""The maximum bytes of reports that are read for one name. Further reports are skipped."""
 
 UNRECORDED = "0"
 """The number of a run that is not kept (`--cache disable`): only the questions to the model are recorded."""
@@ -39,7 +39,7 @@ class Version:
 
     Args:
         id: its folder.
-        number: how people count it, from 1.
+        number: its number for users, from 1.
         report: its outcome, without the conversation.
     """
 
@@ -71,7 +71,7 @@ class Versions:
         """The finished versions, in the order in which they began. Those that cannot be read are left out."""
         found, left = [], TOTAL_BYTES
         for version in self.folders() if self.name.isidentifier() else ():
-            with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be one that no clock shows
+            with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be out of range
                 content = self._files.read_bytes(f"{self._home}/{version}/report.json", limit=left)
                 left -= len(content)
                 report = Report.model_validate(parse(content))
@@ -83,7 +83,7 @@ class Versions:
         return [Version(version, number, report) for number, (_, version, report) in enumerate(found, 1)]
 
     def get(self, version: str) -> Version | None:
-        """The finished version of this folder name; None when there is none."""
+        """The finished version of this folder name; None if there is none."""
         return next((known for known in self.all() if known.id == version), None)
 
     def folders(self) -> list[str]:
@@ -102,7 +102,7 @@ class Versions:
         return sorted(open_ones, key=lambda version: self._files.changed(f"{self._home}/{version}/request.json"))
 
     def request(self, version: str) -> dict[str, Any]:
-        """The recorded request of a version; empty when it cannot be read."""
+        """The recorded request of a version; empty if it cannot be read."""
         with contextlib.suppress(OSError, ValueError):
             record = parse(self._files.read_bytes(f"{self._home}/{version}/request.json"))
             if isinstance(record, dict):
@@ -117,7 +117,7 @@ class Versions:
         return Choice.read(self._files, self._home)
 
     def pinned(self) -> Version | None:
-        """The version that the user has pinned: it counts for every request. None when none is pinned."""
+        """The version that the user has pinned: it counts for every request. None if none is pinned."""
         pinned = self.choice.pinned
         return None if pinned is None else self.get(pinned)
 
@@ -131,7 +131,7 @@ class Versions:
         )
 
     def last_good(self) -> Version | None:
-        """The good version that counts for the last request; the pinned one when there is one."""
+        """The good version that counts for the last request; the pinned one if there is one."""
         pinned = self.pinned()
         if pinned is not None and pinned.is_good:
             return pinned
@@ -149,7 +149,7 @@ class Versions:
         return meant[0] if len(meant) == 1 else None
 
     def restore(self, version: Version) -> None:
-        """Let a version count again: for its own request, and in place of the newest one's for the request of that.
+        """Let a version count again: for its own request, and for the request of the newest version.
 
         Raises:
             InvalidRequest: the folder cannot be written.
@@ -212,7 +212,7 @@ class Versions:
             self._files.remove(self._home)
 
     def made(self, request_key: str, version: str) -> None:
-        """Register a new good version: an earlier choice for its request counts no longer."""
+        """Register a new good version. An earlier choice for its request no longer counts."""
         if self.choice.chosen.get(request_key, version) != version:
             self.choose(request_key, version)
 
@@ -233,7 +233,7 @@ def unrecorded_id(request_key: str) -> str:
 
 
 def key_of(version: Version) -> str:
-    """The key of the request that a version was made for; from its folder name when it is not recorded."""
+    """The key of the request that a version was made for; from its folder name if it is not recorded."""
     return version.report.request_key or version.id.partition("-")[0]
 
 

@@ -108,7 +108,7 @@ def test_a_damaged_environment_is_built_anew_for_a_call_and_said_in_one_sentence
     complaints = ["its file core.so is damaged"]
     monkeypatch.setattr(sandbox, "examine", lambda environment: complaints.pop() if complaints else "")
     pool.faults = [EngineGone("The worker did not start.")]
-    with pytest.warns(UserWarning, match=r"environment of growth was damaged \(its file core.so.*built anew"):
+    with pytest.warns(UserWarning, match=r"environment of growth was damaged \(its file core.so.*built again"):
         assert run(function("def run(): return 1.0")) == 1.0
     assert len(sandbox.built) == 2
 

@@ -151,11 +151,11 @@ def test_the_error_of_a_call_shows_all_to_the_person() -> None:
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        (pa.Column(int), "a Column is no schema"),
-        (int, "the class int is no schema"),
-        ("text", "a str is no schema"),
+        (pa.Column(int), "a Column is not a schema"),
+        (int, "the class int is not a schema"),
+        ("text", "a str is not a schema"),
         (type("B", (pa.DataFrameModel,), {"__annotations__": {"a": "nothing"}}), "the model B cannot be built"),
-        (pa.DataFrameSchema({}, drop_invalid_rows=True), "drop_invalid_rows, which would hide"),
+        (pa.DataFrameSchema({}, drop_invalid_rows=True), "drop_invalid_rows, which would hide errors"),
     ],
     ids=["column", "class", "text", "broken model", "dropped rows"],
 )

@@ -183,7 +183,7 @@ def test_a_contract_for_what_is_no_such_table_is_refused(outputs: Any, given: An
     ("settings", "what"),
     [
         ({"mask": ("price",)}, "price is to be masked, but the contract of sales has checks of it"),
-        ({"hide": ("price",)}, "price is to be hidden, and the request names it"),
+        ({"hide": ("price",)}, "price is to be hidden, but the request names it"),
     ],
 )
 async def test_a_contract_tells_nothing_of_what_is_held_back(theatre: Theatre, settings: Any, what: str) -> None:

@@ -99,7 +99,7 @@ def test_who_had_begun_to_wait_for_the_newer_one_is_not_given_the_older(engine: 
 def test_the_same_request_asked_anew_is_answered_meanwhile(engine: Any, submit: Any, first: Any) -> None:
     engine.outcome, engine.stop_at = gives(2.0), "run"
     growth = submit(FIRST, cache="override").result
-    with pytest.warns(EarlierVersionWarning, match="growth is being made anew"):
+    with pytest.warns(EarlierVersionWarning, match="growth is being generated again"):
         assert growth.run() == 1.0
     engine.go_on.set()
     assert growth.wait(30).run() == 2.0

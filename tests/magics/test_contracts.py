@@ -69,8 +69,8 @@ def test_text_with_an_at_sign_is_text_as_ever() -> None:
     [
         ("--contract sales=@Sale", "there is no 'Sale'", "Did you mean @Sales?"),
         ("--contract sales=@schemas.Gone", "there is no 'schemas.Gone'", ""),
-        ("--contract sales=@limit", "a int is no schema", "Pass a DataFrameSchema"),
-        ("--contract sales=@sales", "a DataFrame is no schema", "Pass a DataFrameSchema"),
+        ("--contract sales=@limit", "a int is not a schema", "Pass a DataFrameSchema"),
+        ("--contract sales=@sales", "a DataFrame is not a schema", "Pass a DataFrameSchema"),
         ("--schema @limit", "neither a string nor a pandera schema", ""),
         ("--contract monthly=@Sales", "no input or output 'monthly'", "Tables here: sales."),
         ('-o "n: int" --contract n=@Sales', "n is a int", "Declare it as a DataFrame"),

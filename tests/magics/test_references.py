@@ -161,5 +161,5 @@ def test_a_subclass_of_dataframe_is_refused_by_its_name() -> None:
     class GeoDataFrame(pd.DataFrame):
         pass
 
-    with pytest.raises(InvalidRequest, match=r"towns is a .*GeoDataFrame, and only a plain DataFrame"):
+    with pytest.raises(InvalidRequest, match=r"towns is a .*GeoDataFrame, but only a plain DataFrame"):
         collect_samples(parse_cell("g", "Count @towns."), {"towns": GeoDataFrame({"a": [1]})})

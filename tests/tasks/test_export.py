@@ -351,7 +351,7 @@ def test_a_lock_that_holds_anything_but_exact_versions_is_not_written(growth: Re
 def test_code_with_metadata_of_its_own_is_not_written(growth: Report) -> None:
     code = f'# /// script\n# dependencies = ["evil"]\n# ///\n{CODE}'
     hostile = growth.model_copy(update={"solution": CodeSolution(code=code)})
-    with pytest.raises(InvalidRequest, match="holds metadata of a script itself"):
+    with pytest.raises(InvalidRequest, match="already has script metadata"):
         script(hostile, Function.of(hostile, {}, Path()))
 
 
