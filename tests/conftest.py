@@ -33,6 +33,9 @@ NEEDS = {
 gc.set_threshold(50_000, 10, 10)
 """Seven thousand tests are collected; Python would look through all of them for garbage again and again."""
 
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+"""jsonschema, which nbformat imports, does without it. It compiles 38 grammars, which takes two seconds or more."""
+
 SEVERAL_PROCESSES = ("browser", "kernel")
 """Marks of tests with several processes, which can fail on a loaded machine.
 

@@ -75,6 +75,15 @@ forked_kernels.server()
 c.KernelProvisionerFactory.default_provisioner_name = {forked_kernels.NAME!r}
 """
 
+START_LAB = """\
+import sys
+
+sys.modules["rfc3987_syntax"] = None  # slow, and jsonschema does without it
+from jupyterlab.labapp import main
+
+main()
+"""
+
 COLD = "cold"
 COLD_KERNEL = {
     "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
@@ -128,7 +137,7 @@ class Lab:
 
     def __enter__(self) -> Lab:
         command = [
-            *(sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root"),
+            *(sys.executable, "-c", START_LAB, "--no-browser", "--allow-root"),
             *("--ServerApp.token=", "--ServerApp.password=", f"--ServerApp.port={self.address.rpartition(':')[2]}"),
             *(f"--ServerApp.root_dir={self.folder}", "--ServerApp.port_retries=0"),
             "--ServerApp.disable_check_xsrf=True",  # the tests send requests too

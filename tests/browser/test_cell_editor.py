@@ -325,7 +325,7 @@ def test_prose_is_not_indented_like_python_and_wraps(notebook: Open) -> None:
     page = notebook("")
     cell = write(page, 1, "%%autocode growth\nFor each month:\nelse nothing (and so on")
     assert text_of(page, 1) == "%%autocode growth\nFor each month:\nelse nothing (and so on"
-    page.page.keyboard.type(", on and on" * 30)
+    page.page.keyboard.insert_text(", on and on" * 30)
     line, editor = cell.locator(".autocode-prose").last, cell.locator(".cm-editor")
     assert line.bounding_box()["height"] > 30
     assert editor.evaluate("editor => editor.querySelector('.cm-scroller').scrollWidth <= editor.clientWidth")

@@ -105,7 +105,7 @@ def take_picture(output: Any, name: str) -> None:
     output.screenshot(path=ARTIFACTS / f"inspector-{name}.png")
 
 
-def test_it_is_looked_through_by_keyboard_and_nothing_jumps(notebook: Open) -> None:
+def test_it_is_looked_through_by_keyboard_nothing_jumps_and_its_tabs_hold_what_they_name(notebook: Open) -> None:
     page = notebook(MENDED, "growth.wait();", "growth")
     run_all(page, 1, 2)
     output = inspect(page, 3)
@@ -128,12 +128,11 @@ def test_it_is_looked_through_by_keyboard_and_nothing_jumps(notebook: Open) -> N
     expect(output).to_contain_text("min_orders", use_inner_text=True)  # the form can be reached by Tab from its tab
     page.page.keyboard.press("Tab")
     assert page.page.evaluate("document.activeElement.tagName") == "SELECT"
+    compares_attempts_side_by_side(output)
+    shows_the_profile_of_the_sample(output)
 
 
-def test_attempts_are_compared_side_by_side(notebook: Open) -> None:
-    page = notebook(MENDED, "growth.wait();", "growth")
-    run_all(page, 1, 2)
-    output = inspect(page, 3)
+def compares_attempts_side_by_side(output: Any) -> None:
     open_tab(output, "Attempts")
     assert output.locator("del:visible").first.inner_text().startswith("diff")
     expect(output.locator("ins:visible").first).to_contain_text("pct_change", use_inner_text=True)
@@ -141,10 +140,8 @@ def test_attempts_are_compared_side_by_side(notebook: Open) -> None:
     output.get_by_text("attempt 2 and attempt 2 are equal.").wait_for()
 
 
-def test_the_profile_of_the_sample_comes_from_the_kernel(notebook: Open) -> None:
-    page = notebook(MENDED, "growth.wait();", "growth")
-    run_all(page, 1, 2)
-    output = inspect(page, 3)
+def shows_the_profile_of_the_sample(output: Any) -> None:
+    """It comes from the kernel when its tab is opened."""
     open_tab(output, "Data")
     output.get_by_text("order_date", exact=True).locator("visible=true").first.wait_for(timeout=PATIENCE)
     bars = output.locator('[role="img"]:visible')
@@ -229,23 +226,24 @@ def test_a_saved_notebook_shows_the_static_form(notebook: Open, lab: Lab) -> Non
     take_picture(again.output(3), "static")
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_it_is_calm_in_both_themes(notebook: Open, lab: Lab, theme: str) -> None:
-    lab.use_theme(f"JupyterLab {theme}")
+def test_it_is_calm_in_both_themes(notebook: Open, lab: Lab) -> None:
+    page = notebook(MENDED, "growth.wait();", "growth")
+    run_all(page, 1, 2)
+    output = inspect(page, 3)
     try:
-        page = notebook(MENDED, "growth.wait();", "growth")
-        run_all(page, 1, 2)
-        output = inspect(page, 3)
-        for title in ("Function", "Evidence", "Attempts", "Data"):
-            open_tab(output, title)
-            page.page.wait_for_timeout(300)
-            take_picture(output, f"{title}-{theme}".lower())
-        colours = output.locator(".jupyter-widgets.widget-tab").evaluate(
-            "tab => [getComputedStyle(tab.querySelector('.widget-tab-contents')).backgroundColor, "
-            "getComputedStyle(tab.querySelector('.widget-tab-contents strong')).color]"
-        )
-        brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
-        assert (brightness[0] > brightness[1]) is (theme == "Light")  # text has enough contrast
+        for theme in ("Light", "Dark"):
+            lab.use_theme(f"JupyterLab {theme}")
+            lab.renew_settings(page.page)
+            for title in ("Function", "Evidence", "Attempts", "Data"):
+                open_tab(output, title)
+                page.page.wait_for_timeout(300)
+                take_picture(output, f"{title}-{theme}".lower())
+            colours = output.locator(".jupyter-widgets.widget-tab").evaluate(
+                "tab => [getComputedStyle(tab.querySelector('.widget-tab-contents')).backgroundColor, "
+                "getComputedStyle(tab.querySelector('.widget-tab-contents strong')).color]"
+            )
+            brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
+            assert (brightness[0] > brightness[1]) is (theme == "Light")  # text has enough contrast
     finally:
         lab.use_theme("JupyterLab Light")
 
