@@ -39,6 +39,9 @@ from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 from autocoder_jupyter.sandbox.worker import removal
 
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Errors of a system that lacks something now."""
+
 _MARKER = "autocode.json"
 """Written last; its presence says that the environment is whole."""
 
@@ -172,7 +175,11 @@ def _dated(environment: Environment) -> Environment:
 
 
 def _is_whole(environment: Environment) -> bool:
-    """Whether the marker is there and says what it must, and the interpreter and each package are still there."""
+    """Whether the marker is there and says what it must, and the interpreter and each package are still there.
+
+    Raises:
+        OSError: the notebook lacks memory or may open no further file, which tells nothing of the environment.
+    """
     folder = Path(environment.location)
     try:
         marker = _read_marker(folder)
@@ -182,7 +189,11 @@ def _is_whole(environment: Environment) -> bool:
             and python_of(environment).exists()
             and len(installed) >= len(environment.lock)
         )
-    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+    except OSError as error:
+        if error.errno in _SHORTAGES:
+            raise
+        return False
+    except (ValueError, KeyError, TypeError, StopIteration):
         return False
 
 

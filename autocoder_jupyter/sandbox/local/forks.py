@@ -64,12 +64,23 @@ class LoadingProcess:
         policy: of a worker that would load for itself; `folder` is replaced.
         folder: a locked folder; the lock goes over to the supervisor.
         threads: of the numerical libraries.
+
+    Raises:
+        OSError: the supervisor cannot be started, for instance because too many files are open.
     """
 
     def __init__(self, policy: Policy, folder: WorkerFolder, threads: int) -> None:
         self.name = secrets.token_hex(6)
         self._numbers = itertools.count(1)
-        own, *folders = (_made(folder.path / secrets.token_hex(16)) for _ in range(WORKERS + 1))
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+            theirs.callback(os.close, folder.lock)
+            own, *folders = (_made(folder.path / secrets.token_hex(16)) for _ in range(WORKERS + 1))
+            self._link, their_link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            theirs.enter_context(their_link)
+            ours.enter_context(self._link)
+            given = [their_link.fileno(), folder.lock]
+            self._supervisor = start_supervisor("shared_supervisor", given, subprocess.DEVNULL)
+            ours.pop_all()  # it has started; this end stays open until the loading process is killed
         home = {"HOME": own, "TMPDIR": own}
         policy = replace(
             policy,
@@ -79,13 +90,6 @@ class LoadingProcess:
             cores=[],
             share_of_core=None,
         )
-        self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        given = [theirs.fileno(), folder.lock]
-        try:
-            self._supervisor = start_supervisor("shared_supervisor", given, subprocess.DEVNULL)
-        finally:
-            theirs.close()
-            os.close(folder.lock)
         threading.Thread(target=self._supervisor.wait, name="autocode-loading", daemon=True).start()
         with contextlib.suppress(OSError):  # an ended supervisor is noticed by the next request for a worker
             self._send(asdict(Loading(policy, str(folder.path), folders, IDLE_SECONDS)))
@@ -175,7 +179,13 @@ def _made(folder: Path) -> str:
 
 def _ends() -> tuple[list[int], list[int]]:
     """Five pipes: what we keep, and what the worker (three streams) and its supervisor (lifeline, report) get."""
-    pipes = [os.pipe() for _ in range(5)]
+    with contextlib.ExitStack() as opened:
+        pipes: list[tuple[int, int]] = []
+        for _ in range(5):
+            pipes.append(os.pipe())
+            for end in pipes[-1]:
+                opened.callback(os.close, end)
+        opened.pop_all()
     written_here = (True, False, False, True, False)
     ours = [pipe[written] for pipe, written in zip(pipes, written_here, strict=True)]
     theirs = [pipe[not written] for pipe, written in zip(pipes, written_here, strict=True)]

@@ -143,10 +143,16 @@ _answer: Trial | None = None
 
 
 def trial(start: StartProgram) -> Trial:
-    """By what the sandbox holds; found out once a process."""
+    """By what the sandbox holds; found out once a process, unless no process can be started for it now."""
     global _answer
     with _lock:
-        _answer = _answer or _find_out(start)
+        try:
+            _answer = _answer or _find_out(start)
+        except OSError as error:
+            return Trial(
+                reason=f"The system refuses the processes that try the sandbox: {error}. "
+                "Free memory, disk, open files or processes (`ulimit -a` shows the limits), then run it again."
+            )
         return _answer
 
 
@@ -176,10 +182,14 @@ def _beforehand(tier: Tier, version: int) -> str:
 
 
 def _refusal(start: StartProgram, tier: Tier) -> str:
-    """Why a tier does not hold here; "" when it does."""
+    """Why a tier does not hold here; "" when it does.
+
+    Raises:
+        OSError: the program cannot be started now, which tells nothing of the tier.
+    """
     try:
         answers, error = _run(start, tier)
-    except (SandboxUnavailable, OSError) as failure:
+    except SandboxUnavailable as failure:
         return str(failure)
     if answers is None:
         return error

@@ -127,16 +127,20 @@ class LocalProcess(SupervisedProcess):
         Args:
             policy: what runs, and what it may do.
             lock: the descriptor that holds the lock on the worker's folder; closed here, the supervisor has its copy.
+
+        Raises:
+            OSError: the supervisor cannot be started, for instance because too many files are open.
         """
-        theirs = [lock]
-        try:
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+            theirs.callback(os.close, lock)
             their_lifeline, lifeline = os.pipe()
+            theirs.callback(os.close, their_lifeline)
+            ours.callback(os.close, lifeline)
             report, their_report = os.pipe()
-            theirs = [their_lifeline, their_report, lock]
-            self._supervisor = start_supervisor("supervisor", theirs, subprocess.PIPE)
-        finally:
-            for descriptor in theirs:
-                os.close(descriptor)
+            theirs.callback(os.close, their_report)
+            ours.callback(os.close, report)
+            self._supervisor = start_supervisor("supervisor", [their_lifeline, their_report, lock], subprocess.PIPE)
+            ours.pop_all()  # it has started; they are open until the worker has ended
         super().__init__(lifeline, report)
         self.folder = policy.folder
         self._group = policy.control_group()

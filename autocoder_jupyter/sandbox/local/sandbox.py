@@ -84,7 +84,8 @@ class LocalSandbox:
         """A worker in `environment`: forked from a process that has loaded the libraries, or loading them itself.
 
         Raises:
-            SandboxUnavailable: the trial program was not held, or the memory is too little.
+            SandboxUnavailable: the trial program was not held, the memory is too little, or the system refuses a
+                process.
             PackageError: the environment is damaged.
         """
         from autocoder_jupyter.sandbox.host.bundle import worker_command
@@ -101,7 +102,6 @@ class LocalSandbox:
             raise SandboxUnavailable("The local sandbox cannot be used here.", why=trial.probe().reason)
         use(environment)
         command = worker_command(str(python_of(environment)))
-        prefixes = interpreter_of(environment).prefixes
 
         def start(limits: Limits) -> Worker:
             def policy(folder: Path) -> Policy:
@@ -109,7 +109,7 @@ class LocalSandbox:
                 return worker_policy(
                     command,
                     folder,
-                    prefixes=prefixes,
+                    prefixes=interpreter.prefixes,
                     packages=packages,
                     limits=limits,
                     network=network,
@@ -133,7 +133,15 @@ class LocalSandbox:
                 name=fork.name if fork else "",
             )
 
-        return start_within(start, limits)
+        try:
+            interpreter = interpreter_of(environment)
+            return start_within(start, limits)
+        except OSError as error:
+            raise SandboxUnavailable(
+                "The local sandbox cannot start a worker now.",
+                why=f"The system refuses it: {error}",
+                hint="Free memory, disk, open files or processes (`ulimit -a` shows the limits), then run it again.",
+            ) from error
 
     def affords_spare(self) -> bool:
         """No: workers are forked from a process that has loaded the libraries, which takes no time."""
@@ -158,7 +166,11 @@ def _start_trial(tier: Tier, arguments: list[str], limits: Limits | None = None,
 
 
 def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
-    """A process of its own, which may write one new folder."""
+    """A process of its own, which may write one new folder.
+
+    Raises:
+        OSError: the system refuses a process or a file.
+    """
     from autocoder_jupyter.sandbox.local.process import LocalProcess
 
     folder = _new_folder()

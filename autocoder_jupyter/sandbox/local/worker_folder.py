@@ -36,7 +36,11 @@ class WorkerFolder:
 def make_folder(prefix: str = WORKER) -> WorkerFolder:
     """Make a folder that only this user may enter, and lock it; its name begins with `prefix`."""
     path = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
-    lock = os.open(path, os.O_RDONLY)
+    try:
+        lock = os.open(path, os.O_RDONLY)
+    except OSError:
+        path.rmdir()
+        raise
     file_locks.try_exclusive(lock)  # no other process knows it yet
     return WorkerFolder(path, lock)
 

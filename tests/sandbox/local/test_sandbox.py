@@ -6,21 +6,23 @@ import errno
 import fcntl
 import itertools
 import os
+import resource
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
+from autocoder_jupyter.sandbox.local import loading, process_tree, supervisor, trial_program, worker_folder
 from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local import process_tree, supervisor, trial_program, worker_folder
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.process import Held
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
@@ -276,6 +278,64 @@ def test_a_trial_that_fails_is_told_in_words(
         os.close(folder.lock)
     assert not probe.available
     assert all(word in probe.reason for word in words)
+
+
+def open_descriptors() -> dict[int, str]:
+    """What is behind each."""
+    found = {}
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the one that lists them
+            found[int(entry.name)] = str(entry.readlink())
+    return found
+
+
+@contextmanager
+def at_most(further: int) -> Iterator[None]:
+    """This process may open so many further descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = []
+    try:
+        with socket.socket() as lowest:
+            held.append(os.dup(lowest.fileno()))
+        # The limit is on the highest number; whatever is free below it must be taken.
+        while (highest := os.dup(held[0])) < max(open_descriptors()) - 1:
+            held.append(highest)
+        held.append(highest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 1 + further, hard))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in held:
+            os.close(descriptor)
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize("further", range(1, 10))
+def test_a_worker_that_the_system_refuses_is_told_and_leaves_no_descriptor(
+    further: int, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = LocalSandbox()
+    sandbox.start(environment, Limits()).kill()  # so that everything is imported
+    monkeypatch.setattr(loading, "_places", {})
+    before = open_descriptors()
+    with at_most(further), pytest.raises(SandboxUnavailable, match="cannot start a worker now") as told:
+        sandbox.start(environment, Limits())
+    assert "Too many open files" in (told.value.why or "")
+    assert "ulimit -a" in told.value.hint
+    for place in itertools.chain(*loading._places.values()):
+        if place.process is not None:
+            place.process.kill()
+    assert open_descriptors() == before
+
+
+@pytest.mark.usefixtures("forgetful_probe")
+@pytest.mark.local_sandbox
+def test_a_trial_that_the_system_refuses_for_now_is_repeated() -> None:
+    with at_most(3):
+        refused = LocalSandbox().probe()
+    assert not refused.available
+    assert "Too many open files" in refused.reason
+    assert LocalSandbox().probe().available
 
 
 @pytest.mark.local_sandbox
