@@ -1,4 +1,4 @@
-"""The Docker sandbox. Works with any engine that speaks Docker's API, Podman's service among them."""
+"""The Docker sandbox. It works with every engine that has Docker's API, also with the service of Podman."""
 
 from autocoder_jupyter.sandbox.docker.sandbox import DockerSandbox
 

@@ -1,4 +1,4 @@
-"""System packages: the steps of a build that run apt, its proxies and certificates, and its errors."""
+"""System packages: the build steps that run apt, its proxies and certificates, and its errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.errors import PackageError
 AUTHORITIES = "authorities.crt"
 """File name of the host's CA bundle in the build."""
 
-# apt reads a trailing "-" as "remove it".
+# No name may end with "-", because apt would remove that package.
 _APT_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{0,61}[a-z0-9+](=[A-Za-z0-9.+~:-]{1,64})?")
 _APT_FAULTS = (
     re.compile(r"E: Unable to locate package (?P<name>\S+)"),
@@ -25,10 +25,13 @@ _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 def check_system_packages(names: Iterable[str]) -> tuple[str, ...]:
-    """The names in order, each a possible name of a Debian package.
+    """Check that each name may be the name of a Debian package. So no option or command gets into a shell.
+
+    Returns:
+        The names, sorted, each once.
 
     Raises:
-        PackageError: one is not; nothing that could be read as an option or a command gets to a shell.
+        PackageError: a name is invalid.
     """
     checked = sorted(set(names))
     for name in checked:
@@ -38,7 +41,12 @@ def check_system_packages(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def install_steps(names: Sequence[str], with_authorities: bool) -> list[str]:
-    """The steps of a Dockerfile that install checked names, with the host's CA bundle when it is in the build."""
+    """The steps of a Dockerfile that install system packages.
+
+    Args:
+        names: checked by `check_system_packages`.
+        with_authorities: whether the host's CA bundle is in the build and must be used.
+    """
     options, cleanup = "", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
     steps = []
     if with_authorities:
@@ -51,7 +59,7 @@ def install_steps(names: Sequence[str], with_authorities: bool) -> list[str]:
 
 
 def authorities(environ: Mapping[str, str]) -> bytes | None:
-    """The host's CA bundle, if one is configured. It is public, and the build removes it at its end."""
+    """The host's CA bundle, if one is configured. It is not secret, and the build removes it at the end."""
     for variable in _CA_VARIABLES:
         with suppress(OSError):
             if path := environ.get(variable):
@@ -60,19 +68,19 @@ def authorities(environ: Mapping[str, str]) -> bytes | None:
 
 
 def proxies(environ: Mapping[str, str]) -> dict[str, str]:
-    """Proxies as build arguments. The engine knows these names and keeps them out of the image and its history."""
+    """The proxies as build arguments. The engine does not store arguments with these names in the image's history."""
     given = {name: environ.get(name) or environ.get(name.upper()) for name in _PROXIES}
     return {spelling: value for name, value in given.items() if value for spelling in (name, name.upper())}
 
 
 def network(proxies: Mapping[str, str]) -> str | None:
-    """The host's network when the proxy is on this very machine, where no container could reach it otherwise."""
+    """The network of the build: "host" if a proxy runs on this machine, where no container can reach it; else None."""
     hosts = {urlsplit(address).hostname for name, address in proxies.items() if name.lower() != "no_proxy"}
     return "host" if hosts & {"localhost", "127.0.0.1", "::1"} else None
 
 
 def package_error(message: str, output: str) -> PackageError:
-    """The output of apt or the engine, as an error that names the package at fault."""
+    """The error for a failed build. It names the package that caused it, if the output of apt does."""
     for fault in _APT_FAULTS:
         if found := fault.search(output):
             name = found["name"]

@@ -1,7 +1,8 @@
-"""Remove images that were not used for a month. The engine may be shared, so only images that are certainly ours go.
+"""Remove images that were not used for a month. The engine may be shared, so only images of this package are removed.
 
-An image must carry our label and exactly the name that this machine gave it, have no container, running or not, and
-have been used here, but not lately and by no living process. Nothing is forced, so the engine has the last word.
+An image is removed only if it has our label and exactly the name that this machine gave it, has no container, was used
+on this machine before, but not recently, and is not used by a running process. The removal is not forced, so the engine
+can refuse it.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ def clear_images(engine: Engine, before: float) -> tuple[str, ...]:
     """Remove unused images.
 
     Args:
-        engine: where.
-        before: seconds since the epoch; what was made and used last before that is unused.
+        engine: has the images.
+        before: seconds since 1970. An image that was created and last used before this time is unused.
 
     Returns:
-        The names of those that were removed.
+        The names of the removed images.
     """
     client = engine.client(_SECONDS)
     try:
@@ -40,11 +41,11 @@ def clear_images(engine: Engine, before: float) -> tuple[str, ...]:
             for image in _ours(client, "environment")
             if image["Id"] not in busy and image["Created"] < before and _removed(client, name := _name(image), before)
         ]
-        standing = [_layers(client, image) for image in _ours(client, "environment")]
+        remaining = [_layers(client, image) for image in _ours(client, "environment")]
         for image in _ours(client, "shared"):
             layers = _layers(client, image)
-            carries = any(other[: len(layers)] == layers for other in standing)
-            if image["Id"] in busy or image["Created"] >= before or carries:
+            is_parent = any(other[: len(layers)] == layers for other in remaining)
+            if image["Id"] in busy or image["Created"] >= before or is_parent:
                 continue
             if _removed(client, name := _name(image), before):
                 removed.append(name)
@@ -54,7 +55,7 @@ def clear_images(engine: Engine, before: float) -> tuple[str, ...]:
 
 
 def sizes_of_images() -> list[int]:
-    """The bytes of each image of ours in the engine that is used here.
+    """The size in bytes of each image of this package in the engine.
 
     Raises:
         SandboxUnavailable, EngineGone: there is no engine, or it does not answer.
@@ -72,7 +73,7 @@ def _ours(client: APIClient, kind: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _name(image: Mapping[str, Any]) -> str:
-    """Its name when it has just one, else ""."""
+    """The name of an image that has exactly one, else ""."""
     names: list[str] = image["RepoTags"] or []
     return names[0] if len(names) == 1 else ""
 

@@ -1,4 +1,4 @@
-"""One hardened container, and its process as the channel uses it."""
+"""One hardened container, and its process for the channel."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 Transport = Literal["sockets", "attach"]
-"""How data travels: through sockets in a mounted folder, or through the engine's attach stream."""
+"""How data is transferred: through sockets in a mounted folder, or through the engine's attach stream."""
 
 USER = "65532:65532"
-"""A user that does not exist in the image and, as a rule, not on the host."""
+"""A user that does not exist in the image, and usually not on the host."""
 WRITABLE = ("/tmp", "/dev/shm", "/dev/mqueue")
-"""All that a process in a container can write; none of it is on a disk."""
+"""The only folders in which a process in a container can write. They are in memory."""
 START_SECONDS = 60
 CONNECT_SECONDS = 10.0
 EVENT_SECONDS = 3.0
@@ -35,9 +35,14 @@ ENDING_SECONDS = 2.0
 def restrictions(limits: Limits, *, network: bool, podman: bool) -> dict[str, Any]:
     """The hardening, as keyword arguments of docker-py's `create_host_config`.
 
-    Swap is off (`memswap_limit` is memory plus swap). Temporary files are charged to the memory too, and their number
-    has a limit of its own, because a size alone does not bound inodes; Podman does not know that option.
-    No seccomp profile goes along: Podman would take it for a path, and the worker brings its own filter.
+    Swap is off (`memswap_limit` is memory plus swap). Temporary files count as memory. Their number is limited, too,
+    because a limit of the size does not limit inodes; Podman does not have that option. No seccomp profile is given:
+    Podman would read it as a path, and the worker installs its own filter.
+
+    Args:
+        limits: of the worker.
+        network: whether the container has a network.
+        podman: whether the engine is Podman.
     """
     from docker.types import LogConfig, Ulimit
 
@@ -68,14 +73,21 @@ def restrictions(limits: Limits, *, network: bool, podman: bool) -> dict[str, An
 
 
 def environment_variables(limits: Limits) -> dict[str, str]:
-    """What the interpreter sees besides the image's own variables; nothing of the host."""
+    """The environment variables that are added to those of the image. None comes from the host."""
     threads = str(max(1, round(limits.cpu)))
     pools = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS", "ARROW_NUM_THREADS")
     return {"HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8", **dict.fromkeys(pools, threads)}
 
 
 class ContainerProcess:
-    """A running container with its three streams; satisfies `sandbox.process.Process`."""
+    """A running container with its three streams; satisfies `sandbox.host.process.Process`.
+
+    Args:
+        engine: runs the container.
+        container: its id.
+        streams: the host's ends of its standard streams.
+        attached: the attach stream, if it is used.
+    """
 
     def __init__(self, engine: Engine, container: str, streams: Streams, attached: Attached | None) -> None:
         self.id = container
@@ -103,10 +115,10 @@ class ContainerProcess:
         return self.streams.control
 
     def watch(self, at_work: bool) -> None:
-        """Do nothing: the engine's control group enforces the limits."""
+        """Do nothing, because the engine's control group enforces the limits."""
 
     def kill(self) -> None:
-        """SIGKILL to every process, then removal. Never `stop`, which waits ten seconds for a program to agree."""
+        """Kill all processes and remove the container. The engine's `stop` is not used: it may wait ten seconds."""
         from docker.errors import APIError, DockerException
         from requests.exceptions import RequestException
 
@@ -118,10 +130,10 @@ class ContainerProcess:
             client = self._engine.client()
             try:
                 if self.streams.ended:
-                    # It ended by itself, or somebody else ended it. A kill now would hide which.
+                    # It ended by itself, or was ended from outside. A kill now would hide the reason.
                     with suppress(APIError, RequestException):
                         client.wait(self.id, timeout=ENDING_SECONDS)
-                with suppress(APIError):  # gone already
+                with suppress(APIError):  # already ended
                     client.kill(self.id)
                     self._killed_by_us = True
                 with suppress(APIError):
@@ -130,15 +142,12 @@ class ContainerProcess:
                 client.close()
         except (DockerException, RequestException, OSError) as error:
             self._engine_error = str(error)
-            self.streams.hang_up()  # the engine does not answer; the worker ends by itself when its input hangs up
+            self.streams.hang_up()  # the engine does not answer, but the worker ends when its input is closed
         if self._attached is not None:
             self._attached.close()
 
     def exit_reason(self) -> ExitReason:
-        """What the engine recorded about this container's end.
-
-        Asked from its events and not from the container, which is removed the moment it ends.
-        """
+        """Why the container ended. The engine's events are read, because the container is removed when it ends."""
         from docker.errors import DockerException
         from requests.exceptions import RequestException
 
@@ -161,14 +170,14 @@ class ContainerProcess:
         return ExitReason(exit_code=code)
 
     def _events(self) -> list[tuple[str, Mapping[str, str]]]:
-        """The container's life up to its end, in order. No clock is compared, ours and the engine's may differ."""
+        """The events of the container up to its end. Times are not compared, because the engine's clock may differ."""
         client = self._engine.client(EVENT_SECONDS)
         try:
-            client.ping()  # with a timeout, which the stream of events has not
+            client.ping()  # this request has a timeout; the stream of events has none
             stream = client.events(since=0, filters={"container": self.id}, decode=True)
-            patience = threading.Timer(EVENT_SECONDS, stream.close)
-            patience.daemon = True
-            patience.start()
+            timer = threading.Timer(EVENT_SECONDS, stream.close)
+            timer.daemon = True
+            timer.start()
             found = []
             try:
                 for event in stream:
@@ -177,7 +186,7 @@ class ContainerProcess:
                     if action in ("die", "died"):
                         break
             finally:
-                patience.cancel()
+                timer.cancel()
                 stream.close()
             return found
         finally:
@@ -191,7 +200,16 @@ def _exit_code(details: Mapping[str, str]) -> int | None:
 
 @dataclass(frozen=True)
 class Start:
-    """How a container is started: `python3 -c program` in `image`, under `limits`."""
+    """How a container is started.
+
+    Args:
+        engine: runs the container.
+        image: name of the image.
+        program: source that its `python3` runs.
+        limits: of the container.
+        network: whether it has a network.
+        role: value of a label, such as "worker".
+    """
 
     engine: Engine
     image: str
@@ -201,10 +219,10 @@ class Start:
     role: str = "worker"
 
     def launch(self, transport: Transport) -> ContainerProcess:
-        """Start it and connect its standard streams.
+        """Start the container and connect its standard streams.
 
         Raises:
-            SandboxUnavailable: the engine refuses the container, the image is not there, or it cannot be connected.
+            SandboxUnavailable: the engine refuses the container, has no such image, or it does not connect.
             EngineGone: the engine does not answer any more.
         """
         from docker.errors import ImageNotFound
@@ -214,7 +232,7 @@ class Start:
                 return self._with_sockets() if transport == "sockets" else self._with_attach()
             except ImageNotFound as error:
                 raise SandboxUnavailable(
-                    f"The image {self.image} is not there.",
+                    f"The engine does not have the image {self.image}.",
                     why=str(error.explanation),
                     hint="Build the environment again.",
                 ) from None
@@ -226,25 +244,25 @@ class Start:
     def _with_sockets(self) -> ContainerProcess:
         from docker.types import Mount
 
-        place = SocketListener()
+        listener = SocketListener()
         client = self.engine.client(START_SECONDS)
         try:
-            mount = Mount(MOUNT, str(place.folder), type="bind", read_only=True)
+            mount = Mount(MOUNT, str(listener.folder), type="bind", read_only=True)
             container = self._create(client, f"{PRELUDE}\n{self.program}", [mount])
             with _removed_on_failure(client, container):
                 client.start(container)
-                streams = place.accept(seconds=CONNECT_SECONDS, gone=lambda: not _running(client, container))
+                streams = listener.accept(seconds=CONNECT_SECONDS, gone=lambda: not _running(client, container))
             return ContainerProcess(self.engine, container, streams, None)
         finally:
             client.close()
-            place.close()
+            listener.close()
 
     def _with_attach(self) -> ContainerProcess:
-        # This client stays open as long as the connection that it lends.
+        # This client stays open as long as the attached connection, which belongs to it.
         client = self.engine.client(START_SECONDS)
         container = self._create(client, self.program, [])
         with _removed_on_failure(client, container):
-            # Before the start, so that not a byte is missed.
+            # Attached before the start, so that no byte is missed.
             link = client.attach_socket(container, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             attached = Attached(link)
             client.start(container)
@@ -260,10 +278,10 @@ class Start:
             working_dir="/tmp",
             environment=environment_variables(self.limits),
             labels=owner_labels(self.role),
-            # Attached and "stdin once": when the host's connection ends, however it does, the worker's input does too.
+            # Attached and "stdin once": when the host's connection ends for any reason, the worker's input ends, too.
             stdin_open=True,
             detach=False,
-            # Else docker-py copies proxies, perhaps with a password, from the person's settings into the container.
+            # Otherwise docker-py copies proxies from the user's settings, perhaps with a password, into the container.
             use_config_proxy=self.network,
             host_config=client.create_host_config(
                 **restrictions(self.limits, network=self.network, podman=self.engine.podman), mounts=list(mounts)
@@ -295,23 +313,28 @@ def _running(client: APIClient, container: str) -> bool:
 
 
 def run_once(start: Start, transport: Transport, *, seconds: float) -> bytes:
-    """What a short program of ours writes to its standard output, run as hardened as everything else.
+    """Run a short program in a hardened container, and return its standard output.
+
+    Args:
+        start: the container and the program.
+        transport: how data is transferred.
+        seconds: time limit.
 
     Raises:
         SandboxUnavailable: it did not run, or wrote nothing.
     """
     process = start.launch(transport)
-    patience = threading.Timer(seconds, process.kill)
-    patience.daemon = True
-    patience.start()
+    timer = threading.Timer(seconds, process.kill)
+    timer.daemon = True
+    timer.start()
     try:
         written = process.streams.data.readall()
-        words = process.streams.control.readall()
+        errors = process.streams.control.readall()
     finally:
-        patience.cancel()
+        timer.cancel()
         process.kill()
         process.streams.close()
     if not written:
-        why = words.decode("utf-8", "replace").strip() or process.exit_reason().text
+        why = errors.decode("utf-8", "replace").strip() or process.exit_reason().text
         raise SandboxUnavailable(f"A trial run in {start.image} gave nothing.", why=why)
     return written

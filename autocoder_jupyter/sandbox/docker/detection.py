@@ -1,8 +1,8 @@
-"""Find a Docker engine, or Podman's compatible service; the error says why there is none.
+"""Find a Docker engine, or the compatible service of Podman. If there is none, the error says why.
 
-The order is that of Docker's own command line, then the usual places: `DOCKER_HOST`, the current context, and where the
-programs that bring an engine listen (`products`). What a person chose by variable or context is final: when it does not
-answer, nothing else is tried behind their back.
+Like Docker's command line, it first uses `DOCKER_HOST`, then the current context. Without them it tries the addresses
+of the programs that provide an engine (`products`). If the user chose an engine by variable or context and it does not
+answer, no other engine is tried.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ PING_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """An address at which an engine may answer, who names it, and what starts an engine there."""
+    """An address at which an engine may answer.
+
+    Args:
+        source: where the address comes from, in words.
+        url: the address.
+        tls: the TLS settings for docker-py.
+        chosen: whether the user chose it.
+        start: the command or step that starts an engine there; "" if it is unknown.
+    """
 
     source: str
     url: str
@@ -37,7 +45,7 @@ def find_engine() -> Engine:
     """The first engine that answers within two seconds.
 
     Raises:
-        SandboxUnavailable: with the reason for each address that was tried, and what to do.
+        SandboxUnavailable: no engine answers. The error has the reason for each address, and what to do.
     """
     refusals: list[SandboxUnavailable] = []
     machine = Machine(os.environ)
@@ -59,7 +67,11 @@ def find_engine() -> Engine:
 
 
 def candidates(machine: Machine) -> Iterator[Candidate]:
-    """Where to look, in order. A choice of the person's (variable or context) is the only one."""
+    """The addresses to try, in order. If the user chose one by variable or context, it is the only one.
+
+    Raises:
+        SandboxUnavailable: Docker's settings are invalid, or the chosen context does not exist.
+    """
     from docker.errors import DockerException
     from docker.utils import kwargs_from_env
 
@@ -81,7 +93,7 @@ def candidates(machine: Machine) -> Iterator[Candidate]:
 
 
 def _start(machine: Machine, url: str) -> str:
-    """What starts the engine at an address that a person chose; "" for one that is not known here."""
+    """What starts the engine at an address; "" if it is unknown."""
     product = machine.product_at(url)
     return product.start if product else ""
 
@@ -98,7 +110,7 @@ def _context(machine: Machine) -> Candidate | None:
     found = ContextAPI.kwargs_from_context(name)
     if not found:
         raise SandboxUnavailable(
-            f"{source[0].upper()}{source[1:]} is chosen, and there is no such context.",
+            f"{source[0].upper()}{source[1:]} is chosen, but it does not exist.",
             hint="docker context ls; docker context use default",
         )
     url = found["base_url"]
@@ -109,14 +121,14 @@ def connect(candidate: Candidate) -> Engine:
     """Ask the engine at one address for its properties.
 
     Raises:
-        SandboxUnavailable: with the reason.
+        SandboxUnavailable: it does not answer, refuses access, or runs Windows containers.
     """
     from docker import APIClient
     from docker.errors import DockerException
     from requests.exceptions import RequestException
 
     if candidate.url.startswith("unix://"):
-        _knock(candidate)
+        _try_socket(candidate)
     try:
         client = APIClient(
             base_url=candidate.url,
@@ -148,13 +160,13 @@ def connect(candidate: Candidate) -> Engine:
     )
 
 
-def _knock(candidate: Candidate) -> None:
-    """Connect to a unix socket ourselves, because docker-py wraps the errno, and the errno is the reason."""
+def _try_socket(candidate: Candidate) -> None:
+    """Connect to a unix socket directly. The errno gives the reason of a failure, and docker-py hides it."""
     path = urlparse(candidate.url).path
-    with socket.socket(socket.AF_UNIX) as knock:
-        knock.settimeout(PING_SECONDS)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PING_SECONDS)
         try:
-            knock.connect(path)
+            connection.connect(path)
         except PermissionError:
             raise SandboxUnavailable(
                 f"Permission denied at Docker's socket {path} ({candidate.source}).",
@@ -171,11 +183,11 @@ def _no_answer(candidate: Candidate, error: Exception) -> SandboxUnavailable:
     if candidate.chosen:
         by_variable = candidate.source == "DOCKER_HOST"
         otherwise = "unset DOCKER_HOST" if by_variable else "choose another one: docker context use default"
-    return SandboxUnavailable(what, why=_last_words(error), hint=f"{start}, or {otherwise}.")
+    return SandboxUnavailable(what, why=_cause(error), hint=f"{start}, or {otherwise}.")
 
 
-def _last_words(error: Exception) -> str:
-    """The innermost cause, which is the only informative part."""
+def _cause(error: Exception) -> str:
+    """The innermost cause in the text of an error of docker-py. The other parts are not informative."""
     text = str(error)
     if "timed out" in text.lower():
         return f"It did not answer within {PING_SECONDS:.0f} seconds."

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 CONTROL_SECONDS = 10
 """Timeout of short requests, in seconds. Builds and streams have their own."""
 
-# Docker allowed AF_ALG sockets in its default seccomp profile until then (CVE-2026-31431, an unprivileged write to the
-# page cache). The worker denies `socket` itself, so an older engine is a warning and not a refusal.
+# Before this version, Docker's default seccomp profile allowed AF_ALG sockets (CVE-2026-31431, an unprivileged write to
+# the page cache). The worker itself denies `socket`, so an older engine gives a warning and is not refused.
 FIRST_SAFE_VERSION = (29, 4, 3)
 
 
@@ -29,12 +29,12 @@ class Engine:
 
     Args:
         url: its address, `unix://…`, `tcp://…`, `ssh://…` or `npipe://…`.
-        source: what pointed to it, for people.
+        source: where the address comes from, in words.
         version: its release, such as "29.5.1".
-        api_version: spoken with it, so that a client needs no handshake.
-        architecture: of its machine, as Go names it ("amd64").
-        product: "Docker", "Podman", "Docker Desktop" …
-        tls: as docker-py takes it.
+        api_version: the version of the API to use, so that a client needs no handshake.
+        architecture: of its machine, in Go's names ("amd64").
+        product: "Docker", "Podman" or "Docker Desktop".
+        tls: the TLS settings for docker-py.
     """
 
     url: str
@@ -46,7 +46,7 @@ class Engine:
     tls: Any = field(default=None, repr=False, compare=False)
 
     def client(self, timeout: float | None = CONTROL_SECONDS) -> APIClient:
-        """A new client. Cheap, and not shared: docker-py's session is not made for several threads."""
+        """Create a client with a timeout in seconds. Do not share it: docker-py's session is not threadsafe."""
         from docker import APIClient
 
         return APIClient(
@@ -59,7 +59,7 @@ class Engine:
 
     @property
     def same_host(self) -> bool:
-        """Whether containers may share files and sockets with this process: a local engine that is not in a VM."""
+        """Whether containers can share files and sockets with this process: the engine is local and not in a VM."""
         return sys.platform == "linux" and self.url.startswith("unix://") and "Desktop" not in self.product
 
     @property
@@ -69,7 +69,7 @@ class Engine:
 
     @cached_property
     def info(self) -> Mapping[str, Any]:
-        """What the engine tells about itself."""
+        """The engine's answer to `docker info`."""
         client = self.client()
         try:
             info: Mapping[str, Any] = client.info()
@@ -84,21 +84,21 @@ class Engine:
         if not self.podman and release(self.version) < FIRST_SAFE_VERSION:
             wanted = ".".join(map(str, FIRST_SAFE_VERSION))
             found.append(
-                f"engine {self.version} is older than {wanted} (CVE-2026-31431); the worker's own filter closes it"
+                f"engine {self.version} is older than {wanted} (CVE-2026-31431); the worker's own filter prevents this"
             )
         return tuple(found)
 
 
 @contextmanager
 def engine_errors(what: str) -> Iterator[None]:
-    """Turn docker-py's exceptions into ours.
+    """Turn exceptions of docker-py inside this context into those of this package.
 
     Args:
-        what: the sentence for a request that the engine refuses.
+        what: the sentence of the error if the engine refuses the request.
 
     Raises:
-        SandboxUnavailable: the engine answers and refuses.
-        EngineGone: it does not answer any more.
+        SandboxUnavailable: the engine refuses the request.
+        EngineGone: the engine does not answer any more.
     """
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
@@ -113,5 +113,5 @@ def engine_errors(what: str) -> Iterator[None]:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """The numbers in front of a version such as "20.10.24+dfsg1"."""
+    """The first three numbers of a version such as "20.10.24+dfsg1", for comparisons."""
     return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0].partition("-")[0])[:3])

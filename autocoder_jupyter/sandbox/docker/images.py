@@ -1,4 +1,4 @@
-"""Images: choose the base image, pull it, read the engine's progress, push what was built."""
+"""Images: choose the base image, pull it, read the engine's progress, push a built image."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Image:
-    """An image that is present. `labels` and `user` are those of its configuration."""
+    """An image of the engine. `labels` and `user` are those of its configuration."""
 
     name: str
     id: str
@@ -39,24 +39,24 @@ class Image:
 
 @dataclass(frozen=True)
 class Base:
-    """An image to build upon, and what a trial run in it showed."""
+    """A base image, and the result of a trial run in it."""
 
     image: Image
     trial: Trial
 
     @property
     def platform(self) -> str:
-        """The platform of its wheels, as uv's `--python-platform` wants it."""
+        """The platform of its wheels, as a value of uv's `--python-platform`."""
         libc, version = self.trial.libc
         if libc != "glibc":
             return f"{self.trial.machine}-unknown-linux-musl"
-        # uv knows the tags up to 2.40; wheels for an older C library run on a newer one.
+        # uv has the tags up to 2.40. Wheels for an older C library run with a newer one.
         major, minor = (int(part) for part in version.split(".")[:2])
         return f"{self.trial.machine}-manylinux_{major}_{min(minor, 40)}"
 
 
 def find_image(client: APIClient, name: str) -> Image | None:
-    """The image of that name, if it is here."""
+    """The image with that name, if the engine has it, else None."""
     from docker.errors import ImageNotFound, NotFound
 
     try:
@@ -76,10 +76,19 @@ def find_base(
     on_progress: Progress | None = None,
     token: CancellationToken | None = None,
 ) -> Base:
-    """The image to build upon: the configured one, else the project's own when it is here, else Python's official one.
+    """The base image: the configured one, else `LOCAL_BASE` if the engine has it, else the official one of Python.
+
+    Args:
+        engine: has or pulls the image.
+        config: may name the image.
+        python_version: (major, minor) that the image must have.
+        transport: of the trial run; None for the first that works.
+        on_progress: called with lines about a pull.
+        token: cancels a pull.
 
     Raises:
-        SandboxUnavailable: there is none and none can be pulled, or its Python is another one.
+        SandboxUnavailable: there is no image and none can be pulled, or it has another Python.
+        Cancelled: `token` was cancelled.
     """
     wanted = ".".join(map(str, python_version))
     chosen = config.base_image or os.environ.get("AUTOCODE_BASE_IMAGE")
@@ -90,7 +99,7 @@ def find_base(
             image = find_image(client, name)
             if image is None:
                 if name == LOCAL_BASE:
-                    continue  # it is built on this machine; no registry has it
+                    continue  # it is only built locally; no registry has it
                 pull(engine, name, on_progress, token)
                 image = find_image(client, name)
             if image is None:
@@ -101,7 +110,7 @@ def find_base(
             if chosen:
                 found = ".".join(map(str, base.trial.python_version))
                 raise SandboxUnavailable(
-                    f"The base image {name} has Python {found}, and Python {wanted} is asked for.",
+                    f"The base image {name} has Python {found}, but Python {wanted} is required.",
                     hint=f"ImageConfig(python_version=({found.replace('.', ', ')})), or another base image.",
                 )
     finally:
@@ -111,7 +120,7 @@ def find_base(
 
 _BASE_HINT = (
     "Pull or load an image with Python and name it in AUTOCODE_BASE_IMAGE or ImageConfig(base_image=…); "
-    "without a registry, tools/docker_engine.sh makes one."
+    "without a registry, tools/docker_engine.sh builds one."
 )
 
 
@@ -119,8 +128,8 @@ def pull(engine: Engine, name: str, on_progress: Progress | None, token: Cancell
     """Pull an image.
 
     Raises:
-        SandboxUnavailable: no registry gives it.
-        Cancelled: it was stopped.
+        SandboxUnavailable: the image cannot be pulled.
+        Cancelled: `token` was cancelled.
     """
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
@@ -149,16 +158,16 @@ def push(
     """Push an image to the registry in its name.
 
     Args:
-        engine: where the image is.
+        engine: has the image.
         name: the image's name with registry and tag.
-        secret: NAME of the environment variable that holds `user:password`.
-        on_progress: gets a line.
-        token: ends it.
+        secret: NAME of the environment variable with `user:password`.
+        on_progress: called with a line.
+        token: cancels the push.
 
     Raises:
-        InvalidRequest: the variable is not set, or is not of that form.
-        SandboxUnavailable: the registry refuses.
-        Cancelled: it was stopped.
+        InvalidRequest: the variable is not set, or does not have that form.
+        SandboxUnavailable: the registry refuses the image.
+        Cancelled: `token` was cancelled.
     """
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
@@ -187,16 +196,16 @@ def push(
 
 @contextmanager
 def hanging_up(client: APIClient, token: CancellationToken) -> Iterator[None]:
-    """Close the client's connection when the build is cancelled; the engine then ends the work.
+    """Close the client's connections if the token is cancelled. The engine then ends the work.
 
     Raises:
-        Cancelled: it was.
+        Cancelled: `token` was cancelled.
     """
     answers: list[Any] = []
 
     def hang_up() -> None:
         for answer in answers:
-            with suppress(OSError, RuntimeError, ValueError):  # it has just ended
+            with suppress(OSError, RuntimeError, ValueError):  # it may just have ended
                 answer.raw.shutdown()
 
     def notice(answer: Any, *_: Any, **__: Any) -> None:
@@ -209,7 +218,7 @@ def hanging_up(client: APIClient, token: CancellationToken) -> Iterator[None]:
 
 
 class BuildFailed(Exception):
-    """The engine reported an error in the middle of a build, a pull or a push. Holds its output up to there."""
+    """The engine reported an error during a build, a pull or a push. `output` is its output up to there."""
 
     def __init__(self, message: str, output: str) -> None:
         super().__init__(message)
@@ -217,15 +226,15 @@ class BuildFailed(Exception):
 
 
 def progress_lines(stream: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """The engine's progress, a line at a time.
+    """The lines of the engine's progress.
 
     Raises:
-        BuildFailed: the stream holds an error; the status of such an answer is still 200.
+        BuildFailed: the stream reports an error. The HTTP status is 200 nevertheless.
     """
     written: list[str] = []
     for record in stream:
         if "error" in record:
-            # The engine colours what a step writes to standard error, word by word.
+            # The engine colours each word that a step writes to standard error.
             raise BuildFailed(str(record["error"]).strip(), _COLOUR.sub("", "".join(written)))
         text = str(record.get("stream") or record.get("status") or "")
         written.append(text if "stream" in record else f"{text}\n")

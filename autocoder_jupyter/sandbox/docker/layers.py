@@ -1,8 +1,8 @@
-"""Build an environment's image: base image, then the packages that all share, then what this one adds.
+"""Build the image of an environment: the base image, then the packages that all share, then those of this one.
 
-The classic builder does it, because docker-py speaks nothing newer and Podman understands it: no cache mounts, no
-secrets. Packages are installed by uv on the host for the image's Python and platform, and copied in; the build has no
-network, unless apt needs one.
+It uses the classic builder, because docker-py supports no newer one and Podman has it, too. That builder has no cache
+mounts and no secrets. uv installs the packages on the host, for the Python and the platform of the image, and they are
+copied into it. The build has a network only if apt needs it.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class Recipe:
 
     Args:
         name: its name and tag.
-        parent: what it is built upon.
-        packages: exact requirements that this layer adds.
-        lock: exact requirements of the whole image, for its label.
-        system_packages: installed by apt, in a layer below the packages.
+        parent: the image on which it is built.
+        packages: lines of the lock that this layer adds.
+        lock: lines of the lock of the whole image, for its label.
+        system_packages: apt packages, in a layer below the packages.
         kind: "shared" or "environment", for its label.
     """
 
@@ -79,12 +79,12 @@ class Recipe:
 
 
 def lock_file(key: str) -> Path:
-    """The lock file with which only one process of this machine builds the image of a key."""
+    """The lock file of an image. With it, only one process of this machine builds the image."""
     return locking.cache_folder() / "images" / f"{key}.lock"
 
 
 def use_file(key: str) -> Path:
-    """The file whose locks and time tell which processes use the image of a key, and when it was used last."""
+    """The usage file of an image. Processes that use the image have a lock on it; its time is that of the last use."""
     return lock_file(key).with_suffix(".use")
 
 
@@ -97,11 +97,20 @@ def build_environment(
     on_progress: Progress | None,
     token: CancellationToken,
 ) -> None:
-    """Build the image `name` with everything in `lock`, on the shared layer where that agrees with it.
+    """Build the image `name` with all packages in `lock`. The shared image is its parent if the versions agree.
+
+    Args:
+        engine: builds the image.
+        base: the base image.
+        spec: the requested environment.
+        lock: lines of its lock.
+        name: of the image.
+        on_progress: called with lines about the build.
+        token: cancels the build.
 
     Raises:
-        PackageError: uv or apt cannot give a package, or the engine fails.
-        Cancelled: it was stopped; no layer of it is left.
+        PackageError: uv or apt cannot install a package, or the engine fails.
+        Cancelled: `token` was cancelled. No layer of the build is left.
     """
     shared = _shared_image(engine, base, spec, lock, on_progress, token)
     if shared is None:
@@ -121,7 +130,7 @@ def _shared_image(
     on_progress: Progress | None,
     token: CancellationToken,
 ) -> Image | None:
-    """The image with the packages that every environment holds; None when `lock` wants other versions of them."""
+    """The image with the packages of every environment; None if `lock` has other versions of them."""
     client = engine.client()
     try:
         labels = [f"{KIND}=shared", f"{BASE_ID}={base.image.id}"]
@@ -156,7 +165,7 @@ def _labels_of(image: Image) -> set[str]:
 
 
 def _label(line: str) -> str:
-    """A line of a lock, shortened by hashing its hashes: the builder takes no step of more than 64 KiB."""
+    """A line of a lock with one short hash instead of its hashes, because a build step is limited to 64 KiB."""
     return f"{pin_of(line)}@{hashlib.sha256(line.encode()).hexdigest()[:16]}"
 
 
@@ -186,33 +195,40 @@ def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | N
 
 
 def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> str:
-    """The steps. Every name in them was checked or is ours; lists go as JSON, so that no shell reads them."""
+    """The steps of the build. Names of packages are checked, and lists are JSON, so that no shell parses them.
+
+    Args:
+        recipe: the image.
+        base: the base image.
+        target: the folder with the installed packages.
+        authorities: whether the host's CA bundle is in the build.
+    """
     user = base.image.user
     steps = [f"FROM {recipe.parent.id}", *(["USER 0:0"] if user else [])]
     if recipe.system_packages:
         steps += apt.install_steps(recipe.system_packages, authorities)
     if recipe.packages:
         steps.append(f"COPY packages {PACKAGES}")
-        # The worker cannot write, so without bytecode it would compile pandas at each start. Only the new folders.
+        # The worker cannot write, so without bytecode it would compile pandas at each start. Only new folders.
         entries = [f"{PACKAGES}/{entry.name}" for entry in sorted(target.iterdir()) if _holds_modules(entry)]
         compiler = [*_BARE_PYTHON, "-m", "compileall", "-qq", "-j", "0", "-x", r"/tests?/"]
-        # Some packages carry files that are no Python of this version; that is no reason to fail.
+        # Some packages have files for another version of Python. They must not make the build fail.
         steps.append(f"RUN {json.dumps([*_BARE_PYTHON, '-c', program_text('ignore_failure'), *compiler, *entries])}")
     if recipe.parent.id == base.image.id:
         steps.append(f"COPY {json.dumps([PATH_FILE, f'{base.trial.site_packages}/{PATH_FILE}'])}")
     labels = {KIND: recipe.kind, BASE_ID: base.image.id, LOCK: " ".join(map(_label, recipe.lock))}
-    # One step for all: the builder commits an image for each.
+    # One step for all labels, because the builder creates an image for each step.
     steps.append(f"LABEL {' '.join(f'{name}={json.dumps(value)}' for name, value in labels.items())}")
     steps += [f"USER {user}"] if user else []
     return "\n".join(steps) + "\n"
 
 
 _BARE_PYTHON = ("python3", "-I", "-S")
-"""Steps run as root: by an interpreter that runs no `.pth` file and no `sitecustomize` of a package."""
+"""Build steps run as root, so this interpreter must not run `.pth` files or the `sitecustomize` of a package."""
 
 
 def path_line(site_packages: str) -> str:
-    """A line for a `.pth` file that puts our folder behind the standard library and before the image's own packages."""
+    """A line for a `.pth` file. It inserts `PACKAGES` into the search path before the image's own packages."""
     where = f"sys.path.index({site_packages!r}) if {site_packages!r} in sys.path else len(sys.path)"
     return f"import sys; sys.path.insert({where}, {PACKAGES!r})\n"
 
@@ -234,7 +250,7 @@ def _write_context(stream: IO[bytes], files: Mapping[str, bytes], target: Path) 
 def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
-    # uv's cache may be closed to others, and the worker is nobody.
+    # Files of uv's cache may be unreadable for other users, and the worker runs as another user.
     entry.mode |= 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
     return entry
 
@@ -279,12 +295,12 @@ def _run_build(
 
 
 def _remove_layers(engine: Engine, made: Sequence[str], *, seconds: float = 0.0) -> None:
-    """Remove what a build that came to nothing has made; the first is its parent.
+    """Remove the layers of a failed or cancelled build.
 
     Args:
-        engine: where.
-        made: ids in the order of the build.
-        seconds: how long an engine that was hung up on may take to end the container that stands on the last one.
+        engine: has the layers.
+        made: their ids in the order of the build. The first is the parent and is kept.
+        seconds: how long to wait until the engine has ended the container of a cancelled step.
     """
     client = engine.client()
     deadline = time.monotonic() + seconds

@@ -1,8 +1,8 @@
-"""The programs that bring an engine: where each listens, how it is seen to be installed, and the line that starts it.
+"""The programs that provide an engine: their addresses, how to see that one is installed, and how to start it.
 
-On Linux that is Docker itself, Docker Desktop, Rancher Desktop, Colima, Lima and Podman; on macOS OrbStack too; on
-Windows those with a named pipe; in WSL also Docker Desktop of Windows. Only names of files are looked at, so the search
-takes a millisecond; only a connection shows whether an engine listens.
+On Linux these are Docker, Docker Desktop, Rancher Desktop, Colima, Lima and Podman. On macOS there is also OrbStack. On
+Windows there are those with a named pipe, and in WSL also Docker Desktop of Windows. The search only checks whether
+files exist, so it takes a millisecond. Whether an engine runs is found out by a connection.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from typing import Literal
 
 State = Literal["running", "stopped", "not installed"]
 
-_KNOCK_SECONDS = 0.2
+_CONNECT_SECONDS = 0.2
 _DOCKER_PIPES = ("docker_engine", "dockerDesktopLinuxEngine")
 
 
 @dataclass(frozen=True)
 class Product:
-    """One of them, on one system.
+    """A program that provides an engine, on one system.
 
     Args:
-        name: what people call it.
-        start: what to do so that it runs, one line.
-        addresses: where it listens then, as URLs, the usual first.
-        programs: of a program of its own, the name; one of them on the path shows that it is installed.
-        marks: files and folders of its own; likewise.
+        name: its usual name.
+        start: the command or step that starts it, in one line.
+        addresses: the URLs at which it listens, the usual one first.
+        programs: names of its commands. If one of them is on the path, it is installed.
+        marks: its files and folders. If one of them exists, it is installed.
     """
 
     name: str
@@ -48,18 +48,18 @@ def _windows_pipes() -> Collection[str]:
     try:
         return frozenset(os.listdir(r"\\.\pipe"))  # noqa: PTH208  (no folder that pathlib knows)
     except OSError:
-        return frozenset(_DOCKER_PIPES[:1])  # only connecting shows whether it is there
+        return frozenset(_DOCKER_PIPES[:1])  # a connection will show whether it exists
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The system in which engines are looked for.
+    """The system on which engines are searched.
 
     Args:
         environ: environment variables.
-        system: as `sys.platform` says it.
-        root: of the file system.
-        pipes: names of the named pipes of Windows.
+        system: a value of `sys.platform`.
+        root: root of the file system.
+        pipes: returns the names of the named pipes of Windows.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -69,18 +69,18 @@ class Machine:
 
     @property
     def home(self) -> Path:
-        """Of the person."""
+        """The user's home folder."""
         return Path(self.environ.get("USERPROFILE" if self.system == "win32" else "HOME") or Path.home())
 
     @property
     def runtime(self) -> Path:
-        """Where sockets of the person's own services are on Linux."""
+        """The folder for sockets of the user's services on Linux."""
         number = os.getuid() if hasattr(os, "getuid") else 0
         return Path(self.environ.get("XDG_RUNTIME_DIR") or self.root / f"run/user/{number}")
 
     @cached_property
     def is_wsl(self) -> bool:
-        """Whether this is Linux inside of Windows."""
+        """Whether this is the Windows Subsystem for Linux."""
         if self.system != "linux":
             return False
         with contextlib.suppress(OSError):
@@ -90,11 +90,11 @@ class Machine:
 
     @cached_property
     def products(self) -> tuple[Product, ...]:
-        """All that there can be on this system, in the order in which they are asked."""
+        """All programs for this system, in the order in which they are tried."""
         return {"darwin": _on_macos, "win32": _on_windows}.get(self.system, _on_linux)(self)
 
     def addresses(self) -> Iterable[tuple[Product, str]]:
-        """The addresses at which an engine may listen now: each socket and pipe that exists."""
+        """The sockets and pipes that exist, each with its program. An engine may listen there."""
         pipes = self.pipes() if self.system == "win32" else ()
         for product in self.products:
             for url in product.addresses:
@@ -103,22 +103,22 @@ class Machine:
                     yield product, url
 
     def product_at(self, url: str) -> Product | None:
-        """The program that listens at an address when it runs."""
+        """The program that uses an address; None if it is unknown."""
         return next((product for product in self.products if url in product.addresses), None)
 
     def state(self, product: Product) -> State:
-        """Whether a program answers, is only installed, or neither."""
+        """Whether a program is running, stopped (only installed), or not installed."""
         if any(_answers(url) for found, url in self.addresses() if found is product):
             return "running"
         return "stopped" if self._is_installed(product) else "not installed"
 
     def stopped(self) -> tuple[Product, ...]:
-        """What is installed here and does not run."""
+        """The programs that are installed and not running."""
         return tuple(product for product in self.products if self.state(product) == "stopped")
 
     @property
     def advice(self) -> str:
-        """What to install where no engine is installed, one line."""
+        """One line that says which program to install if there is none."""
         return {
             "darwin": "install Docker Desktop, OrbStack, Colima, Rancher Desktop or Podman",
             "win32": "install Docker Desktop, Rancher Desktop or Podman, or run Jupyter in WSL with an engine there",
@@ -131,9 +131,9 @@ class Machine:
 
     @cached_property
     def _path_of_programs(self) -> str:
-        """The search path, with the folders of macOS that programs of its desktop do not have there."""
+        """The search path. On macOS folders are added that programs started from the desktop do not have in it."""
         folders = self.environ.get("PATH", "").split(os.pathsep)
-        if self.is_wsl:  # programs of Windows: no engines of this system, and slow to look at
+        if self.is_wsl:  # these are programs of Windows, and access to them is slow
             folders = [folder for folder in folders if not folder.startswith("/mnt/")]
         if self.system == "darwin":
             more = ("opt/homebrew/bin", "usr/local/bin", "opt/podman/bin")
@@ -142,7 +142,7 @@ class Machine:
 
 
 def help_lines(machine: Machine) -> list[str]:
-    """What to do so that an engine runs: how each program that is installed is started, or what to install."""
+    """How to get a running engine: how to start each installed program, or what to install."""
     stopped = machine.stopped()
     return [f"{product.name} is installed and does not run: {product.start}" for product in stopped] or [machine.advice]
 
@@ -250,7 +250,7 @@ def _on_windows(machine: Machine) -> tuple[Product, ...]:
 
 
 def _in_virtual_machines(machine: Machine) -> tuple[Product, ...]:
-    """What macOS and Linux have alike."""
+    """The programs that both macOS and Linux have."""
     home = machine.home
     colima = _colima_home(machine)
     profiles = dict.fromkeys((colima / "default/docker.sock", *_found(colima, "*/docker.sock")))
@@ -267,7 +267,7 @@ def _in_virtual_machines(machine: Machine) -> tuple[Product, ...]:
             "Lima",
             "limactl start docker",
             tuple(_unix(home / f".lima/{name}/sock/docker.sock") for name in ("docker", "default")),
-            marks=(home / ".lima/docker",),  # the program alone is Colima's too
+            marks=(home / ".lima/docker",),  # its command is also installed with Colima
         ),
     )
 
@@ -316,21 +316,21 @@ def _is_socket(path: Path) -> bool:
     try:
         return stat.S_ISSOCK(path.stat().st_mode)
     except PermissionError:
-        return True  # worth a try, so that the person reads "permission denied" and not "not running"
+        return True  # it is tried, so that the error is "permission denied" and not "not running"
     except OSError:
         return False
 
 
 def _answers(url: str) -> bool:
-    """Whether a connection can be made; a pipe exists only while its server listens."""
+    """Whether a connection is possible. A named pipe exists only while its server listens."""
     if url.startswith("npipe:"):
         return True
-    with socket.socket(socket.AF_UNIX) as knock:
-        knock.settimeout(_KNOCK_SECONDS)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_CONNECT_SECONDS)
         try:
-            knock.connect(str(_path(url)))
+            connection.connect(str(_path(url)))
         except PermissionError:
-            return True  # it is there, and not for this person
+            return True  # it exists, but this user has no access
         except OSError:
             return False
     return True

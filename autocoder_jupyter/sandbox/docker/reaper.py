@@ -1,9 +1,9 @@
 """Remove the containers of kernels that have ended.
 
-A container ends by itself when its kernel does, because its standard input hangs up. This is for the rest: one that
-was created and never started, or whose end the engine missed. Every container carries its owner in labels: the
-machine's boot and process namespace, the process id and that process's start time. A process id alone would be
-mistaken for another process after a while, and a process id of another container's kernel means nothing here.
+Normally a container ends with its kernel, because its standard input is closed. The reaper removes the others: those
+that were created and never started, or whose end the engine missed. Labels of a container identify its owner: the boot
+and the PID namespace of the machine, the process id, and the start time of the process. The process id alone is not
+enough, because it can be reused, and the kernel of another container has its own process ids.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _PROC = Path("/proc/self")
 
 
 def owner_labels(role: str) -> dict[str, str]:
-    """Labels that name this process as the owner. Not cached: a forked process is another owner."""
+    """The labels with this process as the owner. They are not cached, because a forked process is another owner."""
     pid = os.getpid()
     return {ROLE: role, HOST: _host(), PROCESS: str(pid), STARTED: _start_time(pid) or ""}
 
 
 def reap(engine: Engine) -> tuple[str, ...]:
-    """Remove containers of ours whose owner is a process of this machine that is dead. Returns their ids."""
+    """Remove containers of this package whose owner was a process of this machine that has ended. Returns their ids."""
     from docker.errors import APIError
 
     removed = []
@@ -43,7 +43,7 @@ def reap(engine: Engine) -> tuple[str, ...]:
         for container in client.containers(all=True, filters={"label": [ROLE, f"{HOST}={_host()}"]}):
             if _owner_lives(container["Labels"]):
                 continue
-            with suppress(APIError):  # another kernel may be removing the same one
+            with suppress(APIError):  # another kernel may be removing the same container
                 client.remove_container(container["Id"], force=True, v=True)
                 removed.append(str(container["Id"]))
     finally:
@@ -58,7 +58,7 @@ def _owner_lives(labels: dict[str, Any]) -> bool:
 
 @cache
 def _host() -> str:
-    """The scope of our process ids: this boot of this machine and, on Linux, this process namespace."""
+    """Identifies the scope of process ids: the boot of this machine and, on Linux, the PID namespace."""
     if not _PROC.is_dir():
         return platform.node()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -66,10 +66,10 @@ def _host() -> str:
 
 
 def _start_time(pid: int) -> str | None:
-    """When a process started, in the system's own words; None when there is no such process."""
+    """The start time of a process, as a text of the system; None if there is no such process."""
     if _PROC.is_dir():
         try:
-            # The command's name stands in brackets and may hold anything; start time is the 22nd field of all.
+            # The name of the command is in brackets and may have any characters. The start time is field 22.
             return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
         except OSError:
             return None

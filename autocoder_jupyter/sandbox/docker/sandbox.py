@@ -27,17 +27,17 @@ from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Lim
 from autocoder_jupyter.types import ImageConfig
 
 PROBE_SECONDS = 30.0
-"""Seconds for which a probe's answer is kept. Asking again costs a ping; the trial runs once per process."""
+"""Seconds for which the result of a probe is kept. A new probe needs one ping; the trial runs once per process."""
 
 _reaped: set[str] = set()
 
 
 class DockerSandbox:
-    """Runs each worker in a container of its own: no network, no privileges, nothing to write to but a small /tmp.
+    """Runs each worker in its own container, without privileges, and by default without network.
 
     Args:
         image_config: registry, Python version and base image.
-        transport: how data travels; by default sockets where the engine is on this machine, else the attach stream.
+        transport: how data is transferred. By default sockets if they work, else the attach stream.
     """
 
     name: Literal["docker", "local"] = "docker"
@@ -50,9 +50,9 @@ class DockerSandbox:
         self._probed: tuple[float, Probe] | None = None
 
     def probe(self) -> Probe:
-        """Run a tiny program in a hardened container of the base image and read its limits from inside."""
+        """Run a small program in a hardened container of the base image, which reads its limits from inside."""
         if self._probed is None or time.monotonic() - self._probed[0] > PROBE_SECONDS:
-            self._engine = None  # it may have been stopped or replaced since
+            self._engine = None  # it may have been stopped or replaced
             try:
                 answer = self._trial_run()
             except (SandboxUnavailable, EngineGone) as error:
@@ -67,12 +67,13 @@ class DockerSandbox:
         on_progress: Callable[[str], None] | None = None,
         token: CancellationToken | None = None,
     ) -> Environment:
-        """Lock the packages and make an image of them, or find it made.
+        """Lock the packages and build their image, or find it; see `protocol.Sandbox.build`.
 
         Raises:
-            PackageError: a package of Python or Debian that cannot be had.
-            SandboxUnavailable: no engine, no base image, or a registry that refuses.
-            Cancelled: it was stopped.
+            PackageError: a Python or Debian package cannot be installed.
+            SandboxUnavailable: there is no engine or no base image, or the registry refuses the image.
+            EngineGone: the engine stopped answering.
+            Cancelled: `token` was cancelled.
         """
         token = token or CancellationToken()
         system_packages = apt.check_system_packages(spec.system_packages)
@@ -80,11 +81,11 @@ class DockerSandbox:
             engine = self._connect()
             base = self._base(engine, spec.python_version, on_progress, token)
             lock = locking.lock(spec, platform=base.platform, on_progress=on_progress, token=token)
-            # The same packages on another base image are another environment.
+            # The same packages with another base image are another environment.
             machine = f"{base.platform}/{base.image.id}"
             key = locking.environment_key(spec.python_version, machine, lock, system_packages, index=index_identity())
             name = self._image_name(key)
-            mark_used(layers.use_file(key))  # before it is looked for, so that no cleanup removes it in between
+            mark_used(layers.use_file(key))  # before the check below, so that no cleanup removes it in between
             if not _present(engine, name):
                 with exclusive(layers.lock_file(key), token.raise_if_cancelled):
                     if not _present(engine, name):
@@ -95,7 +96,7 @@ class DockerSandbox:
         return Environment(key, name, lock, spec.python_version, system_packages)
 
     def examine(self, environment: Environment) -> str:
-        """Whether the image is there; see `protocol.Sandbox.examine`. The content of an image does not change."""
+        """Check that the image exists; see `protocol.Sandbox.examine`. The content of an image does not change."""
         with engine_errors("The engine does not say whether it has the image."):
             return "" if _present(self._connect(), environment.location) else "its image was removed"
 
@@ -108,13 +109,13 @@ class DockerSandbox:
         preload: Sequence[str] = (),
         unlike: Collection[str] = (),  # each container has its own interpreter
     ) -> Worker:
-        """Start a container of the environment's image and connect to the worker in it.
+        """Start a container of the environment's image, and connect to the worker in it; see `protocol.Sandbox.start`.
 
         Raises:
-            SandboxUnavailable: no engine, the image is gone, or the memory is too little.
+            SandboxUnavailable: there is no engine, the image was removed, or there is too little memory.
             EngineGone: the engine stopped answering.
         """
-        from autocoder_jupyter.sandbox.host.channel import connect  # loads pandas, which a probe has no need of
+        from autocoder_jupyter.sandbox.host.channel import connect  # imports pandas, which a probe does not need
         from autocoder_jupyter.sandbox.host.memory import start_within
 
         engine = self._connect()
@@ -131,7 +132,7 @@ class DockerSandbox:
         return start_within(start, limits)
 
     def affords_spare(self) -> bool:
-        """Only if the engine is on this machine, whose memory is known, and memory is not short."""
+        """Whether the engine is on this machine, and the machine has enough free memory."""
         from autocoder_jupyter.sandbox.host.memory import enough_for_spare
 
         try:
@@ -182,7 +183,7 @@ class DockerSandbox:
         if warnings := (*engine.warnings, *done.weaknesses):
             details["warnings"] = "; ".join(warnings)
         if done.breaches:
-            return Probe("docker", False, f"A container is not closed here: {', '.join(done.breaches)}.", details)
+            return Probe("docker", False, f"A container is not isolated here: {', '.join(done.breaches)}.", details)
         return Probe("docker", True, "; ".join(done.weaknesses), details, tier="docker")
 
 

@@ -1,8 +1,8 @@
-"""The three byte streams between the host and a container's worker, two ways.
+"""The three byte streams between the host and the worker in a container. There are two implementations.
 
-On the same machine they are unix sockets in a private folder, bind-mounted read-only, so that data never passes through
-the engine. Elsewhere (Docker Desktop, a remote engine, a policy that forbids the mount) they go through the engine's
-attach stream, which is one connection with a small header before every piece.
+On the same machine, they are unix sockets in a private folder that is bind-mounted read-only, so the data does not pass
+through the engine. Otherwise (Docker Desktop, a remote engine, a policy that forbids the mount) they use the engine's
+attach stream: one connection with a small header before each piece.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PRELUDE = program_text("socket_streams")
 
 @dataclass(frozen=True)
 class Streams:
-    """The host's ends: requests to the worker, data and control from it. Real file descriptors."""
+    """The host's ends, as file descriptors: requests to the worker, data and control from it."""
 
     requests: io.FileIO
     data: io.FileIO
@@ -41,22 +41,22 @@ class Streams:
 
     @property
     def ended(self) -> bool:
-        """Whether the worker's side is gone, whatever is still unread."""
+        """Whether the worker has closed its end. There may still be unread bytes."""
         watched = select.poll()
         try:
-            watched.register(self.control, 0)  # a hang-up is always told
+            watched.register(self.control, 0)  # poll always reports a hang-up
         except ValueError:
-            return False  # closed by us
+            return False  # already closed on this side
         return bool(watched.poll(0))
 
     def hang_up(self) -> None:
-        """Shut down the connections, even if other processes hold the descriptors; the worker then ends by itself."""
+        """Shut down the connections, even if other processes have copies of them. The worker then ends by itself."""
         for stream in (self.requests, self.data, self.control):
             with suppress(OSError, ValueError), socket.socket(fileno=os.dup(stream.fileno())) as link:
                 link.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close all three; the worker sees its input hang up and ends."""
+        """Close all three. The worker then ends by itself, because its input has ended."""
         for stream in (self.requests, self.data, self.control):
             with suppress(OSError):
                 stream.close()
@@ -69,8 +69,8 @@ class NotConnected(Exception):
 class SocketListener:
     """A listening unix socket in a folder that only this user and the container can reach.
 
-    The outer folder is closed to other users of the machine. The inner one is what gets mounted, so the
-    container's user, who is nobody here, needs no right on the outer one.
+    Other users of the machine cannot enter the outer folder. Only the inner folder is mounted, so the container's user
+    needs no permission for the outer one.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class SocketListener:
         self.folder.mkdir()
         self.folder.chmod(0o711)
         self._listener = socket.socket(socket.AF_UNIX)
-        # Through the descriptor of the folder, because a socket's path may have only about a hundred characters.
+        # The folder's descriptor is used, because the path of a socket is limited to about a hundred characters.
         folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
         try:
             self._listener.bind(f"/proc/self/fd/{folder}/{SOCKET}")
@@ -89,10 +89,14 @@ class SocketListener:
         self._listener.listen(3)
 
     def accept(self, *, seconds: float, gone: Callable[[], bool]) -> Streams:
-        """Wait for the worker's three connections, or until `gone()` says that it has ended.
+        """Wait for the three connections of the worker.
+
+        Args:
+            seconds: time limit.
+            gone: returns whether the container has ended.
 
         Raises:
-            NotConnected: it did not come.
+            NotConnected: the container ended, or did not connect in time.
         """
         deadline = time.monotonic() + seconds
         self._listener.settimeout(0.25)
@@ -126,7 +130,11 @@ class SocketListener:
 
 
 class Attached:
-    """The engine's attach stream, taken apart into pipes by two threads."""
+    """The engine's attach stream. Two threads copy its parts from and to pipes.
+
+    Args:
+        link: the raw connection from docker-py.
+    """
 
     def __init__(self, link: Any) -> None:
         self._link = _Link(link)
@@ -153,15 +161,15 @@ class Attached:
                     _write_all(control if stream == 2 else data, piece)
 
     def close(self) -> None:
-        """Drop the connection; the engine then closes the worker's standard input."""
+        """Close the connection. The engine then closes the worker's standard input."""
         self._link.close()
 
 
 class _Link:
-    """What docker-py returns as a raw connection differs by transport; this is what they have in common."""
+    """A common interface for the raw connections of docker-py, whose types depend on the transport."""
 
     def __init__(self, link: Any) -> None:
-        self._keep = link  # docker-py hangs the HTTP response on it, and closes the connection when that is collected
+        self._keep = link  # it refers to the HTTP response; the connection is closed when that is garbage-collected
         self._socket = getattr(link, "_sock", link)
         self._unread = memoryview(b"")
         with suppress(AttributeError):
@@ -171,7 +179,7 @@ class _Link:
         self._socket.sendall(piece)
 
     def receive(self, size: int) -> memoryview:
-        """Some bytes, at least one. The engine's frames are small, so several are read at a time."""
+        """Receive between one and `size` bytes. Several of the engine's small frames are read at a time."""
         if not self._unread:
             self._unread = memoryview(self._socket.recv(PIECE))
             if not self._unread:
@@ -186,7 +194,7 @@ class _Link:
         return whole
 
     def hang_up(self) -> None:
-        """Say that nothing more will be sent."""
+        """Signal that nothing more will be sent."""
         with suppress(OSError, AttributeError):
             self._socket.shutdown(socket.SHUT_WR)
 

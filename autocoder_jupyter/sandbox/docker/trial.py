@@ -1,6 +1,6 @@
-"""A trial run: does a hardened container of an image start here, which Python is in it, and do the limits hold?
+"""A trial run. It shows whether a hardened container of an image starts, which Python it has, and its limits.
 
-Engines accept limits that they then ignore (rootless ones, old cgroups), so every limit is read back from inside.
+Some engines accept limits and ignore them (rootless engines, old cgroups), so the limits are read from inside.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial run showed.
+    """The result of a trial run.
 
     Args:
         python_version: (major, minor) of `python3` in the image.
-        machine: its architecture, as `uname -m` says it.
+        machine: its architecture, in the names of `uname -m`.
         libc: ("glibc", "2.36"), or ("", "") for musl.
-        site_packages: the folder that its interpreter searches for packages.
-        transport: what worked.
-        breaches: protections that do not hold; with one of them the engine is not used.
+        site_packages: the folder of the packages of its interpreter.
+        transport: the transport that worked.
+        breaches: missing protections. If there is one, the engine is not used.
         weaknesses: limits that are not enforced.
-        facts: all that the program told.
+        facts: the output of the program; see `programs.container_trial`.
     """
 
     python_version: tuple[int, int]
@@ -50,16 +50,17 @@ _lock = threading.Lock()
 
 
 def trial(engine: Engine, image: str, image_id: str, transport: Transport | None = None) -> Trial:
-    """Run the trial, once a process for each engine and image.
+    """Run the trial. The result is kept in this process for each engine, image and transport.
 
     Args:
-        engine: where.
-        image: the image's name, for people.
-        image_id: its content id.
-        transport: forced, or None for the first that works.
+        engine: runs the container.
+        image: the image's name.
+        image_id: identifies the content of the image.
+        transport: the transport to use; None for the first that works.
 
     Raises:
         SandboxUnavailable: the container does not run.
+        EngineGone: the engine stopped answering.
     """
     with _lock:
         key = (engine.url, image_id, transport)
@@ -69,7 +70,7 @@ def trial(engine: Engine, image: str, image_id: str, transport: Transport | None
 
 
 def known_transport(engine: Engine) -> Transport | None:
-    """What worked with this engine in an earlier trial."""
+    """The transport that worked with this engine in an earlier trial; None if there was no trial."""
     return next(
         (done.transport for (url, _, forced), done in _trials.items() if url == engine.url and not forced), None
     )
@@ -81,7 +82,7 @@ def _run(engine: Engine, image: str, transport: Transport | None) -> Trial:
         try:
             return _read(run_once(start, "sockets", seconds=SECONDS), "sockets")
         except SandboxUnavailable:
-            pass  # whatever the reason, the attach stream shows whether it was the sockets'
+            pass  # the attach stream will show whether the sockets were the reason
     used = transport or "attach"
     return _read(run_once(start, used, seconds=SECONDS), used)
 
@@ -110,7 +111,7 @@ def _breaches(facts: dict[str, Any]) -> list[str]:
         "the image can be written to": not facts["read_only"],
         "it has a network": bool(set(facts["networks"]) - {"lo"}),
     }
-    return [words for words, holds in found.items() if holds]
+    return [breach for breach, is_found in found.items() if is_found]
 
 
 def _weaknesses(facts: dict[str, Any]) -> list[str]:

@@ -1,8 +1,8 @@
-"""A control group (cgroup v2) of a worker's own: where this user may make one, the kernel holds memory and processes.
+"""A control group (cgroup v2) for one worker. If the user may create one, the kernel limits memory and processes.
 
-Such is a systemd user session: whatever is started in it lies below a group that belongs to the user and hands the
-controllers of memory and processes to its children. The worker's group is made there, beside that of the notebook.
-The notebook's own process is never moved, and no setting of a group that was there before is changed.
+This works in a systemd user session: its processes are below a group that belongs to the user and has the controllers
+for memory and processes. The worker's group is created there, next to the group of the notebook. The notebook's own
+process is never moved, and no setting of an existing group is changed.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from autocoder_jupyter.concurrency import file_locks
 PREFIX = "autocode-worker-"
 _NEEDED = {"memory", "pids"}
 _SYSTEMD = Path("/run/systemd/system")
-"""Exists where systemd manages the machine."""
+"""This path exists if systemd manages the machine."""
 
 _SECONDS_TO_EMPTY = 5.0
 _YOUNG_SECONDS = 60.0
-"""A group this young may be between its making and its locking."""
+"""A younger group may not be locked yet."""
 
 
 class NotDelegated(Exception):
-    """No control groups can be made by this user here; the text says why."""
+    """The user cannot create control groups here. The text says why."""
 
 
 class ControlGroup:
-    """One worker's group. Its process holds a lock on its folder, which the kernel releases when the process ends.
+    """The group of one worker. The supervisor has a lock on its folder, which is released when the supervisor ends.
 
     Args:
-        parent: the folder of a group that `delegated` named.
+        parent: the folder of a group, from `delegated`.
         name: begins with `PREFIX`.
     """
 
@@ -43,42 +43,42 @@ class ControlGroup:
         self._lock = -1
 
     def make(self, *, memory: int, processes: int) -> None:
-        """Make it, locked by this process, and remove those that no process holds a lock on.
+        """Create and lock the group, and remove groups that no process has locked.
 
         Args:
-            memory: bytes at most, of all its processes and of what the kernel holds for them; none in swap.
-            processes: processes and threads at most.
+            memory: most bytes of all its processes, including memory of the kernel for them. Swap is not allowed.
+            processes: most processes and threads.
 
         Raises:
-            OSError: the group cannot be made, or takes no limit.
+            OSError: the group cannot be created, or a limit cannot be set.
         """
         _remove_abandoned(self.path.parent)
         self.path.mkdir()
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        file_locks.try_exclusive(self._lock)  # no other process knows it yet
+        file_locks.try_exclusive(self._lock)  # cannot fail, because no other process knows the folder yet
         self._write("memory.max", memory)
         self._write("memory.oom.group", 1)
         self._write("pids.max", processes)
-        if (self.path / "memory.swap.max").exists():  # not where the kernel counts no swap
+        if (self.path / "memory.swap.max").exists():  # missing if the kernel does not count swap
             self._write("memory.swap.max", 0)
 
     def enter(self) -> None:
-        """Move this process into it, and with it all that it starts from now on.
+        """Move this process into the group. Processes that it starts later are in the group, too.
 
         Raises:
-            OSError: it may not.
+            OSError: it is not permitted.
         """
         self._write("cgroup.procs", 0)
 
     def ran_out(self) -> bool:
-        """Whether the kernel killed its processes because they needed more memory than allowed."""
+        """Whether the kernel killed its processes because of the memory limit."""
         with suppress(OSError):
             counts = dict(line.split() for line in (self.path / "memory.events").read_text("ascii").splitlines())
             return int(counts.get("oom_kill", 0)) > 0
         return False
 
     def end(self) -> None:
-        """Kill all processes in it, and remove it. Idempotent; never raises."""
+        """Kill all processes in the group and remove it. May be called repeatedly; never raises."""
         deadline = time.monotonic() + _SECONDS_TO_EMPTY
         while self.path.exists() and time.monotonic() < deadline:
             with suppress(OSError):
@@ -103,13 +103,13 @@ class ControlGroup:
 
 
 def delegated(proc: Path = Path("/proc/self")) -> str:
-    """The folder of a group in which this user may make the groups of workers.
+    """The folder of a group in which this user may create groups for workers.
 
     Args:
-        proc: what tells of this process.
+        proc: the folder in /proc of this process.
 
     Raises:
-        NotDelegated: there is none.
+        NotDelegated: there is no such group.
     """
     own = _own_group(proc)
     if os.geteuid() == 0 and _SYSTEMD.exists():
@@ -122,7 +122,7 @@ def delegated(proc: Path = Path("/proc/self")) -> str:
 
 
 def _own_group(proc: Path) -> list[Path]:
-    """Folders of this process's group and of those above it, as far as they are mounted here."""
+    """The folders of this process's group and of the groups above it that are mounted here."""
     place = next((line[3:] for line in _lines(proc / "cgroup") if line.startswith("0::")), None)
     mounts = (line.split() for line in _lines(proc / "mountinfo") if " - cgroup2 " in line)
     for _, _, _, root, mounted, *_ in mounts:
@@ -134,7 +134,7 @@ def _own_group(proc: Path) -> list[Path]:
 
 
 def _is_ours(group: Path) -> bool:
-    """Whether this user may make groups in it and move own processes there."""
+    """Whether this user may create groups in it and move processes there."""
     try:
         return group.stat().st_uid == os.geteuid() and all(
             os.access(place, os.W_OK) for place in (group, group / "cgroup.procs")
@@ -144,7 +144,7 @@ def _is_ours(group: Path) -> bool:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """End the workers' groups whose supervisors are gone."""
+    """Remove the groups of workers whose supervisor has ended."""
     for path in _groups(parent):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime < _YOUNG_SECONDS:

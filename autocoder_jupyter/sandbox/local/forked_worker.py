@@ -1,4 +1,4 @@
-"""One forked worker, as the supervisor of its loading process watches it."""
+"""One forked worker, which is watched by the supervisor of its loading process."""
 
 from __future__ import annotations
 
@@ -27,12 +27,20 @@ from autocoder_jupyter.sandbox.local.supervisor import (
 )
 
 _EXIT_CODE = 49
-"""Place in a line of /proc/PID/stat, behind the name."""
+"""Index of the field in /proc/PID/stat, after the name of the process."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a worker may use of what its loading process may: bytes, numbers of processes and of cores."""
+    """The limits of a forked worker.
+
+    Args:
+        memory: bytes.
+        disk: bytes in its folder.
+        processes: processes and threads.
+        cores: numbers of the CPU cores; all if empty.
+        share_of_core: percent of one core, if it may use less than one.
+    """
 
     memory: int
     disk: int
@@ -43,7 +51,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Arrival:
-    """The first report about a worker: it has been forked."""
+    """The first report about a worker: it was forked, and `folder` is its folder."""
 
     folder: str
 
@@ -52,12 +60,12 @@ class ForkedWorker:
     """Watches one worker.
 
     Args:
-        pid: its first process.
-        share: what it may use.
-        folder: what it may write.
-        judge: answers what its processes ask.
-        lifeline: as `supervisor.main` has it.
-        report: takes the `Arrival` and then the `Ending`, each a line of JSON.
+        pid: process id of its first process.
+        share: its limits.
+        folder: the folder in which it may write.
+        judge: decides about the system calls of its processes.
+        lifeline: descriptor of the lifeline; see `supervisor`.
+        report: descriptor for the `Arrival` and then the `Ending`, each as one line of JSON.
     """
 
     def __init__(self, pid: int, share: Share, folder: str, judge: Judge, lifeline: int, report: int) -> None:
@@ -73,7 +81,7 @@ class ForkedWorker:
 
     @property
     def watched(self) -> tuple[int, int]:
-        """Descriptors on which something may happen."""
+        """The descriptors to poll: the lifeline, and the end of the first process."""
         return self._lifeline, self._ended
 
     @property
@@ -83,18 +91,25 @@ class ForkedWorker:
 
     @property
     def due(self) -> float:
-        """When it is to be looked at next, by the monotonic clock."""
+        """When to call `turn` next, by the monotonic clock."""
         return min(self._next_look, self._throttle.due(self._at_work))
 
     def turn(self, woken: set[int]) -> Ending | None:
-        """Do what is due. Returns why the worker has to end, or has ended."""
+        """Check limits and the lifeline if they are due.
+
+        Args:
+            woken: the readable descriptors.
+
+        Returns:
+            Why the worker has ended or must be ended; None if it may continue.
+        """
         if self._ended in woken:
             return self._own_end()
         if self._lifeline in woken:
-            said = os.read(self._lifeline, 4096)
-            if not said:
-                return Ending(text="the notebook let go of the worker")
-            self._at_work = said.endswith(AT_WORK)
+            message = os.read(self._lifeline, 4096)
+            if not message:
+                return Ending(text="the notebook closed the connection to the worker")
+            self._at_work = message.endswith(AT_WORK)
         self._throttle.act(self._at_work)
         began = time.monotonic()
         if began < self._next_look:
@@ -105,7 +120,7 @@ class ForkedWorker:
         return broken
 
     def kill(self) -> None:
-        """Kill all of it. It is stopped first and killed last, because its orphans become its children."""
+        """Kill the worker with all its processes. The first process is stopped, and killed last: it adopts orphans."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._ended, signal.SIGSTOP)
             if not self.has_ended:
@@ -129,7 +144,7 @@ class ForkedWorker:
         return bool(poll.poll(seconds * 1000))
 
     def _own_end(self) -> Ending:
-        """How it ended by itself. Its parent has not collected it: it waits for the next worker."""
+        """How it ended. Its exit code can be read, because its parent has not reaped it yet."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_bytes().rpartition(b") ")[2].split()
         except OSError:

@@ -1,4 +1,4 @@
-"""Find out by a trial whether the kernel limits memory and processes of a worker by a control group."""
+"""Find out by a trial whether the kernel limits the memory and processes of a worker with a control group."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from autocoder_jupyter.sandbox.programs.group_trial import REFUSED
 from autocoder_jupyter.sandbox.protocol import Limits
 
 _SMALL = Limits(memory=100 << 20, processes=8)
-"""Less than the program of the trial takes. Only the kernel enforces them in the trial."""
+"""The program of the trial needs more. In the trial, only the kernel enforces these limits."""
 
 
 def usable_group(start: StartProgram, tier: Tier) -> tuple[str, str]:
-    """The folder for the workers' control groups, or "" and why the kernel counts nothing here."""
+    """The folder for the control groups of workers, and ""; or "", and the reason why they cannot be used.
+
+    Args:
+        start: starts the trial program.
+        tier: confines it.
+    """
     try:
         folder = delegated()
     except NotDelegated as refused:
@@ -34,4 +39,4 @@ def usable_group(start: StartProgram, tier: Tier) -> tuple[str, str]:
         return "", f"no control group can be used in {folder}: {failure}"
     if reason.out_of_memory and forked.decode("ascii", "replace").strip() == REFUSED:
         return folder, ""
-    return "", f"a control group in {folder} holds no limit: {explain(reason, '')}"
+    return "", f"a control group in {folder} does not enforce its limits: {explain(reason, '')}"

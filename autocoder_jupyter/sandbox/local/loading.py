@@ -1,4 +1,4 @@
-"""The loading processes of this notebook, and the choice of one for a worker."""
+"""The loading processes of this notebook, and the choice of one of them for a new worker."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from autocoder_jupyter.sandbox.local.forks import ForkedProcess, Kind, LoadingPr
 from autocoder_jupyter.sandbox.protocol import origin_of
 
 _TURNS = 2
-"""Loading processes of one kind; see `local_forks`."""
+"""Number of loading processes of one kind; see `forks`."""
 
 
 @dataclass
-class _Place:
-    """The place of a loading process, which may not be started yet; the thread that starts it holds the lock."""
+class _Slot:
+    """A loading process that may not be started yet. The thread that starts it holds the lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     process: LoadingProcess | None = None
@@ -25,57 +25,55 @@ class _Place:
 
 
 _lock = threading.Lock()
-_places: dict[tuple[int, Kind], list[_Place]] = {}
+_slots: dict[tuple[int, Kind], list[_Slot]] = {}
 _turn: dict[tuple[int, Kind], int] = {}
 
 
 def forked(
     kind: Kind, share: Share, start: Callable[[], LoadingProcess], unlike: Collection[str]
 ) -> ForkedProcess | None:
-    """A worker of this kind; None where it has to load for itself.
+    """Fork a worker of this kind; None if no loading process can fork one.
 
-    A forked notebook process has loading processes of its own.
+    A forked notebook process has its own loading processes.
 
     Args:
         kind: of the worker.
-        share: what it may use.
+        share: its limits.
         start: starts a loading process of this kind.
-        unlike: ids of workers whose interpreter it must not come from.
+        unlike: ids of workers. The new worker must come from another interpreter.
     """
-    for place in _in_turn((os.getpid(), kind), {origin_of(worker) for worker in unlike}):
-        if (process := _from(place, share, start)) is not None:
+    for slot in _in_turn((os.getpid(), kind), {origin_of(worker) for worker in unlike}):
+        if (process := _from(slot, share, start)) is not None:
             return process
     return None
 
 
-def _in_turn(key: tuple[int, Kind], taken: Collection[str]) -> list[_Place]:
-    """The places that may serve, the one whose turn it is first."""
+def _in_turn(key: tuple[int, Kind], taken: Collection[str]) -> list[_Slot]:
+    """The slots that may be used, beginning with the one whose turn it is."""
     with _lock:
-        places = _places.setdefault(key, [_Place() for _ in range(_TURNS)])
+        slots = _slots.setdefault(key, [_Slot() for _ in range(_TURNS)])
         first = _turn[key] = (_turn.get(key, -1) + 1) % _TURNS
-    in_turn = places[first:] + places[:first]
-    return [place for place in in_turn if place.process is None or place.process.name not in taken]
+    in_turn = slots[first:] + slots[:first]
+    return [slot for slot in in_turn if slot.process is None or slot.process.name not in taken]
 
 
-def _from(place: _Place, share: Share, start: Callable[[], LoadingProcess]) -> ForkedProcess | None:
-    """A worker from one place. A process that has ended meanwhile, as it does when idle, is started again, once."""
+def _from(slot: _Slot, share: Share, start: Callable[[], LoadingProcess]) -> ForkedProcess | None:
+    """Fork a worker from one slot. A process that has ended, for example because it was idle, is started again once."""
     for _ in range(2):
-        with place.lock:
-            if place.unfit:
+        with slot.lock:
+            if slot.unfit:
                 return None
-            loading, is_new = place.process, place.process is None
+            loading, is_new = slot.process, slot.process is None
             if loading is None:
-                loading = place.process = start()
+                loading = slot.process = start()
         try:
             return loading.fork(share)
         except NoRoom:
             return None
         except NotForked:
             loading.kill()
-            with place.lock:
-                if place.process is loading:
-                    place.process, place.unfit = (
-                        None,
-                        is_new,
-                    )  # one that cannot load what others load is not tried again
+            with slot.lock:
+                if slot.process is loading:
+                    # If a new process fails at once, it is not tried again.
+                    slot.process, slot.unfit = None, is_new
     return None

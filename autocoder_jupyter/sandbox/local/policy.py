@@ -1,4 +1,4 @@
-"""What a local worker may read, write and use, as plain data."""
+"""The policy of a local worker as plain data: what it may read, write and use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from autocoder_jupyter.sandbox.protocol import Limits
 _SYSTEM = (
     *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store"),
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
-    *("/dev/urandom", "/dev/random"),  # and no /dev/zero: mapped, it is shared memory that counts for no process
+    *("/dev/urandom", "/dev/random"),  # not /dev/zero: a mapping of it is shared memory that is not counted
 )
 _NETWORK = (
     *("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services"),
     *("/etc/ssl", "/etc/pki", "/etc/ca-certificates"),
 )
 _INTERPRETER_PARTS = ("bin", "lib", "lib64", "share")
-"""Of an interpreter's prefix. The prefix itself may be somebody's home."""
+"""The readable folders in the prefix of an interpreter. The prefix itself may be a home folder."""
 
 _turn = itertools.count(os.getpid())
 
@@ -42,13 +42,13 @@ def worker_policy(
 
     Args:
         command: its command line.
-        folder: the folder that it may write.
-        prefixes: of its interpreter.
-        packages: folders of its environment.
-        limits: what it may use.
+        folder: the folder in which it may write.
+        prefixes: the prefixes of its interpreter.
+        packages: the folders of its environment.
+        limits: of the worker.
         network: whether it may connect to the internet.
-        tier: by what it is held.
-        group: folder of the control group in which it gets its own; "" for none.
+        tier: the tier that confines it.
+        group: folder of the control group in which its own is created; "" for none.
     """
     interpreter = [str(Path(prefix, part)) for prefix in prefixes for part in _INTERPRETER_PARTS]
     wanted = [*_SYSTEM, *(_NETWORK if network else ()), *interpreter, *packages]
@@ -70,13 +70,13 @@ def worker_policy(
 
 
 def _variables(folder: Path) -> dict[str, str]:
-    """All that the worker sees of an environment. UTC, as in a container: there is no /etc/localtime."""
+    """All environment variables of the worker. The time zone is UTC, as in a container."""
     home = str(folder)
     return {"PATH": "/usr/bin:/bin", "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 def cores_of(cpu: float) -> list[int]:
-    """As many cores as `cpu` rounded up; each worker gets the next ones, so that two do not share one needlessly."""
+    """The numbers of as many cores as `cpu` rounded up. Each worker gets the next ones, so that the load is spread."""
     usable = sorted(os.sched_getaffinity(0))
     count = min(math.ceil(cpu), len(usable))
     first = next(_turn) * count
@@ -84,5 +84,5 @@ def cores_of(cpu: float) -> list[int]:
 
 
 def share_of_core(cpu: float) -> int | None:
-    """Percent of one core, when `cpu` is less than one."""
+    """Percent of one core if `cpu` is less than one, else None."""
     return max(int(cpu * 100), 1) if cpu < 1 else None

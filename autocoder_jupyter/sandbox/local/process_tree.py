@@ -1,7 +1,7 @@
-"""The descendants of a process, and how to end them all. Linux only; the standard library only.
+"""List, stop and kill the descendants of a process. Linux only; the standard library only.
 
-The supervisor is a *subreaper*: whatever in its tree loses its parent becomes its own child, so nothing can leave the
-tree by forking twice.
+The supervisor is a *subreaper*: a process of its tree that loses its parent becomes the supervisor's child. So no
+process can leave the tree by forking twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 SECONDS_TO_DIE = 5.0
-"""How long a killed process may take to be gone."""
+"""How long to wait for the end of a killed process."""
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -26,7 +26,7 @@ def adopt_orphans() -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """Every living descendant of `root`, `root` itself left out."""
+    """All living descendants of `root`, without `root` itself."""
     found: list[int] = []
     queue = [root]
     while queue:
@@ -37,12 +37,12 @@ def descendants(root: int) -> list[int]:
 
 
 def tree(root: int) -> list[int]:
-    """A process and its living descendants, without this process itself."""
+    """`root` and its living descendants, without the calling process."""
     return [pid for pid in (root, *descendants(root)) if pid != os.getpid()]
 
 
 def kill_descendants(root: int, seconds: float = SECONDS_TO_DIE) -> bool:
-    """Kill every descendant of `root`, those too that are born meanwhile. False when some outlived `seconds`."""
+    """Kill all descendants of `root`, including new ones. False if some are still running after `seconds`."""
     deadline = time.monotonic() + seconds
     while living := [pid for pid in descendants(root) if not is_zombie(pid)]:
         for pid in living:
@@ -55,7 +55,7 @@ def kill_descendants(root: int, seconds: float = SECONDS_TO_DIE) -> bool:
 
 @contextlib.contextmanager
 def stopped(root: int, seconds: float = 1.0) -> Iterator[None]:
-    """Hold the tree of `root` still for a moment; what does not stop within `seconds` goes on."""
+    """Stop the tree of `root` for the time of this context. What does not stop within `seconds` keeps running."""
     deadline = time.monotonic() + seconds
     while moving := [pid for pid in tree(root) if not _stands_still(pid)]:
         for pid in moving:
@@ -71,13 +71,13 @@ def stopped(root: int, seconds: float = 1.0) -> Iterator[None]:
 
 
 def kill_tree(root: int) -> None:
-    """Kill a process and every descendant that it has now. Whatever escapes becomes an orphan."""
+    """Kill a process and its present descendants. New descendants are not killed and become orphans."""
     for pid in (*descendants(root), root):
         _send(pid, signal.SIGKILL)
 
 
 def reap_orphans(keep: int, others: Collection[int] = ()) -> None:
-    """Reap dead children of this process, except `keep` and `others`, which are reaped elsewhere."""
+    """Reap the dead children of this process, except `keep` and `others`, which are reaped elsewhere."""
     for pid in children(os.getpid()):
         if pid != keep and pid not in others and is_zombie(pid):
             try:
@@ -87,12 +87,12 @@ def reap_orphans(keep: int, others: Collection[int] = ()) -> None:
 
 
 def threads(pids: Iterable[int]) -> int:
-    """Number of threads of these processes; a process without further threads counts one."""
+    """Number of threads of these processes. A process has at least one."""
     return sum(_entries(Path(f"/proc/{pid}/task")) for pid in pids)
 
 
 def thread_ids(pid: int) -> list[int]:
-    """Ids of a process's threads; none when it is gone."""
+    """Ids of the threads of a process; [] if it has ended."""
     try:
         return [int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
@@ -100,9 +100,9 @@ def thread_ids(pid: int) -> list[int]:
 
 
 def views(pids: Iterable[int]) -> list[str]:
-    """For each process, the folder in /proc that shows what it has in memory and holds open.
+    """For each process, the folder in /proc that shows its memory and open files.
 
-    Its own shows nothing once its first thread has ended, though others live; then it is the folder of one of these.
+    The folder of the process shows nothing after its first thread has ended. Then it is the folder of another thread.
     """
     return [_view(pid) for pid in pids]
 
@@ -118,7 +118,7 @@ def _view(pid: int) -> str:
 
 
 def children(pid: int) -> list[int]:
-    """Its living and dead children; none when it is gone."""
+    """The living and dead children of a process; [] if it has ended."""
     found: list[int] = []
     try:
         for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -129,12 +129,12 @@ def children(pid: int) -> list[int]:
 
 
 def is_zombie(pid: int) -> bool:
-    """Whether it is gone. One whose first thread alone has ended is not."""
+    """Whether the process has ended. If only its first thread has ended, it has not."""
     return _ended(pid) and _ended(_view(pid).removeprefix("/proc/"))
 
 
 def _stands_still(pid: int) -> bool:
-    """Whether all of its threads are stopped, gone, or within a call that cannot be interrupted."""
+    """Whether all of its threads are stopped, have ended, or are in an uninterruptible call."""
     try:
         threads = Path(f"/proc/{pid}/task").iterdir()
         return all(_state(f"{pid}/task/{thread.name}") in b"TtZXD" for thread in threads)
@@ -147,7 +147,7 @@ def _ended(task: int | str) -> bool:
 
 
 def _state(task: int | str) -> bytes:
-    """What a process's first thread, or another (`PID/task/ID`), does: one letter, X when it is no more."""
+    """The state of the first thread of a process, or of a thread `PID/task/ID`: one letter; X if it has ended."""
     try:
         return Path(f"/proc/{task}/stat").read_bytes().rpartition(b") ")[2][:1]
     except OSError:

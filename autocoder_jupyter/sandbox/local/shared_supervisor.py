@@ -1,19 +1,19 @@
 """The supervisor of a loading process and of the workers that are forked from it.
 
-What a package does while it is imported is nobody's choice, so the loading process is held as a worker is, by the same
-means, and before a worker is forked from it the supervisor looks whether it is as it must be (`loaded`). It cannot
-act in between: it waits in the system call that forks, and the answer is the supervisor's. All workers are in its
-Landlock domain and namespaces. What keeps them apart does not hang on what they do themselves:
+A package can run any code when it is imported. So the loading process is confined like a worker, and before each fork
+the supervisor checks it (`loaded`). It cannot change between check and fork: it waits in the system call that forks,
+and the supervisor lets that call continue. All workers share its Landlock domain and namespaces. They are isolated from
+each other by means that do not depend on their own behaviour:
 
-- each has a folder of its own whose name only it was told, in one that nobody inside can list;
-- a signal to another process, and a change of how one is scheduled, is asked of the supervisor;
-- nothing is shared: no descriptor, no memory that can be written, no folder of the loading process.
+- each has its own folder with a secret name, in a folder that no worker can list;
+- the supervisor decides about signals to other processes and about changes of scheduling;
+- nothing is shared: no descriptor, no writable memory, no folder of the loading process.
 
-Where there is Landlock, each also puts on a layer of its own when it arrives, whose rules the supervisor made: then the
-name of another's folder would be of no use to it.
+With Landlock, each worker also applies its own ruleset, which the supervisor has made. Then it cannot use the folder of
+another worker even if it knows the name.
 
-The kernel runs `main` in an isolated interpreter. Descriptor `link` is a socket: it brings the `Loading`, then a
-`Share` with five descriptors for each worker that is wanted; its end means: kill everything.
+The notebook's kernel runs `main` in an isolated interpreter. Descriptor `link` is a socket: it receives the `Loading`,
+then a `Share` with five descriptors for each worker to fork. When it is closed, everything is killed.
 """
 
 from __future__ import annotations
@@ -49,25 +49,24 @@ from autocoder_jupyter.sandbox.local.supervisor import (
 )
 from autocoder_jupyter.sandbox.worker import forks, removal
 
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _SECONDS_APART = 0.1
-"""The first process of a namespace ends after all others, which it takes along."""
+"""Longest time between the end of a worker and that of the first process of its PID namespace, which kills it."""
 
 _MESSAGE = 1 << 20
 _FORK_FLAGS = (0x01200011, 0x11)
-"""CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD, or the last alone: nothing is shared with the parent."""
+"""CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD, or SIGCHLD alone. They share nothing with the parent."""
 
 
 @dataclass(frozen=True)
 class Loading:
-    """What is loaded.
+    """The first message: how to start the loading process.
 
     Args:
-        policy: of the loading process, as a worker's of whom nothing else is known. Its folder is removed when it has
-            loaded.
-        folder: holds its folder and those of the workers; removed at the end.
-        folders: of the workers.
-        idle_seconds: how long it outlives its last worker.
+        policy: of the loading process. Its folder is removed when the libraries are loaded.
+        folder: has its folder and those of the workers; it is removed at the end.
+        folders: the folders of the workers.
+        idle_seconds: how long it stays after its last worker has ended.
     """
 
     policy: Policy
@@ -77,7 +76,12 @@ class Loading:
 
 
 def main(link: int, lock: int) -> None:
-    """Serve until the kernel lets go, or there was no worker for a while. Never returns."""
+    """Serve until the notebook closes `link`, or there was no worker for `idle_seconds`. Never returns.
+
+    Args:
+        link: descriptor of the socket to the notebook.
+        lock: descriptor of the lock on the folder.
+    """
     parent = os.getppid()
     for descriptor in (link, lock):
         os.set_inheritable(descriptor, False)
@@ -95,7 +99,7 @@ def main(link: int, lock: int) -> None:
 
 
 class _Supervision:
-    """The loading process, its workers, and what they ask."""
+    """The loading process, its workers, and the system calls about which the supervisor decides."""
 
     def __init__(self, kernel: socket.socket, parent: int, loading: Loading, pid: int, listener: Listener) -> None:
         self._kernel, self._parent, self._loading = kernel, parent, loading
@@ -107,7 +111,7 @@ class _Supervision:
         self._judge = Judge(pid, policy.processes, namespaced=self._namespaced)
         self._clone, self._arrival = map(call_number, ("clone", ARRIVAL))
         self._loaded = False
-        self._fork: Question | None = None  # of the loading process, which waits for the answer
+        self._fork: Question | None = None  # the loading process waits in this call
         self._wanted: list[tuple[Share, list[int]]] = []
         self._coming: tuple[Share, list[int]] | None = None
         self._workers: dict[int, ForkedWorker] = {}
@@ -116,7 +120,7 @@ class _Supervision:
         self._since, self._looked = time.monotonic(), time.monotonic()
 
     def run(self) -> None:
-        """Serve to the end."""
+        """Serve until the end."""
         while True:
             woken = self._wait()
             if os.getppid() != self._parent or not self._watch(woken):
@@ -125,13 +129,13 @@ class _Supervision:
                 break
             if self._listener.fileno() in woken:
                 self._answer()
-            if not self._look() or not self._go_on():
+            if not self._check() or not self._fork_next():
                 break
         for worker in self._workers.values():
             worker.end(Ending(failed=True, text="The process that it was forked from has ended."))
 
     def _watch(self, woken: set[int]) -> bool:
-        """Look at the workers; False when the loading process has ended, as which its workers then end too."""
+        """Check the workers. False if the loading process has ended; then its workers end, too."""
         for worker in list(self._workers.values()):
             if worker.has_ended and _is_readable(self._ended, _SECONDS_APART):
                 return False
@@ -142,7 +146,7 @@ class _Supervision:
     def _wait(self) -> set[int]:
         now = time.monotonic()
         watching = self._workers.values()
-        due = min([self._looked + (_LOOK_SECONDS if self._loaded else WATCH_SECONDS), *(w.due for w in watching)])
+        due = min([self._looked + (_CHECK_SECONDS if self._loaded else WATCH_SECONDS), *(w.due for w in watching)])
         poll = select.poll()
         for descriptor in (self._kernel.fileno(), self._listener.fileno(), self._ended):
             poll.register(descriptor, select.POLLIN)
@@ -151,11 +155,11 @@ class _Supervision:
         return {descriptor for descriptor, _ in poll.poll(max(due - now, 0.0) * 1000)}
 
     def _take_order(self) -> bool:
-        """A worker that is wanted; False when the kernel has let go."""
-        said, descriptors, _, _ = socket.recv_fds(self._kernel, _MESSAGE, 5)
-        if said:
-            self._wanted.append((Share(**json.loads(said)), descriptors))
-        return bool(said)
+        """Receive the order of a worker. False if the notebook has closed the connection."""
+        message, descriptors, _, _ = socket.recv_fds(self._kernel, _MESSAGE, 5)
+        if message:
+            self._wanted.append((Share(**json.loads(message)), descriptors))
+        return bool(message)
 
     def _answer(self) -> None:
         question = self._listener.receive()
@@ -174,10 +178,10 @@ class _Supervision:
         except OSError as error:
             verdict = error.errno or errno.EPERM, False
         if verdict is not None:
-            self._listener.answer(question, verdict[0], goes_on=verdict[1])
+            self._listener.answer(question, verdict[0], continues=verdict[1])
 
     def _of_the_loading_process(self, question: Question) -> tuple[int, bool] | None:
-        """None when it has to wait."""
+        """The answer to a call of the loading process; None if it must wait."""
         if self._loaded:
             if question.call == self._clone and question.arguments[0] in _FORK_FLAGS:
                 self._fork = question
@@ -189,13 +193,13 @@ class _Supervision:
         return (0, False) if self._loaded else (errno.EPERM, False)
 
     def _worker_of(self, process: int) -> ForkedWorker | None:
-        """The worker that a process belongs to."""
+        """The worker to which a process belongs."""
         while process > 1 and process not in self._workers:
             process = _parent(process)
         return self._workers.get(process)
 
-    def _go_on(self) -> bool:
-        """Have the next worker forked, when all is ready; False when the loading process is not as it must be."""
+    def _fork_next(self) -> bool:
+        """Let the loading process fork the next worker, if it is ready. False if the check of it fails."""
         if self._coming and self._fork and not self._newborn():
             self._refuse("It was not forked, or ended at once.")
         if self._fork is None or self._coming or not self._wanted:
@@ -207,7 +211,7 @@ class _Supervision:
             self._refuse("There is no folder for another worker.")
             return True
         fork, self._fork = self._fork, None
-        if not self._listener.answer(fork, 0, goes_on=True):  # a signal made it ask once more
+        if not self._listener.answer(fork, 0, continues=True):  # after a signal it repeats the call
             self._wanted.insert(0, self._coming)
             self._coming = None
         return True
@@ -233,7 +237,7 @@ class _Supervision:
         return 0, False
 
     def _give_rules(self, question: Question, folder: str) -> None:
-        """The rules of the layer that it puts on, as the descriptor behind its streams."""
+        """Give a new worker the Landlock ruleset that it must apply, as descriptor `forks.RULES`."""
         policy = self._loading.policy
         if not tier_named(policy.tier).landlock:
             return
@@ -253,11 +257,11 @@ class _Supervision:
             os.close(descriptor)
 
     def _end(self, worker: ForkedWorker, ending: Ending) -> None:
-        """Kill a worker with all that came from it, say why, and empty its folder in a process of its own."""
+        """Kill a worker with all its processes, report why, and empty its folder in a child process."""
         del self._workers[worker.pid]
         worker.kill()
         self._kill_strays()
-        self._have_dead_collected()
+        self._let_reap()
         worker.end(ending)
         self._since = time.monotonic()
         cleaner = os.fork()
@@ -265,23 +269,23 @@ class _Supervision:
             os._exit(0 if removal.clear(worker.folder) else 1)
         self._cleaners[cleaner] = worker.folder
 
-    def _have_dead_collected(self) -> None:
-        """Let the loading process go once around: its fork fails, it collects its dead children, and asks again."""
+    def _let_reap(self) -> None:
+        """Let the fork of the loading process fail. Then it reaps its dead children, and calls fork again."""
         if self._fork is not None and not self._coming:
             self._listener.answer(self._fork, errno.EAGAIN)
             self._fork = None
 
-    def _look(self) -> bool:
-        """What is looked at now and then; False when it is time to end."""
+    def _check(self) -> bool:
+        """Check limits, folders and strays if it is due. False if the supervisor must end."""
         now = time.monotonic()
-        if now < self._looked + (_LOOK_SECONDS if self._loaded else WATCH_SECONDS) and not self._cleaners:
+        if now < self._looked + (_CHECK_SECONDS if self._loaded else WATCH_SECONDS) and not self._cleaners:
             return True
         self._looked = now
         self._take_back_folders()
         if not self._loaded:
             return broken_limit(self._bounds, self._pid, with_disk=True) is None
         if self._kill_strays():
-            self._have_dead_collected()
+            self._let_reap()
         busy = self._workers or self._wanted or self._coming
         return bool(busy) or now < self._since + self._loading.idle_seconds
 
@@ -290,11 +294,11 @@ class _Supervision:
             pid, status = os.waitpid(cleaner, os.WNOHANG)
             if pid:
                 del self._cleaners[cleaner]
-                if status == 0:  # a folder that cannot be emptied is not used again
+                if status == 0:  # a folder that could not be emptied is not used again
                     self._free.append(folder)
 
     def _kill_strays(self) -> list[int]:
-        """Kill what came from a worker and lost its parent: the children of these two that are nothing else."""
+        """Kill the orphans of workers: unknown children of the supervisor and of the loading process."""
         if self._coming or not self._loaded:
             return []
         ours = {self._pid, *self._cleaners, *self._workers}
@@ -313,9 +317,9 @@ def _is_readable(descriptor: int, seconds: float) -> bool:
 
 
 def _parent(pid: int) -> int:
-    """The process that a process is a child of.
+    """The parent of a process.
 
     Raises:
-        OSError: it is gone.
+        OSError: the process has ended.
     """
     return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()[1])

@@ -1,16 +1,16 @@
-"""The supervisor of one local worker: a small process of its own between the notebook and the sandboxed program.
+"""The supervisor of one local worker: a small process between the notebook and the sandboxed program.
 
-It exists because a worker is held by a process with one thread (`confinement`), and so that the end of the kernel,
-however it comes, ends the whole tree. The kernel runs `main` in an isolated interpreter:
+It is needed for two reasons: the process that confines a worker must have one thread (`confinement`), and the whole
+tree must end with the notebook's kernel, also after a crash. The kernel runs `main` in an isolated interpreter:
 
-- its standard streams are the worker's, and are handed on;
-- descriptor `lifeline` brings the policy as one line of JSON, then a byte whenever the worker gets a request or is done
-  with it; its end means: kill everything;
-- descriptor `report` takes one line of JSON, the `Ending`;
-- descriptor `lock` holds the lock on the worker's folder, which marks the folder as in use.
+- its standard streams are those of the worker;
+- descriptor `lifeline` receives the policy as one line of JSON, then a byte whenever a request of the worker begins or
+  ends; when it is closed, everything is killed;
+- descriptor `report` gets one line of JSON, the `Ending`;
+- descriptor `lock` has the lock on the worker's folder, which marks the folder as used.
 
-A parent-death signal would not do in place of the lifeline: Linux sends it when the *thread* that started the process
-ends, and sandboxes are started from short-lived threads.
+A parent-death signal cannot replace the lifeline: Linux sends it when the *thread* that started the process ends, and
+workers are started from short-lived threads.
 """
 
 from __future__ import annotations
@@ -32,38 +32,39 @@ from autocoder_jupyter.sandbox.local.control_group import ControlGroup
 from autocoder_jupyter.sandbox.worker import removal
 
 WATCH_SECONDS = 0.05
-"""How often memory, processes and threads are looked at while a program may run."""
+"""Seconds between two checks of memory while a program may run."""
 
 REST_SECONDS = 1.0
-"""And while none does. Looking costs a few percent of a core, and a notebook keeps a worker for each of its results."""
+"""Seconds between two checks while no program runs. A check takes a few percent of a core, for each idle worker."""
 
 AT_WORK, AT_REST = b"+", b"-"
-"""What the notebook says over the lifeline."""
+"""The bytes that the notebook sends over the lifeline."""
 
 DISK_EVERY = 4
-"""Files and descriptors are counted at every nth look, because counting them takes longer."""
+"""Files and descriptors are counted at every nth check, because this takes longer."""
 
 MOST_FILES = 20_000
-"""Files and folders that one worker may have at a time.
+"""Most files and folders of one worker at a time.
 
-A removed file that only a mapping or a message keeps has a size that cannot be found out. It counts as half of what
-the disk may hold: a single one does no harm, and no more than that one goes uncounted.
+The size of a removed file that is kept only by a mapping or a message cannot be found out. It counts as half of the
+limit, so one such file is allowed.
 """
 
 MOST_LOCKS = 10_000
-"""Locks on parts of files that one worker may hold."""
+"""Most locks on parts of files that one worker may hold."""
 
 
 @dataclass(frozen=True)
 class Policy(Confinement):
-    """What the worker is, what it may do and what it may use. Sizes are bytes; `folder` is removed at the end.
+    """How a worker is started, confined and limited. Its `folder` is removed at the end.
 
     Args:
-        memory: of the whole tree.
-        disk: under `folder`.
-        share_of_core: percent of one core, when it is to have less than one.
-        tier: name of the `confinement` tier that holds it.
-        group: folder of the control group in which the worker's is made; "" where memory and processes are watched.
+        memory: bytes of the whole tree.
+        disk: bytes in `folder`.
+        share_of_core: percent of one core, if it may use less than one.
+        tier: name of the `confinement` tier.
+        group: folder of the control group in which the worker's is created; "" if the supervisor watches memory and
+            processes.
     """
 
     memory: int
@@ -73,13 +74,19 @@ class Policy(Confinement):
     group: str = ""
 
     def control_group(self) -> ControlGroup | None:
-        """The worker's own, named as its folder; None where it has none."""
+        """The worker's control group, which has the name of its folder; None if it has none."""
         return ControlGroup(self.group, Path(self.folder).name) if self.group else None
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is counted: bytes of memory of a tree, unless the kernel counts them, and of files below `folder`."""
+    """The limits that the supervisor checks.
+
+    Args:
+        memory: bytes of the whole tree; None if the kernel limits it.
+        disk: bytes of files in `folder`.
+        folder: of the worker.
+    """
 
     memory: int | None
     disk: int
@@ -91,11 +98,11 @@ class Ending:
     """Why the tree ended.
 
     Args:
-        limit: "memory", "disk" or "files" when the supervisor killed it for that.
-        signal: that ended the worker's first process.
-        exit_code: of that process, when it ended by itself.
-        text: for a person.
-        failed: the sandbox could not start the worker.
+        limit: "memory", "disk" or "files" if it was killed because of this limit.
+        signal: the signal that ended the worker's first process, if any.
+        exit_code: of that process, if it exited.
+        text: for the user.
+        failed: whether the sandbox itself failed.
     """
 
     limit: str = ""
@@ -106,7 +113,7 @@ class Ending:
 
 
 def main(lifeline: int, report: int, lock: int) -> None:
-    """Run one worker from beginning to end. Never returns."""
+    """Run one worker until its end. Never returns. The arguments are descriptors; see the docstring of this module."""
     parent = os.getppid()
     for descriptor in (lifeline, report, lock):
         os.set_inheritable(descriptor, False)
@@ -132,7 +139,7 @@ def main(lifeline: int, report: int, lock: int) -> None:
 
 
 def release_streams() -> None:
-    """Let go of the standard streams, which are the worker's, so that their other ends see when it closes them."""
+    """Close the supervisor's copies of the worker's streams, so that their readers notice when the worker ends."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
@@ -140,7 +147,7 @@ def release_streams() -> None:
 
 
 def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
-    """Wait until the worker ends by itself, exceeds a limit, or is not needed any more."""
+    """Wait until the worker ends, exceeds a limit, or is no longer needed. Returns the reason."""
     ended = os.pidfd_open(worker.pid)
     bounds = Bounds(None if policy.group else policy.memory, policy.disk, policy.folder)
     throttle = Throttle(worker.pid, policy.share_of_core)
@@ -156,11 +163,11 @@ def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
             worker.notices.answer()
         if ended in woken:
             return _ending(worker.pid)
-        said = os.read(lifeline, 4096) if lifeline in woken else b""
-        if (lifeline in woken and not said) or os.getppid() != parent:
-            return Ending(text="the notebook let go of the worker")
-        if said:
-            at_work = said.endswith(AT_WORK)
+        message = os.read(lifeline, 4096) if lifeline in woken else b""
+        if (lifeline in woken and not message) or os.getppid() != parent:
+            return Ending(text="the notebook closed the connection to the worker")
+        if message:
+            at_work = message.endswith(AT_WORK)
         throttle.act(at_work)
         began = time.monotonic()
         if began < looked + (WATCH_SECONDS if at_work else REST_SECONDS):
@@ -173,17 +180,26 @@ def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
 
 
 def counted_from(began: float) -> float:
-    """The time from which the next look is counted, after one that began then.
+    """The time from which the interval to the next check is counted.
 
-    A look that took longer than the time between two leaves as much as it took for what programs ask meanwhile: else
-    each question would wait for a look.
+    If a check took longer than `WATCH_SECONDS`, the pause after it is as long as the check. Otherwise each system call
+    that waits for the supervisor would have to wait for a check.
+
+    Args:
+        began: when the last check began, by the monotonic clock.
     """
     now = time.monotonic()
     return max(began, 2 * now - began - WATCH_SECONDS)
 
 
 def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None:
-    """The limit that the tree of `root` is over. The words name it and not the use, which is never twice the same."""
+    """The limit that the tree of `root` exceeds, if any. The text has the limit and not the use, which always differs.
+
+    Args:
+        bounds: the limits.
+        root: process id of the root of the tree.
+        with_disk: also check files, descriptors and locks.
+    """
     if bounds.memory is None and not with_disk:
         return None
     processes = process_tree.views(process_tree.tree(root))
@@ -195,7 +211,8 @@ def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None
     folder = Path(bounds.folder)
     use = usage.disk(folder, processes, held, MOST_FILES)
     if use.moved or _broken_by_files(use, bounds.disk):
-        # Descriptors, folders and mappings are read in turn, so what comes, goes or moves meanwhile is counted wrongly.
+        # Descriptors, folders and mappings are read one after the other. A file that changes meanwhile may be counted
+        # wrongly, so the tree is stopped and counted again.
         with process_tree.stopped(root):
             processes = process_tree.views(process_tree.tree(root))
             use = usage.disk(folder, processes, usage.descriptors(processes), MOST_FILES)
@@ -222,7 +239,7 @@ def _uses_more_memory(processes: Sequence[str], held: usage.Descriptors, most: i
 
 
 def out_of_memory(most: int) -> Ending:
-    """The end of a tree that used more bytes of memory than `most`."""
+    """The ending of a tree that used more than `most` bytes of memory."""
     return Ending("memory", text=f"It used more than {_megabytes(most)} of memory.")
 
 
@@ -236,13 +253,13 @@ def _megabytes(size: int) -> str:
 
 
 def tell(report: int, ending: Ending) -> None:
-    """Say the last word on a worker."""
+    """Write the last report about a worker."""
     with contextlib.suppress(BrokenPipeError):
         os.write(report, json.dumps(asdict(ending)).encode() + b"\n")
 
 
 def _read_line(descriptor: int) -> bytes:
-    """The first line; that the worker has its first request may have been said behind it already."""
+    """Read the first line. Bytes after it are dropped; they only say that the first request has begun."""
     text = b""
     while b"\n" not in text:
         piece = os.read(descriptor, 65536)

@@ -13,27 +13,27 @@ from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Limits
 
 _SECONDS = 60.0
-"""How long a program may take, also where an emulated processor runs it."""
+"""Time limit of a program. It is enough for an emulated processor."""
 
 
 class StartProgram(Protocol):
-    """Starts a program in the sandbox, confined like a worker of that tier."""
+    """Starts a Python program in the sandbox, confined like a worker of that tier."""
 
     def __call__(self, tier: Tier, arguments: list[str], limits: Limits | None = None, group: str = "") -> LocalProcess:
-        """`group` is the folder of the control group in which it gets its own; "" for none."""
+        """`group` is the folder of the control group in which its own is created; "" for none."""
 
 
-def explain(reason: ExitReason, complaint: str) -> str:
-    """Why it ended, and the end of what it complained of."""
+def explain(reason: ExitReason, errors: str) -> str:
+    """Why a program ended, and the end of its error output."""
     ended = f"killed by signal {reason.signal}" if reason.signal else f"exit code {reason.exit_code}"
-    return "; ".join(filter(None, (reason.text or ended, complaint[-300:])))
+    return "; ".join(filter(None, (reason.text or ended, errors[-300:])))
 
 
 def read_all(descriptor: int) -> bytes:
     """Read until the stream ends.
 
     Raises:
-        TimeoutError: it does not end in time.
+        TimeoutError: it did not end within 60 s.
     """
     deadline = time.monotonic() + _SECONDS
     poll = select.poll()

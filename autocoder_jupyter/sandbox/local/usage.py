@@ -1,6 +1,6 @@
-"""What processes use of memory and disk, counted from outside. Linux only; the standard library only.
+"""Count from outside what processes use of memory and disk. Linux only; the standard library only.
 
-A process is named by its folder in /proc (`process_tree.views`).
+A process is given by its folder in /proc (`process_tree.views`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _IN_MEMORY = (b"VmRSS:", b"VmSwap:", b"VmPTE:", b"HugetlbPages:")
-"""Lines of a process's status: what is resident, swapped out, page tables, and huge pages that are not resident."""
+"""Lines in the status of a process: resident memory, swap, page tables, and huge pages outside of the resident size."""
 
 _NOT_SHARED = (b"VmPTE:", b"HugetlbPages:")
 _PROPORTIONAL = (b"Pss:", b"SwapPss:")
@@ -24,15 +24,14 @@ _SOCKET_BYTES = Path("/proc/sys/net/core/wmem_default")
 
 @dataclass(frozen=True)
 class DiskUse:
-    """What files use.
+    """The use of the disk.
 
     Args:
-        bytes: on disk.
+        bytes: on the disk.
         entries: number of files and folders.
-        unmeasured: files whose size nobody can ask for: without a name and a descriptor, kept by a mapping alone, or
-            on their way through a socket.
-        hidden: whether there are folders that cannot be looked into: deeper than any path reaches, or closed.
-        moved: whether something was gone when it was looked at. It may lie elsewhere now and be uncounted.
+        unmeasured: number of removed files with an unknown size: only a mapping or a message in a socket keeps them.
+        hidden: whether there are folders that cannot be read: too deep for a path, or without permissions.
+        moved: whether an entry disappeared while it was counted. It may be in another folder and not be counted.
     """
 
     bytes: int
@@ -44,12 +43,12 @@ class DiskUse:
 
 @dataclass
 class Descriptors:
-    """What a tree holds open.
+    """The open files of a process tree.
 
     Args:
-        nameless: removed files and folders by number, with their bytes on disk.
-        pipes: numbers of the pipes.
-        sockets: numbers of the sockets, with the descriptors that are on their way through each.
+        nameless: for each removed file or folder, by inode number, its bytes on disk.
+        pipes: inode numbers of the pipes.
+        sockets: for each socket, by inode number, how many descriptors are in its messages.
     """
 
     nameless: dict[int, int] = field(default_factory=dict)
@@ -57,24 +56,28 @@ class Descriptors:
     sockets: dict[int, int] = field(default_factory=dict)
 
     def buffers(self) -> int:
-        """Bytes of memory that the pipes and sockets hold at most. The kernel counts them for nobody."""
+        """Most bytes of memory in the buffers of the pipes and sockets. The kernel counts them for no process."""
         return len(self.pipes) * _PIPE_BYTES + len(self.sockets) * int(_SOCKET_BYTES.read_bytes())
 
 
 def memory(processes: Sequence[str], enough: int) -> int:
-    """Bytes of memory of these processes, what they share counted once.
+    """Bytes of memory of these processes. Shared memory is counted once.
 
-    Resident sizes are cheap to read and count shared pages again for each process, so they are an upper bound. Only
-    when that is over `enough` the exact, costlier figure is asked for.
+    The sum of the resident sizes is fast to read, and an upper bound, because it counts shared pages several times. The
+    exact figure, which takes longer, is read only if the bound is larger than `enough`. Else the bound is returned.
     """
     bound = sum(_bytes_of(process, "status", _IN_MEMORY) for process in processes)
     return bound if bound <= enough else sum(_proportional(process) for process in processes)
 
 
 def disk(folder: Path, processes: Sequence[str], held: Descriptors, enough: int) -> DiskUse:
-    """What lies below `folder`, and what these processes keep though it has no name any more.
+    """The files below `folder`, and removed files that these processes keep.
 
-    Stops counting at `enough` entries. `held` is what the processes hold open.
+    Args:
+        folder: of the worker.
+        processes: of the worker.
+        held: the open files of the processes.
+        enough: counting stops at this number of entries.
     """
     size = entries = 0
     hidden = moved = False
@@ -101,7 +104,7 @@ def disk(folder: Path, processes: Sequence[str], held: Descriptors, enough: int)
 
 
 def locks(processes: Iterable[str]) -> int:
-    """Number of locks on parts of files that these processes hold; each takes a little of the kernel's memory."""
+    """Number of locks on parts of files that these processes hold. Each takes some memory of the kernel."""
     theirs = {Path(process).parts[2].encode() for process in processes}
     try:
         lines = Path("/proc/locks").read_bytes().splitlines()
@@ -111,7 +114,7 @@ def locks(processes: Iterable[str]) -> int:
 
 
 def descriptors(processes: Iterable[str]) -> Descriptors:
-    """What these processes hold open."""
+    """The open files of these processes."""
     found = Descriptors()
     for process in processes:
         for descriptor in _descriptors(process):
@@ -136,7 +139,7 @@ def _descriptors(process: str) -> list[Path]:
 
 
 def _sent(socket: Path) -> int:
-    """The number of descriptors that wait in a socket to be received."""
+    """The number of descriptors in the unread messages of a socket."""
     with suppress(OSError):
         for line in (socket.parent.parent / "fdinfo" / socket.name).read_bytes().splitlines():
             if line.startswith(b"scm_fds:"):
@@ -150,7 +153,7 @@ def _proportional(process: str) -> int:
 
 
 def _bytes_of(process: str, name: str, keys: tuple[bytes, ...]) -> int:
-    """The sum of some lines of a file of /proc, which are in kilobytes; 0 when it cannot be read."""
+    """The sum of some lines of a file in /proc, in bytes; 0 if it cannot be read."""
     try:
         text = Path(process, name).read_bytes()
     except OSError:
@@ -159,7 +162,7 @@ def _bytes_of(process: str, name: str, keys: tuple[bytes, ...]) -> int:
 
 
 def _mapped(process: str) -> set[int]:
-    """Numbers of the removed files that a process has mapped."""
+    """Inode numbers of the removed files that a process has mapped."""
     try:
         maps = Path(process, "maps").read_bytes()
     except OSError:
@@ -167,5 +170,5 @@ def _mapped(process: str) -> set[int]:
     if b" (deleted)\n" not in maps:
         return set()
     lines = (line.split(maxsplit=5) for line in maps.splitlines() if line.endswith(b" (deleted)"))
-    # A mapping without a file, shared with forked processes, is shown as a removed /dev/zero; it is memory.
+    # Anonymous shared memory is shown as a removed /dev/zero. It is memory and not a file.
     return {int(number) for *_, number, name in lines if name != b"/dev/zero (deleted)"}

@@ -377,7 +377,7 @@ def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
     from autocoder_jupyter.sandbox.local import forks as local_forks
     from autocoder_jupyter.sandbox.local import loading as local_loading
 
-    monkeypatch.setattr(local_loading, "_places", {})
+    monkeypatch.setattr(local_loading, "_slots", {})
     ended = [sys.executable, "-c", "raise SystemExit(1)"]
     monkeypatch.setattr(
         local_forks, "start_supervisor", lambda *_: subprocess.Popen(ended, stdin=subprocess.PIPE, bufsize=0)
@@ -388,4 +388,4 @@ def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
         assert say(worker, "return 'yes'") == "yes"
     finally:
         worker.kill()
-    assert all(place.unfit for places in local_loading._places.values() for place in places)
+    assert all(place.unfit for places in local_loading._slots.values() for place in places)

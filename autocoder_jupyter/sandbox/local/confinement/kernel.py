@@ -20,7 +20,10 @@ def system_call(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_cha
 
     Args:
         number: of the call on this machine.
-        arguments: numbers, and bytes for pointers to them.
+        arguments: integers; bytes are passed as a pointer.
+
+    Returns:
+        The result of the call.
 
     Raises:
         OSError: it failed.
@@ -36,7 +39,7 @@ def call_number(name: str) -> int:
     """The number of a system call on this machine.
 
     Raises:
-        OSError: the machine is none that the filter of system calls knows, or has no such call.
+        OSError: the machine is not supported, or does not have the call.
     """
     machine = platform.machine()
     number = bpf.number_of(name, machine) if machine in bpf.MACHINES else None
@@ -60,14 +63,14 @@ def unshare(flags: int) -> None:
     """Move this process, and with `CLONE_NEWPID` its future children, into new namespaces.
 
     Raises:
-        OSError: it may not, or the kernel has none of these.
+        OSError: it is not permitted, or the kernel does not support it.
     """
     if _libc.unshare(ctypes.c_int(flags)):
         raise _last_error()
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    """Attach a file system or a part of one, or change how it is attached.
+    """Attach a file system or a part of one, or change how it is attached, like the system call of this name.
 
     Raises:
         OSError: it failed; the text names the target.
@@ -78,9 +81,9 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, for this process and all that it starts."""
+    """Drop all capabilities of this process, and of all processes that it starts."""
     for capability in range(_LAST_CAPABILITY + 1):
-        _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel does not know fail, as they may
+        _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for numbers that the kernel does not know
     header = _CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)
     system_call(call_number("capset"), header, bytes(24))
 

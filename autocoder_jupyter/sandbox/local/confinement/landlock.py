@@ -1,6 +1,6 @@
-"""Landlock: which files a process and all that it starts may reach. Any version since the first (Linux 5.13) will do.
+"""Landlock limits the files that a process and its children can reach. Every version works, from Linux 5.13 on.
 
-What a version lacks is closed by the filter of system calls (`filters`).
+What an older version cannot prevent is denied by the filter of system calls (`filters`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MAKE_CHAR, _MAKE_SOCK, _MAKE_BLOCK = 1 << 6, 1 << 9, 1 << 11
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _READING = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_A_FILE = _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
-_NEVER = _MAKE_CHAR | _MAKE_BLOCK | _MAKE_SOCK | _IOCTL_DEV
+_DENIED = _MAKE_CHAR | _MAKE_BLOCK | _MAKE_SOCK | _IOCTL_DEV
 _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16, 6: 16}
-"""Number of rights on files, by version: moving between folders is the newest of 2, truncation of 3, ioctl of 5."""
+"""Number of file rights of each version. Version 2 added moving between folders, 3 truncation, 5 ioctl."""
 
 _BIND_TCP, _CONNECT_TCP = 1, 2
 _NET_SINCE, _SCOPES_SINCE, NEWEST = 4, 6, 6
@@ -34,7 +34,7 @@ _ALL_SCOPES = 3  # abstract Unix sockets, signals
 
 
 def version() -> int:
-    """The version that the kernel offers; 0 when it offers none."""
+    """The Landlock version of the kernel; 0 if it has none."""
     if not sys.platform.startswith("linux"):
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
@@ -42,45 +42,51 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> int:
-    """Let this process and its children read and write these files and folders, and no others.
+    """Restrict this process and its children to these files and folders. `no_new_privs` must be set before.
 
-    `no_new_privs` must be set before.
+    Args:
+        readable: files and folders that may be read and executed.
+        writable: files and folders that may be read and written.
+        network: whether TCP connections are allowed.
 
     Returns:
-        The version that holds.
+        The version that is applied.
 
     Raises:
         OSError: there is no Landlock, or a path cannot be opened.
     """
-    held, ruleset = rule_set(readable, writable, network=network)
+    applied, ruleset = rule_set(readable, writable, network=network)
     system_call(_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
-    return held
+    return applied
 
 
 def rule_set(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> tuple[int, int]:
-    """What `restrict` puts on, for a process that puts it on by itself.
+    """The ruleset of `restrict`, for a process that applies it itself.
 
     Returns:
-        The version, and the descriptor of the rules.
+        The version, and the descriptor of the ruleset.
 
     Raises:
-        OSError: as `restrict`.
+        OSError: see `restrict`.
     """
-    held, handled, ruleset = _newest_ruleset(network=network)
+    applied, handled, ruleset = _newest_ruleset(network=network)
     try:
         for path in readable:
             _allow(ruleset, path, _READING & handled)
         for path in writable:
-            _allow(ruleset, path, handled & ~_NEVER)
+            _allow(ruleset, path, handled & ~_DENIED)
     except BaseException:
         os.close(ruleset)
         raise
-    return held, ruleset
+    return applied, ruleset
 
 
 def _newest_ruleset(*, network: bool) -> tuple[int, int, int]:
-    """Version, rights on files and descriptor. A kernel may say more than it takes, so go down until it does."""
+    """The version, the file rights, and the descriptor of a new ruleset.
+
+    A kernel may report a version that it does not accept, so lower versions are tried, too.
+    """
     for wanted in range(min(version(), NEWEST), 0, -1):
         handled = (1 << _RIGHTS[wanted]) - 1
         attributes = [handled]
@@ -100,7 +106,7 @@ def _newest_ruleset(*, network: bool) -> tuple[int, int, int]:
 def _allow(ruleset: int, path: str, rights: int) -> None:
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        # A folder's rights are refused for a file; who may execute a file that is named says the folder around it.
+        # The rights of folders are not valid for a file. The right to execute comes from the rule of its folder.
         rule = struct.pack("=Qi", rights if Path(path).is_dir() else rights & _OF_A_FILE, place)
         system_call(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
     finally:

@@ -1,4 +1,4 @@
-"""The descriptor at which the kernel asks about system calls (seccomp's user notification)."""
+"""Receive and answer the kernel's questions about system calls (seccomp user notification)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Question:
     """A system call that waits for an answer.
 
     Args:
-        identity: the kernel's number for it.
-        caller: id of the thread that made it, as this process sees it.
-        call: number of the call.
-        arguments: the low halves, as signed numbers.
+        identity: the kernel's number for the question.
+        caller: id of the calling thread, in the PID namespace of this process.
+        call: number of the system call.
+        arguments: the low 32 bits of its arguments, as signed numbers.
     """
 
     identity: int
@@ -38,11 +38,11 @@ class Listener:
         self._descriptor = descriptor
 
     def fileno(self) -> int:
-        """The descriptor; readable when something is asked."""
+        """The descriptor. It is readable when there is a question."""
         return self._descriptor
 
     def receive(self) -> Question | None:
-        """The next question; None when the asking thread is gone."""
+        """Receive the next question; None if the calling thread has ended."""
         notice = bytearray(_NOTICE.size)
         try:
             fcntl.ioctl(self._descriptor, _RECEIVE, notice)
@@ -51,20 +51,34 @@ class Listener:
         identity, caller, _, call, _, _, *arguments = _NOTICE.unpack(notice)
         return Question(identity, caller, call, tuple(map(_signed, arguments)))
 
-    def answer(self, question: Question, error: int, *, goes_on: bool = False) -> bool:
-        """Answer with an errno, 0 for success, or let the kernel go on with the call. False when who asked is gone."""
+    def answer(self, question: Question, error: int, *, continues: bool = False) -> bool:
+        """Answer a question.
+
+        Args:
+            question: the question.
+            error: the errno that the call returns; 0 for success.
+            continues: let the kernel execute the call.
+
+        Returns:
+            False if the calling thread has ended.
+        """
         try:
-            said = _ANSWER.pack(question.identity, 0, -error, _CONTINUE if goes_on else 0)
-            fcntl.ioctl(self._descriptor, _SEND, said)
+            message = _ANSWER.pack(question.identity, 0, -error, _CONTINUE if continues else 0)
+            fcntl.ioctl(self._descriptor, _SEND, message)
         except OSError:
             return False
         return True
 
     def give(self, question: Question, descriptor: int, number: int) -> None:
-        """Give who asks an open descriptor of ours, under this number.
+        """Copy an open descriptor of this process to the caller.
+
+        Args:
+            question: identifies the caller.
+            descriptor: of this process.
+            number: of the copy.
 
         Raises:
-            OSError: who asked is gone, or the kernel is older than Linux 5.9.
+            OSError: the calling thread has ended, or the kernel is older than Linux 5.9.
         """
         fcntl.ioctl(
             self._descriptor,
@@ -73,7 +87,7 @@ class Listener:
         )
 
     def close(self) -> None:
-        """Stop answering; system calls that ask then fail."""
+        """Close the descriptor. System calls with a question then fail."""
         os.close(self._descriptor)
 
 

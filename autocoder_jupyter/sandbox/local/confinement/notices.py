@@ -1,6 +1,6 @@
 """Answer the kernel's questions about a worker's system calls: new processes, signals and scheduling.
 
-What is looked at are numbers and nothing in memory, so nothing can change between the look and the act.
+A decision depends only on numbers in the arguments, not on memory, so the program cannot change them after the check.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL, BIRTHS,
 from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
 from autocoder_jupyter.sandbox.local.confinement.listener import Listener, Question
 
-_SEEN_AFTER = 0.5
+_VISIBLE_AFTER = 0.5
 """Seconds after which a new process is certainly visible in /proc."""
 
 Verdict = tuple[int, bool]
-"""An errno, and whether the kernel goes on with the call."""
+"""An errno, and whether the kernel executes the call."""
 
 
 class Judge:
-    """Decides for one worker.
+    """Decides about the system calls of one worker.
 
     Args:
         worker: process id of the worker's first process.
-        processes: processes and threads at most.
-        namespaced: whether the worker knows processes by other numbers than this process does.
-        outside: processes that share nothing with the worker, though it may be in a group with them.
+        processes: most processes and threads.
+        namespaced: whether the worker is in another PID namespace than this process.
+        outside: processes that do not belong to the worker, but may be in its process group.
     """
 
     def __init__(self, worker: int, processes: int, *, namespaced: bool = False, outside: Sequence[int] = ()) -> None:
@@ -39,7 +39,7 @@ class Judge:
         self._processes = processes
         self._namespaced = namespaced
         self._outside = (0, *outside)
-        self._allowed: dict[int, float] = {}  # who asked for a process, and when
+        self._allowed: dict[int, float] = {}  # threads that were allowed to fork, and when
         self._births = numbers_of(BIRTHS)
         self._by_process = {call_number(name): argument for name, argument in BY_PROCESS.items()}
         self._kill, self._tkill, self._arrival = map(call_number, ("kill", "tkill", ARRIVAL))
@@ -61,16 +61,17 @@ class Judge:
 
     def _birth(self, caller: int) -> Verdict:
         now = time.monotonic()
-        # Who asks again has the one before; of the others the newest may not be in /proc yet.
+        # A new process may not be in /proc yet, so recent permissions are counted. A caller that asks again already has
+        # its earlier process.
         others = self._allowed.items()
-        self._allowed = {who: when for who, when in others if who != caller and now - when < _SEEN_AFTER}
+        self._allowed = {who: when for who, when in others if who != caller and now - when < _VISIBLE_AFTER}
         if process_tree.threads(self._own()) + len(self._allowed) >= self._processes:
             return errno.EAGAIN, False
         self._allowed[caller] = now
         return 0, True
 
     def _signal(self, number: int, caller: int, arguments: Sequence[int]) -> Verdict:
-        """Signals stay within the worker's processes. Those to another process are sent from here."""
+        """Allow signals only within the worker. A signal to another process is sent by this process."""
         target, own = arguments[0], process_of(caller)
         if target == 0 and number == self._kill:
             apart = os.getpgid(own) not in map(os.getpgid, self._outside)
@@ -81,7 +82,7 @@ class Judge:
         if (process_of(target) if number == self._tkill else target) == own:
             return 0, True
         if number == self._kill:
-            handle = os.pidfd_open(target)  # before the look: a number may be given to another process
+            handle = os.pidfd_open(target)  # opened before the check, because a process id can be reused
             try:
                 if not self._owns(target):
                     return errno.EPERM, False
@@ -106,10 +107,10 @@ class Judge:
         return pid in self._own()
 
     def _seen_here(self, number: int) -> int:
-        """The process or thread that the worker's processes call by this number, as this process calls it.
+        """Translate the id of a process or thread from the worker's PID namespace to that of this process.
 
         Raises:
-            OSError: there is none.
+            OSError: the worker has no such process or thread.
         """
         if not self._namespaced:
             return number
@@ -120,17 +121,17 @@ class Judge:
         raise ProcessLookupError(errno.ESRCH, "gone")
 
     def _inside(self, task: int, field: str) -> int:
-        """A number of a task as the worker knows it; the line has one for each namespace, the innermost last."""
+        """An id of a task in the worker's namespace. The line has one for each namespace, the innermost last."""
         return int(_status(task, field)[-1 if self._namespaced else 0])
 
 
 class Notices:
-    """Answers them for one worker that has them to itself. Not threadsafe.
+    """Answers the questions about one worker that shares its listener with no other. Not threadsafe.
 
     Args:
-        listener: the descriptor of the filter; closed by `close`.
+        listener: descriptor of the listener; closed by `close`.
         worker: process id of the worker's first process.
-        processes: processes and threads at most.
+        processes: most processes and threads.
     """
 
     def __init__(self, listener: int, worker: int, processes: int) -> None:
@@ -138,23 +139,23 @@ class Notices:
         self._judge = Judge(worker, processes)
 
     def fileno(self) -> int:
-        """The descriptor; readable when something is asked."""
+        """The descriptor. It is readable when there is a question."""
         return self._listener.fileno()
 
     def answer(self) -> None:
-        """Answer one question. Returns at once when who asked is gone."""
+        """Answer one question. Returns at once if the calling thread has ended."""
         question = self._listener.receive()
         if question is not None:
-            error, goes_on = self._judge.verdict(question)
-            self._listener.answer(question, error, goes_on=goes_on)
+            error, continues = self._judge.verdict(question)
+            self._listener.answer(question, error, continues=continues)
 
     def close(self) -> None:
-        """Stop answering; system calls that ask then fail."""
+        """Close the descriptor. System calls with a question then fail."""
         self._listener.close()
 
 
 def numbers_of(calls: Sequence[str]) -> set[int]:
-    """The numbers of these calls, without those that this machine does not have."""
+    """The numbers of these system calls. Calls that this machine does not have are left out."""
     found = set()
     for name in calls:
         try:
@@ -165,7 +166,7 @@ def numbers_of(calls: Sequence[str]) -> set[int]:
 
 
 def process_of(task: int) -> int:
-    """The process that a thread belongs to.
+    """The process to which a thread belongs.
 
     Raises:
         OSError: there is no such thread.

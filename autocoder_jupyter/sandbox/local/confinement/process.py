@@ -1,4 +1,4 @@
-"""Start a command that is confined from its first instruction on."""
+"""Start a command that is confined from its first instruction."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _GO = b"go"
 
 
 class NotHeld(Exception):
-    """The command was not started, because this machine cannot confine it so; the text says which step failed."""
+    """The command was not started, because this machine cannot confine it as required. The text names the step."""
 
 
 @dataclass(frozen=True)
 class Confinement:
-    """A process to be started, and what it may do.
+    """A command to start, and its permissions.
 
     Args:
         command: program and arguments.
         environment: all of its environment variables.
-        folder: its working folder, which it may write.
+        folder: its working folder, in which it may write.
         readable: files and folders that it may read.
-        writable: files and folders beside the folder that it may write.
+        writable: further files and folders that it may write.
         network: whether it may connect to the internet.
-        processes: processes and threads at most.
-        cores: numbers of the CPU cores to run on; all when empty.
+        processes: most processes and threads.
+        cores: numbers of the CPU cores that it may use; all if empty.
     """
 
     command: list[str]
@@ -55,12 +55,12 @@ class Confinement:
 
 @dataclass(frozen=True)
 class Held:
-    """A running command.
+    """A running confined command.
 
     Args:
-        pid: its process id, as this process sees it; it is a child of this process.
-        notices: what the kernel asks about it; to be answered for as long as it runs.
-        landlock: the version that holds it; 0 for none.
+        pid: its process id. It is a child of this process.
+        notices: answers the kernel's questions about it, which is required while it runs.
+        landlock: the Landlock version that is applied; 0 for none.
     """
 
     pid: int
@@ -69,37 +69,37 @@ class Held:
 
 
 def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) -> Held:
-    """Start it. Its standard streams are this process's, of which no other descriptor is left to it.
+    """Start a command. It inherits the standard streams of this process and no other descriptor.
 
     This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
 
     Args:
-        wanted: what to start.
-        tier: by what it is held; nothing weaker is tried.
-        group: the control group that it enters, which then counts its memory and processes.
+        wanted: the command and its permissions.
+        tier: how it is confined. No weaker tier is tried.
+        group: the control group that it enters, and that limits its memory and processes; None for none.
 
     Raises:
-        NotHeld: the kernel, or what is around this process, refuses a part of it.
+        NotHeld: the kernel, or a container around this process, refuses a step.
     """
     pid, listener, landlock = _started(wanted, tier, group, siblings=False)
     return Held(pid, Notices(listener, pid, wanted.processes), landlock)
 
 
 def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, Listener]:
-    """Start a process from which workers will be forked that must not reach each other.
+    """Start a loading process, from which workers are forked that must not reach each other.
 
     Returns:
-        Its process id, and where the kernel asks about it and about all that comes from it.
+        Its process id, and the listener for the questions about it and its descendants.
 
     Raises:
-        NotHeld: as `start`.
+        NotHeld: see `start`.
     """
     pid, listener, _ = _started(wanted, tier, None, siblings=True)
     return pid, Listener(listener)
 
 
 def _started(wanted: Confinement, tier: Tier, group: ControlGroup | None, *, siblings: bool) -> tuple[int, int, int]:
-    """Process id, the descriptor of the filter, and the version of Landlock."""
+    """Start a command. Returns its process id, the descriptor of the listener, and the version of Landlock."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
@@ -109,26 +109,26 @@ def _started(wanted: Confinement, tier: Tier, group: ControlGroup | None, *, sib
     with ours:
         if tier.namespaces:
             pid = _first_of_its_namespace(ours, pid)
-        said, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, 1)
+        message, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, 1)
     if not descriptors:
-        raise _not_held(pid, said)
-    return pid, descriptors[0], int(said)
+        raise _not_held(pid, message)
+    return pid, descriptors[0], int(message)
 
 
 def _first_of_its_namespace(ours: socket.socket, pid: int) -> int:
-    """The process that the child forked into the namespaces that it made; it is ours when the child has ended."""
-    said = ours.recv(_MESSAGE)
-    if not said.isdigit():
-        raise _not_held(pid, said)
+    """The process that the child forked into its new namespaces. This process adopts it when the child has ended."""
+    message = ours.recv(_MESSAGE)
+    if not message.isdigit():
+        raise _not_held(pid, message)
     os.waitpid(pid, 0)
     ours.send(_GO)
-    return int(said)
+    return int(message)
 
 
-def _not_held(pid: int, said: bytes) -> NotHeld:
+def _not_held(pid: int, message: bytes) -> NotHeld:
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, 0)
-    return NotHeld(said.decode("utf-8", "replace") or "it ended at once")
+    return NotHeld(message.decode("utf-8", "replace") or "it ended at once")
 
 
 def _child(
@@ -145,7 +145,7 @@ def _child(
                 os._exit(0)
             if parent.recv(_MESSAGE) != _GO:
                 os._exit(1)
-        _become(wanted, tier, parent, siblings=siblings, counted=group is not None)
+        _confine_and_exec(wanted, tier, parent, siblings=siblings, counted=group is not None)
     except BaseException as error:
         what = "" if isinstance(error, NotHeld) else f"{type(error).__name__}: "
         parent.send(f"{what}{error}".encode()[:_MESSAGE])
@@ -156,11 +156,13 @@ def _leave_shared(wanted: Confinement) -> None:
     try:
         namespaces.leave_shared(wanted.readable, wanted.writable, wanted.folder, network=wanted.network)
     except OSError as error:
-        raise NotHeld(f"namespaces cannot be made here ({error})") from error
+        raise NotHeld(f"namespaces cannot be created here ({error})") from error
 
 
-def _become(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool, counted: bool) -> NoReturn:
-    """Give up all that the command may not have, from what others can still see to what only it feels; then be it."""
+def _confine_and_exec(
+    wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool, counted: bool
+) -> NoReturn:
+    """Confine this process step by step, then replace it by the command."""
     set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
     if wanted.cores:

@@ -1,4 +1,4 @@
-"""The tiers of confinement of a worker on this machine, the strongest first; `settings.tiers.WORDS` describes them."""
+"""The tiers of confinement of a local worker, the strongest first. `settings.tiers.WORDS` describes them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ TierName = Literal["full", "landlock", "namespaces"]
 
 @dataclass(frozen=True)
 class Tier:
-    """One combination of the kernel's means; seccomp belongs to each.
+    """A combination of the kernel's features. All tiers use seccomp.
 
     Args:
-        name: what settings and reports call it.
-        landlock: files are held by Landlock, of whatever version there is.
-        namespaces: the worker has a file tree, processes, network and IPC of its own.
+        name: its name in settings and reports.
+        landlock: Landlock limits the access to files, in the version of the kernel.
+        namespaces: the worker has its own namespaces for files, processes, network and IPC.
     """
 
     name: TierName
@@ -31,10 +31,10 @@ TIERS: tuple[Tier, ...] = (
 
 
 def tier_named(name: str) -> Tier:
-    """The tier of this name.
+    """The tier with this name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such tier.
     """
     by_name: dict[str, Tier] = {tier.name: tier for tier in TIERS}
     return by_name[name]
