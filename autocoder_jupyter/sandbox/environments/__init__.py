@@ -1,1 +1,1 @@
-"""Environments of exact packages: resolving, keys, cache, usage locks, cleanup."""
+"""Environments with exact versions of packages: resolver, keys, cache, usage locks, cleanup."""

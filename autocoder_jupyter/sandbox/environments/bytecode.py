@@ -1,8 +1,8 @@
-"""Compile an environment's modules in advance, because the sandboxes that import them cannot write.
+"""Compile the modules of an environment in advance, because a sandbox cannot write the bytecode.
 
-Without bytecode a worker would compile pandas at each start (measured: seconds in place of 0.6 s). Compiling takes
-seconds too, so an environment first takes over, by hard links, what its most similar neighbour has: Python itself
-checks by time and size that bytecode belongs to its source, and uv's hard links keep both.
+Without bytecode a worker would compile pandas at each start (measured: seconds instead of 0.6 s). Compiling takes
+seconds, too, so the bytecode of the most similar environment is reused by hard links. Python checks by time and size
+that bytecode belongs to its source, and the hard links of uv do not change these.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ _SKIPPED = frozenset({"tests", "test"})
 
 
 def remove_shipped(site_packages: Path) -> None:
-    """Remove the bytecode that packages brought along. It can lie beside the sources of others and claim to be theirs,
-    and `adopt` would carry it into environments that never held the package.
+    """Remove the bytecode that is part of packages.
+
+    A package could ship bytecode for the sources of another one, and `adopt` would copy it into further environments.
     """
     for parent, folders, _ in os.walk(site_packages):
         if "__pycache__" in folders:
@@ -28,7 +29,12 @@ def remove_shipped(site_packages: Path) -> None:
 
 
 def adopt(site_packages: Path, neighbour: Path) -> None:
-    """Link the bytecode of `neighbour`'s modules that `site_packages` has as the same file."""
+    """Link the bytecode of another environment for all modules whose source is the same file in both.
+
+    Args:
+        site_packages: the folder that gets the bytecode.
+        neighbour: the same folder of the other environment.
+    """
     for source in _sources(neighbour):
         twin = site_packages / source.relative_to(neighbour)
         if not _same_file(source, twin):
@@ -41,23 +47,29 @@ def adopt(site_packages: Path, neighbour: Path) -> None:
 
 
 def compile_missing(site_packages: Path, python: str, cache_tag: str, token: CancellationToken) -> None:
-    """Compile what has no bytecode yet; tests of libraries are left out, and so is what does not compile.
+    """Compile all modules without bytecode, except tests of libraries. Modules that do not compile are skipped.
+
+    Args:
+        site_packages: folder of the modules.
+        python: the interpreter on which the environment is based.
+        cache_tag: see `cache_tag`.
+        token: cancels it.
 
     Raises:
-        Cancelled: it was stopped.
+        Cancelled: `token` was cancelled.
     """
     missing = [str(source) for source in _sources(site_packages) if not _compiled(source, cache_tag).exists()]
     if not missing:
         return
     jobs = "0" if len(missing) > 200 else "1"
-    # This runs outside of any sandbox: by the interpreter below the environment, which no package can have changed, and
-    # with `-S`, so that no `.pth` file and no `sitecustomize` is run.
+    # This runs outside of the sandbox. So the base interpreter is used, which no package can change, and the option -S,
+    # so that no `.pth` file and no `sitecustomize` runs.
     compiler = [python, "-I", "-S", "-m", "compileall", "-qq", "-j", jobs, "-i", "-"]
     run_cancellable(compiler, input="\n".join(missing), token=token)
 
 
 def cache_tag(python_version: tuple[int, int]) -> str:
-    """The part of a bytecode file's name that tells the interpreter."""
+    """The part of the name of a bytecode file that identifies the interpreter: `cpython-311`."""
     return "cpython-" + "".join(map(str, python_version))
 
 

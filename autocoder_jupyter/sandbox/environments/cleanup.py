@@ -1,6 +1,6 @@
-"""Remove environments that were not used for a month, and those used longest ago when all take too much space.
+"""Remove environments that were not used for a month, and the least recently used ones if all take too much space.
 
-It happens after a build, in the background; the first at most once a day.
+Both run in the background after a build; the first at most once a day.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ UNUSED_DAYS = 30
 """Days after which an unused environment is removed."""
 
 MOST = "10Gi"
-"""What environments may take together; about thirty with large libraries."""
+"""Most space of all environments together. It is enough for about thirty with large libraries."""
 
 _DAY = 24 * 3600.0
 
 
 def daily(name: str, work: Callable[[float], object]) -> threading.Thread | None:
-    """Do work on a daemon thread, unless some process of this machine did it within a day.
+    """Run a cleanup on a daemon thread, unless a process of this machine did it within a day.
 
     Args:
-        name: of the work.
-        work: gets the time, in seconds since the epoch, before which something must have been used last to be unused.
+        name: of the cleanup.
+        work: called with a time in seconds since 1970. What was last used before it may be removed.
+
+    Returns:
+        The thread; None if there was nothing to do.
     """
     stamp = cache_folder() / f"{name}.cleared"
     now = time.time()
@@ -47,7 +50,7 @@ def daily(name: str, work: Callable[[float], object]) -> threading.Thread | None
         return None
 
     def clear() -> None:
-        with suppress(Exception):  # no caller waits for it, and it is tried again the next day
+        with suppress(Exception):  # no caller waits for it, and it will run again after a day
             work(now - UNUSED_DAYS * _DAY)
 
     thread = threading.Thread(target=clear, name="autocode-upkeep", daemon=True)
@@ -56,24 +59,24 @@ def daily(name: str, work: Callable[[float], object]) -> threading.Thread | None
 
 
 def most_bytes() -> int:
-    """The limit for all environments in bytes; `AUTOCODE_CACHE_SIZE` overrides it, as in `20Gi`."""
+    """The limit for all environments in bytes. `AUTOCODE_CACHE_SIZE` overrides it, for example with `20Gi`."""
     with suppress(ValueError):
         return parse_memory(os.environ.get("AUTOCODE_CACHE_SIZE") or MOST)
     return parse_memory(MOST)
 
 
 def keep_within_bound() -> threading.Thread:
-    """Remove the environments that were used longest ago while all of them take too much; on a daemon thread."""
+    """Remove the least recently used environments until the limit is met. It runs on a daemon thread."""
     thread = threading.Thread(target=lambda: prune_local(most=most_bytes()), name="autocode-upkeep", daemon=True)
     thread.start()
     return thread
 
 
 def prune_local(*, most: int) -> int:
-    """Remove environments that no living process uses, those used longest ago first, until all take `most` bytes.
+    """Remove environments that no process uses, the least recently used first, until all take at most `most` bytes.
 
     Returns:
-        The bytes that they took.
+        The number of freed bytes.
     """
     left = local_environments()
     total, freed = sum(one.bytes for one in left), 0
@@ -88,8 +91,13 @@ def prune_local(*, most: int) -> int:
 
 @dataclass(frozen=True)
 class Stored:
-    """An environment on disk. `bytes` are those that no environment that was used later has too; `used` is seconds
-    since the epoch.
+    """An environment on disk.
+
+    Args:
+        folder: of the environment.
+        bytes: its size, without files that it shares with a more recently used environment.
+        used: time of its last use, in seconds since 1970.
+        in_use: whether a process uses it now.
     """
 
     folder: Path
@@ -99,7 +107,7 @@ class Stored:
 
 
 def local_environments() -> list[Stored]:
-    """The virtual environments of this machine's cache, the one used last first."""
+    """The virtual environments in the cache of this machine, the most recently used first."""
     folders = [path for path in (cache_folder() / "environments").glob("*") if path.is_dir() and "." not in path.name]
     used = {folder: max(modified(folder.with_suffix(".use")), modified(folder)) for folder in folders}
     seen: set[tuple[int, int]] = set()
@@ -110,7 +118,12 @@ def local_environments() -> list[Stored]:
 
 
 def size_of(folder: Path, seen: set[tuple[int, int]]) -> int:
-    """The bytes of the files below a folder, without those that were `seen`: files have many names, and cost once."""
+    """The bytes of the files below a folder. A file with several hard links is counted once.
+
+    Args:
+        folder: the folder.
+        seen: device and inode numbers of files that are already counted; new ones are added.
+    """
     size = 0
     for parent, _, files in os.walk(folder):
         for name in files:
@@ -134,7 +147,7 @@ def _is_in_use(folder: Path) -> bool:
 
 
 def modified(file: Path) -> float:
-    """When a file or folder was changed last, in seconds since the epoch; 0 when there is none."""
+    """When a file or folder was last changed, in seconds since 1970; 0 if it does not exist."""
     try:
         return file.stat().st_mtime
     except FileNotFoundError:
@@ -142,11 +155,15 @@ def modified(file: Path) -> float:
 
 
 def clear_local(before: float) -> None:
-    """Remove virtual environments, and what stopped builds left, unless a living process uses them; and old locks."""
-    place = cache_folder() / "environments"
-    for key in sorted({entry.name.partition(".")[0] for entry in place.glob("*")}):
+    """Remove old virtual environments, folders of interrupted builds, and old locks of requests.
+
+    Args:
+        before: seconds since 1970. What was last used before this time, and is not in use, is removed.
+    """
+    environments = cache_folder() / "environments"
+    for key in sorted({entry.name.partition(".")[0] for entry in environments.glob("*")}):
         with suppress(OSError):
-            _clear_environment(place / key, before)
+            _clear_environment(environments / key, before)
     for file in (cache_folder() / "locks").glob("*"):
         with suppress(OSError):
             if modified(file) < before:
@@ -160,7 +177,7 @@ def _clear_environment(folder: Path, before: float) -> None:
     with lock_if_unused(use) as unused:
         if not unused:
             return
-        # A build marks its environment as used first, so no process holds the lock of a build, or waits for it, either.
+        # A build first marks its environment as used. So no build of it is running or waiting now.
         gone = [*folder.parent.glob(f"{folder.name}{LEFT_OVER}*")]
         if folder.exists():
             gone.append(Path(tempfile.mkdtemp(prefix=f"{folder.name}{LEFT_OVER}", dir=folder.parent)))

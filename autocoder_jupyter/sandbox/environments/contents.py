@@ -1,7 +1,7 @@
-"""Compare an environment's folder with the list of files made after its installation, and with its packages' records.
+"""Compare the folder of an environment with its list of files, and with the records of its packages.
 
-A file that is cut short in place is cut short in uv's cache too, because both are one file with two names; so whoever
-finds one must know its distribution.
+The list is written after the installation. A file that is truncated in place is also truncated in uv's cache, because
+both are hard links to one file. So the distribution of a damaged file must be found and removed from the cache.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIST = "files.json"
-"""In an environment's folder: the size of each file by its path."""
+"""The name of the list in the folder of an environment: a JSON object with the size of each file by its path."""
 
 
 @dataclass(frozen=True)
 class Departures:
-    """How a folder differs from its list; paths relative to it, with slashes."""
+    """The files that differ from the list, as paths relative to the folder, with slashes."""
 
     missing: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
     def in_words(self) -> str:
-        """A part of a sentence; "" when nothing differs."""
+        """The difference as a part of a sentence; "" if there is none."""
         count = len(self.missing) + len(self.changed)
         if not count:
             return ""
@@ -36,12 +36,12 @@ class Departures:
 
 
 def write_list(folder: Path) -> None:
-    """Write the list of what the folder holds now."""
+    """Write the list of the present files of a folder."""
     (folder / LIST).write_text(json.dumps(_sizes(folder)), "utf-8")
 
 
 def departures(folder: Path) -> Departures:
-    """How the folder differs from its list; not at all when it has none."""
+    """The differences between a folder and its list. There are none if it has no list."""
     expected = read_list(folder)
     now = _sizes(folder)
     return Departures(
@@ -51,7 +51,7 @@ def departures(folder: Path) -> Departures:
 
 
 def read_list(folder: Path) -> Mapping[str, int]:
-    """The size of each file by its path, when the folder was whole; empty when there is no such list."""
+    """The list of a folder: the size of each file by its path; {} if it cannot be read."""
     try:
         found = json.loads((folder / LIST).read_text("utf-8"))
     except (OSError, ValueError):
@@ -60,7 +60,7 @@ def read_list(folder: Path) -> Mapping[str, int]:
 
 
 def owners(site_packages: Path, paths: Collection[Path]) -> list[str]:
-    """The distributions that these files belong to."""
+    """The distributions to which these files belong."""
     wanted = set(paths)
     found = set()
     for information, files in _recorded(site_packages):
@@ -70,7 +70,7 @@ def owners(site_packages: Path, paths: Collection[Path]) -> list[str]:
 
 
 def misfits(site_packages: Path) -> list[str]:
-    """The distributions with a file that has not the size that their wheel gives."""
+    """The distributions with a file whose size differs from the size in the record of their wheel."""
     return sorted(
         {
             _distribution(information)
@@ -81,7 +81,7 @@ def misfits(site_packages: Path) -> list[str]:
 
 
 def _recorded(site_packages: Path) -> Iterator[tuple[Path, list[tuple[str, int | None]]]]:
-    """Each distribution's folder of information, with its files below `site_packages` and their sizes where it says."""
+    """For each distribution its `.dist-info` folder, and its files with their sizes (None if not recorded)."""
     for information in site_packages.glob("*.dist-info"):
         try:
             rows = list(csv.reader((information / "RECORD").read_text("utf-8").splitlines()))
@@ -117,7 +117,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _size(path: Path) -> int | None:
-    """The size of a plain file; None when there is none."""
+    """The size of a regular file; None if it is missing or of another kind."""
     try:
         status = path.lstat()
     except OSError:

@@ -1,8 +1,8 @@
-"""Resolve, name and install environments by their content.
+"""Resolve the packages of an environment, compute its key, and install it.
 
-An `EnvironmentSpec` becomes a *lock* (exact versions with hashes, wheels only, resolved by uv), and the lock with the
-Python, the platform, the package index and the system packages becomes the *key* under which the environment is kept.
-`local` makes a virtual environment of it (`local_environments`), `docker` an image layer.
+uv resolves an `EnvironmentSpec` to a *lock*: exact versions with hashes, only wheels. The *key* of an environment is a
+hash of the lock, the Python, the platform, the package index and the system packages. The local sandbox builds a
+virtual environment from a lock (`local.environments`), the Docker sandbox a layer of an image.
 """
 
 from __future__ import annotations
@@ -32,39 +32,39 @@ from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 
 FORMAT = 2
-"""Part of every key; raised when environments or locks are made differently."""
+"""A part of every key. It is increased when environments or locks are built in another way."""
 
 BASE_PACKAGES = ("numpy", "pandas", "pyarrow", "pytest")
-"""In every environment, asked for or not: what the worker itself needs, and what runs the tests."""
+"""The packages of every environment. The worker needs them, and pytest runs the tests."""
 
 PINNED_TO_NOTEBOOK = ("pandas", "pyarrow")
-"""Of those, what decides how dtypes look; the same version as beside the notebook, when the rest allows it."""
+"""Packages that determine the dtypes. They have the versions of the notebook if the other requirements allow it."""
 
 LOCK_SECONDS = 7 * 24 * 3600
-"""How long the same request gives the same lock without asking the index again."""
+"""How long the lock of a request is reused without resolving it again."""
 
 INSTALL = (
     *("pip", "install", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
     "--require-hashes",
-    "--no-compile-bytecode",  # uv's own compiler runs `.pth` files of packages, here, outside of any sandbox
+    "--no-compile-bytecode",  # uv's own compiler would run `.pth` files of packages outside of the sandbox
 )
-"""How uv installs a lock, which it reads: nothing is resolved, built or run, and contents are the lock's. It is not
-told to be quiet, because it would then not say that a version was withdrawn."""
+"""The arguments with which uv installs a lock from its standard input. Nothing is resolved, built or run; hashes are
+checked. There is no `--quiet`, because uv must report that a version was withdrawn."""
 
 LEFT_OVER = ".tmp-"
-"""After its key, the name of a folder in which an environment is being made or removed."""
+"""Follows the key in the name of a folder in which an environment is being built or removed."""
 
 Progress = Callable[[str], None]
 
 
 def cache_folder() -> Path:
-    """The folder of environments, locks and temporary folders; `AUTOCODE_CACHE_DIR` overrides it."""
+    """The folder for environments and locks. `AUTOCODE_CACHE_DIR` overrides it."""
     chosen = os.environ.get("AUTOCODE_CACHE_DIR")
     return Path(chosen).absolute() if chosen else platformdirs.user_cache_path("autocoder-jupyter")
 
 
 def host_platform() -> str:
-    """The machine, as far as wheels can tell: system, architecture and C library."""
+    """The platform for wheels: system, architecture and C library."""
     libc = "-".join(machine.libc_ver())
     return f"{sysconfig.get_platform()}-{libc}"
 
@@ -77,14 +77,14 @@ def environment_key(
     *,
     index: str,
 ) -> str:
-    """Hash of all that an environment holds, and of where it comes from.
+    """The key of an environment: a hash of its content and of the source of its packages.
 
     Args:
         python_version: (major, minor).
-        platform: the machine and the interpreter, or the image below.
-        lock: exact requirements with their hashes.
-        system_packages: of apt.
-        index: see `index_identity`. What one project's index gave is never another project's environment.
+        platform: the machine and the interpreter, or the base image.
+        lock: lines of the lock.
+        system_packages: apt packages.
+        index: see `index_identity`. So projects with different indexes never share an environment.
     """
     return _digest([python_version, platform, sorted(lock), sorted(system_packages), index])
 
@@ -96,22 +96,25 @@ def lock(
     on_progress: Progress | None = None,
     token: CancellationToken | None = None,
 ) -> tuple[str, ...]:
-    """Exact versions, with hashes, of all that `spec` needs, its dependencies and `BASE_PACKAGES` (see `pins`).
+    """The lock of `spec`: exact versions with hashes of its packages, their dependencies and `BASE_PACKAGES`.
 
-    A lock that `spec` brings along is used as it is; when it has no hashes, the index is asked for those of its
-    versions. One that was resolved lately is taken from the cache.
+    If `spec` has a lock, that is used. If it has no hashes, they are read from the index. A lock of the same request
+    that was resolved within a week is taken from the cache.
 
     Args:
-        spec: what is wanted.
-        platform: as uv's `--python-platform` ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28"); this machine's
-            by default.
-        on_progress: gets a line before anything slow.
-        token: ends the resolver.
+        spec: the requested environment.
+        platform: a value of uv's `--python-platform` ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28"); by default
+            that of this machine.
+        on_progress: called with a line before each slow step.
+        token: cancels the resolver.
+
+    Returns:
+        The lines of the lock; see `pins`.
 
     Raises:
-        PackageRefused: a URL, a path or an option in place of a name, or a package without a fitting wheel.
-        PackageError: unknown package, conflict, or no network.
-        Cancelled: it was stopped.
+        PackageRefused: a requirement is a URL, a path or an option, or a package has no wheel for the platform.
+        PackageError: a package is unknown, the requirements conflict, or the index cannot be reached.
+        Cancelled: `token` was cancelled.
     """
     if is_lock(spec.lock) and spec.lock:
         return spec.lock
@@ -120,8 +123,8 @@ def lock(
     wanted = (*_check_requirements(spec.packages), *map(pin_of, spec.pinned))
     pinned = _base(spec.python_version, pinned=True)
     plain = _base(spec.python_version, pinned=False)
-    remembered = _remembered_lock_file(spec.python_version, platform, (*pinned, *wanted, *spec.pinned))
-    if found := _read_lock(remembered):
+    cached = _cached_lock_file(spec.python_version, platform, (*pinned, *wanted, *spec.pinned))
+    if found := _read_lock(cached):
         return found
     if on_progress is not None:
         on_progress(f"resolving {', '.join(wanted) or 'the base packages'}")
@@ -132,11 +135,11 @@ def lock(
     except PackageError:
         if pinned == plain:
             raise
-        # Better other versions of pandas and pyarrow than no environment: values cross by Arrow, not by version.
+        # Other versions of pandas and pyarrow are possible, because values are transferred as Arrow.
         resolved = _resolve((*plain, *wanted), spec.python_version, platform, wanted, on_progress, token)
     own = {name_of(line): line for line in spec.pinned}
-    resolved = tuple(own.get(name_of(line), line) for line in resolved)  # the index does not say what is in them
-    _write_lock(remembered, resolved)
+    resolved = tuple(own.get(name_of(line), line) for line in resolved)  # the hashes of the user's lock are kept
+    _write_lock(cached, resolved)
     return resolved
 
 
@@ -149,18 +152,18 @@ def install_target(
     on_progress: Progress | None = None,
     token: CancellationToken | None = None,
 ) -> None:
-    """Install a lock into a plain folder, for a Python and a platform that need not be this one's.
+    """Install a lock into a folder, also for another Python or platform than that of this machine.
 
     Args:
-        lock: exact requirements with hashes; nothing is resolved.
-        python_version: (major, minor) that will import from the folder.
-        platform: as in `lock()`.
-        target: the folder; made when missing.
-        on_progress: gets a line before the installation.
-        token: ends it; the folder is then half filled.
+        lock: lines of a lock with hashes. Nothing is resolved.
+        python_version: (major, minor) of the Python that will import from the folder.
+        platform: see `lock()`.
+        target: the folder; it is created if it is missing.
+        on_progress: called with a line before the installation.
+        token: cancels the installation. The folder is then incomplete.
 
     Raises:
-        PackageError, Cancelled: as in `lock()`.
+        PackageError, Cancelled: see `lock()`.
     """
     check_pins(lock)
     if on_progress is not None:
@@ -179,12 +182,12 @@ def install_target(
 
 
 def host_python() -> str:
-    """The interpreter below the notebook's own; a virtual environment's is only a link to it."""
+    """The base interpreter of the notebook. The interpreter of a virtual environment is a link to it."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 def write_atomically(file: Path, text: str) -> None:
-    """Replace `file`, so that no reader ever sees half of it."""
+    """Replace the content of `file` in one step, so that no reader gets an incomplete file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
@@ -195,17 +198,17 @@ def write_atomically(file: Path, text: str) -> None:
 def _hashed(
     spec: EnvironmentSpec, platform: str | None, on_progress: Progress | None, token: CancellationToken | None
 ) -> tuple[str, ...]:
-    """The versions of a lock that has no hashes, with those that the index gives."""
+    """Add the hashes of the index to a lock without hashes."""
     check_pins(spec.lock)
     versions = sorted(map(pin_of, spec.lock))
-    remembered = _remembered_lock_file(spec.python_version, platform, ("exactly", *versions))
-    if found := _read_lock(remembered):
+    cached = _cached_lock_file(spec.python_version, platform, ("exactly", *versions))
+    if found := _read_lock(cached):
         return found
     if on_progress is not None:
         on_progress("looking up the hashes of the packages")
     resolved = _resolve(versions, spec.python_version, platform, versions, on_progress, token)
     locked = tuple(line for line in resolved if pin_of(line) in versions)
-    _write_lock(remembered, locked)
+    _write_lock(cached, locked)
     return locked
 
 
@@ -247,7 +250,7 @@ def _installed(name: str) -> str:
 
 
 def _check_requirements(requirements: Iterable[str]) -> tuple[str, ...]:
-    """The requirements in a canonical order and spelling; only names, extras, versions and markers are allowed."""
+    """The requirements, normalized and sorted. Only names, extras, versions and markers are allowed."""
     checked: set[str] = set()
     for text in requirements:
         try:
@@ -274,13 +277,13 @@ def _names(requirements: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(Requirement(text).name for text in requirements))
 
 
-def _remembered_lock_file(python_version: tuple[int, int], platform: str | None, requirements: Sequence[str]) -> Path:
+def _cached_lock_file(python_version: tuple[int, int], platform: str | None, requirements: Sequence[str]) -> Path:
     key = _digest([python_version, platform or host_platform(), list(requirements), index_identity()])
     return cache_folder() / "locks" / f"{key}.json"
 
 
 def _read_lock(file: Path) -> tuple[str, ...]:
-    """A lock of lately; () when there is none, or the file holds anything else."""
+    """Read a lock from the cache; () if it is missing, too old or invalid."""
     try:
         if time.time() - file.stat().st_mtime > LOCK_SECONDS:
             return ()

@@ -1,11 +1,11 @@
-"""Make uv use the package indexes of this machine's pip, and those of the notebook's folder if it has the permission.
+"""Make uv use the package indexes of this machine's pip, and those of the notebook's folder if the user permitted them.
 
-People and administrators configure pip: an index of the company, a proxy, a CA bundle. uv reads none of it. This module
-reads pip's settings and says them in uv's environment variables, for the subprocess only. Where uv is configured
-itself (`UV_…` variables, `uv.toml` of the person or the machine), uv's own settings stand alone.
+Users and administrators configure pip: an index of the company, a proxy, a CA bundle. uv does not read these settings.
+This module reads them and passes them to uv in environment variables of the subprocess. If the indexes of uv itself are
+configured (`UV_…` variables, a `uv.toml` of the user or the machine), only those are used.
 
-A `uv.toml` or `[tool.uv]` beside the notebook may be a stranger's. uv never sees it (see `uv`): of such a file only the
-addresses of indexes are read here, and they hold when the person agreed to them.
+A `uv.toml` or `[tool.uv]` in the notebook's folder is untrusted, and uv does not read it (see `uv`). Only the addresses
+of indexes are read from it here, and they are used if the user has agreed to them.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 Address = tuple[str, str]
-"""A kind (`default index`, `index`, `find-links`, `no-index`), and where; a named index is `name=https://…`."""
+"""A kind (`default index`, `index`, `find-links`, `no-index`) and an address. A named index is `name=https://…`."""
 
 FILE_BYTES = 2**20
-"""Bytes; a larger file of settings is ignored."""
+"""Bytes. A larger settings file is ignored."""
 
 
 @dataclass(frozen=True)
 class UvSettings:
-    """What uv must be told beyond what it knows: environment variables, and options of its `pip` commands."""
+    """Additional settings for uv: environment variables, and options of its `pip` commands."""
 
     variables: Mapping[str, str]
     options: tuple[str, ...] = ()
 
 
 def uv_settings(environ: Mapping[str, str], folder: Sequence[Address] = ()) -> UvSettings:
-    """Pip's settings, translated.
+    """The settings of pip, translated for uv.
 
     Args:
         environ: the notebook's environment variables.
-        folder: where the notebook's folder wants packages from, when the person agreed to it (see `folder_indexes`).
+        folder: the indexes of the notebook's folder, if the user agreed to them (see `folder_indexes`).
     """
     pip = pip_settings(environ)
     connection = _connection(pip, environ)
@@ -71,7 +71,7 @@ def uv_settings(environ: Mapping[str, str], folder: Sequence[Address] = ()) -> U
 
 
 def folder_indexes(folder: Path) -> tuple[Address, ...]:
-    """Where the notebook's folder wants packages from: its nearest `uv.toml` or `[tool.uv]` upwards, if it says so."""
+    """The indexes in the nearest `uv.toml` or `[tool.uv]` of the notebook's folder or a parent; () if there is none."""
     for parent in (folder, *folder.parents):
         for name in ("uv.toml", "pyproject.toml"):
             table = _uv_table(parent / name)
@@ -81,27 +81,27 @@ def folder_indexes(folder: Path) -> tuple[Address, ...]:
 
 
 def index_identity(environ: Mapping[str, str], settings: UvSettings) -> str:
-    """Where packages come from, as a hash without credentials: equal for equal addresses, "" for the usual index.
+    """A hash of the indexes, without credentials; "" for the default index. Equal addresses give equal hashes.
 
     Args:
-        environ: what uv runs with, `settings.variables` among it.
-        settings: the rest.
+        environ: the environment variables of uv, including `settings.variables`.
+        settings: the additional settings.
     """
-    said = [(name, environ[name]) for name in (*_UV_INDEX_VARIABLES, "UV_NO_INDEX") if environ.get(name)]
+    variables = [(name, environ[name]) for name in (*_UV_INDEX_VARIABLES, "UV_NO_INDEX") if environ.get(name)]
     files = [address for file in _uv_files(environ) for address in _addresses(file)]
-    if not said and not files and not settings.options:
+    if not variables and not files and not settings.options:
         return ""
-    bare = _CREDENTIALS.sub("://", json.dumps([said, files, settings.options]))
+    bare = _CREDENTIALS.sub("://", json.dumps([variables, files, settings.options]))
     return hashlib.sha256(bare.encode()).hexdigest()[:20]
 
 
 def without_credentials(address: str) -> str:
-    """An address without the parts that must not be shown."""
+    """An address without user name and password."""
     return _CREDENTIALS.sub("://", address)
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """What pip is told for an installation, by long option name; later sources win, as in pip."""
+    """The settings of pip for an installation, by long option name. As in pip, later sources have priority."""
     settings: dict[str, str] = {}
     for file in _pip_files(environ):
         parser = configparser.RawConfigParser(strict=False)
@@ -151,8 +151,8 @@ def _indexes(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, st
         added["UV_DEFAULT_INDEX"] = index.strip()
     if extra := pip.get("extra-index-url", "").split():
         added["UV_INDEX"] = " ".join(extra)
-        # pip takes the best version over all indexes; uv would stop at the first that knows the name, and then
-        # not find a version that pip has installed.
+        # pip takes the best version of all indexes. By default uv uses only the first index that has the name, and
+        # might not find a version that pip has installed.
         if not environ.get("UV_INDEX_STRATEGY"):
             added["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     if links := pip.get("find-links", "").split():
@@ -175,7 +175,7 @@ def _connection(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str,
 
 
 def _uv_files(environ: Mapping[str, str]) -> Iterator[Path]:
-    """The files of the person and the machine, which uv reads by itself."""
+    """The settings files of the user and the machine, which uv itself reads."""
     if chosen := environ.get("UV_CONFIG_FILE"):
         yield Path(chosen)
         return
@@ -193,7 +193,7 @@ def _addresses(file: Path) -> list[Address]:
 
 
 def _uv_table(file: Path) -> dict[str, Any]:
-    """The settings for uv in a file that is not trusted."""
+    """The settings for uv in an untrusted file; {} if there are none."""
     try:
         settings: Any = plain_toml.parse(Folder(file.parent).read_text(file.name, FILE_BYTES))
     except (OSError, ValueError):
@@ -205,7 +205,7 @@ def _uv_table(file: Path) -> dict[str, Any]:
 
 
 def _addresses_in(settings: Mapping[str, Any], place: Path) -> Iterator[Address]:
-    """The addresses, in the order of their strength; `place` is where relative folders begin."""
+    """The addresses in the order of their priority. Relative folders are relative to `place`."""
     for index in _tables(settings.get("index")):
         name = index.get("name")
         named = f"{name}=" if isinstance(name, str) and name.isidentifier() else ""

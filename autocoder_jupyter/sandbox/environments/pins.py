@@ -1,9 +1,9 @@
-"""The lines of a lock: an exact version and the SHA-256 of each file of it, as uv writes and reads them.
+"""The lines of a lock: an exact version and the SHA-256 of each of its files, in the format of uv.
 
     pandas==3.1.1 --hash=sha256:0a1b… --hash=sha256:2c3d…
 
-All files of a version are named, so a lock holds for every platform; uv takes the wheel that fits and refuses another
-content. A lock may be untrusted, so a line holds nothing but this.
+A line has the hashes of all files of a version, so a lock works on every platform. uv takes the wheel that fits, and
+refuses a file with another hash. A lock may be untrusted, so a line must have nothing else.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _HASHED_LINE = re.compile(rf"{_PIN}(?: {_HASH})+")
 
 MAX_LINES = 2_000
 MAX_CHARACTERS = 200_000
-"""In a line; a version with many wheels has a hundred, of 80 characters each."""
+"""Most characters of a line. A version with many wheels has a hundred hashes of 80 characters."""
 
 
 def pin_of(line: str) -> str:
-    """`pandas==3.1.1` of a line."""
+    """The name and version of a line: `pandas==3.1.1`."""
     return line.partition(" ")[0]
 
 
 def name_of(line: str) -> str:
-    """`pandas` of a line."""
+    """The name of the package of a line: `pandas`."""
     return line.partition("==")[0]
 
 
 def is_lock(lines: object) -> bool:
-    """Whether these are lines of a lock, each with hashes."""
+    """Whether this is a list of valid lines of a lock, each with hashes."""
     return (
         isinstance(lines, list | tuple)
         and len(lines) <= MAX_LINES
@@ -44,10 +44,10 @@ def is_lock(lines: object) -> bool:
 
 
 def check_pins(lines: Iterable[str]) -> None:
-    """Refuse what is no exact version, with hashes or without.
+    """Check that each line is an exact version, with or without hashes.
 
     Raises:
-        PackageRefused: there is such a line.
+        PackageRefused: a line is not.
     """
     for line in lines:
         if len(line) > MAX_CHARACTERS or not _LINE.fullmatch(line):
@@ -59,10 +59,10 @@ def check_pins(lines: Iterable[str]) -> None:
 
 
 def read_lock(printed: str) -> tuple[str, ...]:
-    """The lines of what `uv pip compile --generate-hashes` prints.
+    """The lines of a lock from the output of `uv pip compile --generate-hashes`.
 
     Raises:
-        PackageError: the index does not say how a file must look.
+        PackageError: the index has no hash for a file.
     """
     lines = []
     for text in printed.replace("\\\n", " ").splitlines():

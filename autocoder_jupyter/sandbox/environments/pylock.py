@@ -1,7 +1,7 @@
-"""`pylock.toml` (PEP 751) as lines of a lock: exact versions with the hashes of their wheels, and nothing else of it.
+"""Read a `pylock.toml` (PEP 751) as lines of a lock: exact versions with the hashes of their wheels.
 
-The file is not trusted. Its addresses are not used: wheels come from the index that is set here, and must have the
-hashes that the file names. Whatever is no wheel (a source archive, a folder, a repository) is refused by name.
+The file is not trusted. Its addresses are not used: wheels come from the configured index, and must have the hashes of
+the file. Packages without a wheel (a source archive, a folder, a repository) are refused.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ MOST_BYTES = 4 * 2**20
 
 
 def read_pylock(path: Path, python_version: tuple[int, int]) -> tuple[str, ...]:
-    """The lines for one Python on this platform.
+    """Read the lines for one Python on this platform.
 
     Args:
         path: of the file.
-        python_version: (major, minor) in the sandbox.
+        python_version: (major, minor) of the Python in the sandbox.
 
     Raises:
-        InvalidRequest: the file cannot be read, is none of its kind, or is made for another Python.
-        PackageRefused: it names something that is no wheel.
+        InvalidRequest: the file cannot be read, is not a valid `pylock.toml`, or is for another Python.
+        PackageRefused: a package has no wheel with a SHA-256.
     """
     shown = visible(path)
     try:

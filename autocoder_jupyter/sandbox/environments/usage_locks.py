@@ -1,6 +1,6 @@
-"""Locks on environments in use: each process that uses one holds a shared lock on a file beside it until it ends.
+"""Locks on environments in use. A process that uses one has a shared lock on its usage file until the process ends.
 
-The file's time says when the environment was last used.
+The time of the file is that of the last use.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from autocoder_jupyter.concurrency import file_locks
 
 _lock = threading.Lock()
 _held: dict[str, int] = {}
-"""Descriptors by file."""
+"""The descriptor of each locked usage file, by its path."""
 
 
 def mark_used(file: Path) -> None:
-    """Use what `file` stands for, now and until this process ends. Waits for a process that is just removing it."""
-    with suppress(OSError):  # a cache that cannot be written cannot be cleaned up either
+    """Mark the environment of a usage file as used until this process ends. Waits if it is just being removed."""
+    with suppress(OSError):  # a cache that cannot be written cannot be cleaned up, either
         with _lock:
             if file_locks.SUPPORTED and not _is_held(file):
                 _held[str(file)] = _locked(file)
@@ -29,7 +29,10 @@ def mark_used(file: Path) -> None:
 
 @contextmanager
 def lock_if_unused(file: Path) -> Iterator[bool]:
-    """Whether no living process uses what `file` stands for. If so, none can start to use it until this ends."""
+    """A context that gives whether no process uses the environment of a usage file.
+
+    If it is True, no process can begin to use the environment during the context.
+    """
     if not file_locks.SUPPORTED:
         yield False
         return
@@ -41,7 +44,7 @@ def lock_if_unused(file: Path) -> Iterator[bool]:
 
 
 def _is_held(file: Path) -> bool:
-    """Whether this process uses it. A file that was removed, with the whole cache, does not count any more."""
+    """Whether this process has the lock. A lock on a file that was removed with the cache does not count."""
     descriptor = _held.get(str(file))
     if descriptor is None or os.fstat(descriptor).st_nlink:
         return descriptor is not None
@@ -55,4 +58,4 @@ def _locked(file: Path) -> int:
         file_locks.take_shared(descriptor)
         if os.fstat(descriptor).st_nlink:
             return descriptor
-        os.close(descriptor)  # it was removed while we waited
+        os.close(descriptor)  # the file was removed during the wait

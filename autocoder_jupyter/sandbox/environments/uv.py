@@ -1,11 +1,11 @@
-"""Run uv, and turn its failures into one sentence.
+"""Run uv, and turn its failures into errors.
 
-uv comes as a wheel with its binary inside; where that is missing the one on PATH is used. It always runs as a
-subprocess with its own environment variables: nothing of the notebook's process is changed.
+uv is installed as a wheel with a binary; if it is missing, the one on PATH is used. It runs as a subprocess with its
+own environment variables, so the notebook's process is not changed.
 
-uv reads settings (indexes, versions of Python and more) from the folder that it runs in and those above. A stranger may
-have written them, so it runs in the topmost folder; the person's own settings and the machine's are read as ever. What
-the notebook's folder wants is a permission that the person can agree to (`index_permissions`).
+uv reads settings (indexes, versions of Python and others) from its working directory and the parents of it. These files
+may be untrusted, so uv runs in the root directory. The settings of the user and the machine are read as usual. The
+indexes of the notebook's folder are a permission to which the user can agree (`index_permissions`).
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _NETWORK_SIGNS = (
     "network connectivity is disabled",
     "error decoding response body",
 )
-_NOT_MEANT = (
-    *("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON"),  # which happen to be active
-    *("UV_PROJECT", "UV_WORKING_DIR", "UV_WORKING_DIRECTORY"),  # other folders to run in
-    "UV_COMPILE_BYTECODE",  # by an interpreter that runs `.pth` files of packages
+_REMOVED_VARIABLES = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON"),  # they select another Python
+    *("UV_PROJECT", "UV_WORKING_DIR", "UV_WORKING_DIRECTORY"),  # they select another working directory
+    "UV_COMPILE_BYTECODE",  # its interpreter runs `.pth` files of packages
 )
 _PATHS = {"UV_CACHE_DIR", "UV_CONFIG_FILE", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 WITHDRAWN = "withdrawn from the package index: "
-"""Begins a line of progress that is not passing: a version of a lock that its authors took back."""
+"""The beginning of a progress line that must stay visible: the authors of a version in the lock have withdrawn it."""
 
 _YANKED = re.compile(r"warning: `([^`]{1,200})` is yanked(?: \(reason: \"([^\n]*)\"\))?")
 _CHATTER = (
@@ -68,7 +68,7 @@ _CHATTER = (
 _BOX = re.compile(r"^[\s×╰├│─▶]+|^\s*(?:error|cause|hint|Caused by):\s*")
 _ADDRESS = re.compile(r"(?:https?|file)://\S+")
 _LONGEST_COMPLAINT = 100_000
-"""Characters of uv's output that are read; names in it come from an index."""
+"""Most characters that are read of uv's output. It has names from an index, which may be hostile."""
 
 _NAME = r"(?<![A-Za-z0-9._-])(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*+)(?:\[[^\[\]]*+\])?"
 
@@ -85,19 +85,19 @@ def run_uv(
     on_progress: Callable[[str], None] | None = None,
     token: CancellationToken | None = None,
 ) -> str:
-    """Run uv and return its standard output. When the network fails, once more with what is in uv's cache.
+    """Run uv and return its standard output. If the network fails, uv runs again with only its cache.
 
     Args:
         arguments: of uv.
         input: its standard input.
-        suspects: names of distributions, the likeliest to be at fault first; one of them is named in the error.
-        on_progress: gets one line when the cache is used in place of the network.
-        token: ends uv and all that it started.
+        suspects: names of distributions, the most likely cause of an error first. The error may name one of them.
+        on_progress: called with a line if the cache is used, and for each withdrawn version.
+        token: cancels uv and kills its processes.
 
     Raises:
         PackageError: uv failed.
-        Cancelled: it was stopped.
-        SandboxUnavailable: there is no uv.
+        Cancelled: `token` was cancelled.
+        SandboxUnavailable: uv is not installed.
     """
     token = token or CancellationToken()
     done = _run(arguments, input, token)
@@ -116,7 +116,12 @@ def run_uv(
 
 
 def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
-    """What uv printed, as an error with the distribution at fault and the one sentence that matters."""
+    """The error for a failure of uv, with the distribution that caused it and the important sentence of the output.
+
+    Args:
+        stderr: the error output of uv.
+        suspects: see `run_uv`.
+    """
     stderr = stderr[:_LONGEST_COMPLAINT]
     lines = [line for line in map(_clean, stderr.splitlines()) if line and not line.startswith(_CHATTER)]
     text = " ".join(lines)
@@ -167,7 +172,7 @@ def find_uv() -> str:
     """The path of uv's binary.
 
     Raises:
-        SandboxUnavailable: neither the wheel nor PATH has one.
+        SandboxUnavailable: neither the wheel nor PATH has it.
     """
     try:
         from uv import find_uv_bin
@@ -181,25 +186,25 @@ def find_uv() -> str:
 
 
 def index_permissions(folder: Path) -> tuple[Permission, ...]:
-    """Where the folder wants packages from, for a person to agree to."""
+    """The package indexes of a folder, as permissions to which the user can agree."""
     return _permissions(folder_indexes(folder))
 
 
 def index_identity() -> str:
-    """The package indexes that uv uses now, as a hash for the keys of environments."""
-    variables, settings = _told()
+    """A hash of the package indexes that uv uses now, for the keys of environments."""
+    variables, settings = _configuration()
     return package_index.index_identity(variables, settings)
 
 
 def _run(arguments: Sequence[str], input: str, token: CancellationToken) -> subprocess.CompletedProcess[str]:
-    variables, settings = _told()
+    variables, settings = _configuration()
     options = settings.options if arguments[0] == "pip" else ()
     command = [find_uv(), *arguments, *options]
     return run_cancellable(command, input=input, env=variables, folder=Path(Path.cwd().anchor), token=token)
 
 
-def _told() -> tuple[dict[str, str], UvSettings]:
-    """The environment variables of uv, and its other settings."""
+def _configuration() -> tuple[dict[str, str], UvSettings]:
+    """All environment variables of uv, and the additional settings."""
     here = Path.cwd()
     wanted = folder_indexes(here)
     is_agreed = bool(wanted) and trust_in(here).covers(_permissions(wanted))
@@ -211,9 +216,9 @@ def _told() -> tuple[dict[str, str], UvSettings]:
         "NO_COLOR": "1",
         **settings.variables,
     }
-    for name in _NOT_MEANT:
+    for name in _REMOVED_VARIABLES:
         variables.pop(name, None)
-    # uv runs elsewhere, and what the person says relative to here stays here.
+    # uv runs in another folder, so relative paths of the user are made absolute.
     for name in _PATHS & variables.keys():
         variables[name] = str(here / variables[name])
     if links := variables.get("UV_FIND_LINKS"):
@@ -240,7 +245,7 @@ def _is_network_failure(stderr: str) -> bool:
 
 
 def _clean(line: str) -> str:
-    """One line of uv's without its drawing and without addresses, which may hold names and passwords."""
+    """A line of uv's output without box characters, and without addresses, which may have user names and passwords."""
     previous = None
     while previous != line:
         previous, line = line, _BOX.sub("", line)
@@ -252,14 +257,14 @@ def _first(lines: Sequence[str], *starts: str) -> str:
 
 
 def _essence(lines: Sequence[str]) -> str:
-    """The sentences from the first "Because" to its conclusion; else what there is, cut."""
+    """The sentences from the first "Because" on; without one, all lines. At most 600 characters."""
     start = next((number for number, line in enumerate(lines) if line.startswith("Because")), 0)
     sentences = [line for line in lines[start:] if not line.startswith("No solution found")]
     return " ".join(sentences)[:600]
 
 
 def _unknown(name: str) -> PackageError:
-    """An unknown name gets a suggestion only when a distribution beside the notebook is spelled nearly alike."""
+    """The error for an unknown package. It suggests a distribution of the notebook with a similar name, if any."""
     installed = {canonicalize_name(found) for d in importlib.metadata.distributions() if (found := d.metadata["Name"])}
     close = difflib.get_close_matches(canonicalize_name(name), installed, n=1, cutoff=0.8)
     return PackageError(

@@ -316,13 +316,13 @@ def test_a_worker_that_the_system_refuses_is_told_and_leaves_no_descriptor(
 ) -> None:
     sandbox = LocalSandbox()
     sandbox.start(environment, Limits()).kill()  # so that everything is imported
-    monkeypatch.setattr(loading, "_places", {})
+    monkeypatch.setattr(loading, "_slots", {})
     before = open_descriptors()
     with at_most(further), pytest.raises(SandboxUnavailable, match="cannot start a worker now") as told:
         sandbox.start(environment, Limits())
     assert "Too many open files" in (told.value.why or "")
     assert "ulimit -a" in told.value.hint
-    for place in itertools.chain(*loading._places.values()):
+    for place in itertools.chain(*loading._slots.values()):
         if place.process is not None:
             place.process.kill()
     assert open_descriptors() == before
