@@ -60,7 +60,7 @@ REASON_CHARACTERS = 2_000
 _UNSOLVED = ("failed", "over_budget")
 
 MAX_CHARACTERS = 19_100
-"""Of HTML: with its outline a card stays under 20 KB in a saved notebook."""
+"""Characters of HTML; with its outline a card stays under 20 KB in a saved notebook."""
 
 
 def render_html(state: CardState) -> Html:

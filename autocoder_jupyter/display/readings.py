@@ -89,15 +89,15 @@ def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
 
 def _agrees(opinion: SecondOpinion) -> str:
     count = len(opinion.tried)
-    return f"A second solution gives the same on the sample{f' and {count} variations of it' if count else ''}."
+    return f"A second solution gives the same result on the sample{f' and {count} variations of it' if count else ''}."
 
 
 def _read(opinion: SecondOpinion, number: int) -> str:
-    """`Read year on year, best_month would be 2024-03 instead of 2024-11.`"""
+    """`With the reading “year on year”, best_month would be 2024-03 instead of 2024-11.`"""
     words = opinion.readings[number - 1].words.removeprefix("read ")
     if number > 1 or not opinion.differences:
-        return f"Read {words}, it differs too."
-    return f"Read {words}, {_described(opinion.differences[0])}."
+        return f"With the reading “{words}”, the result differs too."
+    return f"With the reading “{words}”, {_described(opinion.differences[0])}."
 
 
 def _sentence(difference: Difference) -> str:
@@ -125,19 +125,19 @@ def _described(difference: Difference) -> str:
 
 def _judged(opinion: SecondOpinion) -> Iterator[str]:
     if opinion.confirms == "first":
-        yield "By the request and these assumptions the function is right: a third derivation says so on a small input."
+        yield "A third derivation on a small input confirms the function."
     elif opinion.confirms == "second":
-        yield "A third derivation agrees with the second solution on a small input, so the function may be wrong."
+        yield "A third derivation on a small input confirms the second solution, so the function may be wrong."
 
 
 def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:
     if opinion.tests:
-        yield f"It found an input on which the code was wrong. That is a test now: {', '.join(opinion.tests)}."
+        yield f"It found an input on which the code was wrong. It is a test now: {', '.join(opinion.tests)}."
 
 
 def _cost(opinion: SecondOpinion) -> str:
     spent = spending(opinion.usage, None)
-    return f"It took {spent}, part of the sum above." if spent else opinion.note
+    return f"It cost {spent}, included in the total above." if spent else opinion.note
 
 
 def _not_compared(opinion: SecondOpinion) -> str:

@@ -48,7 +48,7 @@ def test_a_reading_is_shown_in_numbers_and_one_click_makes_it_a_line_of_the_requ
     page.run(1)
     wait_for_title(page, 1, "Ready")
     card = page.card(1)
-    card.get_by_text(re.compile(r"Read per order, .* would ")).wait_for()
+    card.get_by_text(re.compile(r"reading “per order”, .* would ")).wait_for()
     expect(card.get_by_text("It depends on: Growth compares with the month kept before")).to_be_visible()
     page.page.screenshot(path=ARTIFACTS / "a_reading.png")
     use = card.get_by_role("button", name="Use this reading")

@@ -33,16 +33,20 @@ def words(html: str) -> str:
 def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it() -> None:
     html = opinion_html("growth", DIFFERS)
     told = words(html)
-    assert "Read year on year, best_month would be 2024-03 instead of 2024-11." in told
+    assert "With the reading “year on year”, best_month would be 2024-03 instead of 2024-11." in told
     assert "It depends on: Growth compares with the month before." in told
     assert "monthly.growth would differ in 10 of 12 rows: 0.42 instead of 0.1 at 2024-03-01." in told
     assert 'aria-label="Use this reading"' in html and "%%autocode growth --refine\nGrowth is year on year." in html
-    assert "%autocode reading growth 1" in told and "2.0K tokens in, 300 out · $0.010, part of the sum above" in told
+    assert (
+        "%autocode reading growth 1" in told and "2.0K tokens in, 300 out · $0.010, included in the total above" in told
+    )
 
 
 def test_a_terminal_is_told_the_same_with_the_command() -> None:
     lines = opinion_lines("growth", DIFFERS)
-    assert lines[0] == "second opinion: Read year on year, best_month would be 2024-03 instead of 2024-11."
+    assert (
+        lines[0] == "second opinion: With the reading “year on year”, best_month would be 2024-03 instead of 2024-11."
+    )
     assert "second opinion: %autocode reading growth 1 adds to the request: Growth is year on year." in lines
 
 
@@ -67,14 +71,14 @@ def test_rows_variations_and_errors_are_told_in_words() -> None:
 def test_where_values_are_withheld_only_the_place_is_told() -> None:
     column = Difference(where="monthly.growth", first="", second="", count=10, of=12)
     told = words(opinion_html("", SecondOpinion(state="differ", differences=(column,), readings=(YEARLY,))))
-    assert "Read year on year, monthly.growth would differ in 10 of 12 rows." in told
+    assert "With the reading “year on year”, monthly.growth would differ in 10 of 12 rows." in told
 
 
 def test_agreement_absence_and_what_it_found_wrong_are_each_one_sentence() -> None:
     agreed = SecondOpinion(state="agree", tried=("a", "b"), tests=("test_second_opinion_1",), not_compared=("plot: x",))
     told = words(opinion_html("", agreed))
-    assert "A second solution gives the same on the sample and 2 variations of it." in told
-    assert "an input on which the code was wrong. That is a test now: test_second_opinion_1." in told
+    assert "A second solution gives the same result on the sample and 2 variations of it." in told
+    assert "an input on which the code was wrong. It is a test now: test_second_opinion_1." in told
     assert "Not compared: plot: x." in told
     assert "It did not come." in words(opinion_html("", SecondOpinion(note="It did not come.")))
     assert opinion_html("growth", None) == "" and opinion_lines("growth", None) == []

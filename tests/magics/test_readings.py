@@ -34,7 +34,10 @@ def test_without_a_number_the_readings_are_told(ready: Any, jobs: Any, capsys: p
     ready.run("%autocode reading growth")
     said = capsys.readouterr().out
     assert said.count("\n") == 3 and "\\n" not in said
-    assert "Read year on year, best_month would be 2024-03 instead of 2024-11." in said and len(jobs.submitted) == 1
+    assert (
+        "With the reading “year on year”, best_month would be 2024-03 instead of 2024-11." in said
+        and len(jobs.submitted) == 1
+    )
 
 
 @pytest.mark.parametrize("number", ["0", "2", "two", "-1"])

@@ -39,7 +39,7 @@ _HIDDEN = (
 
 
 class EditForm:
-    """The fields and the button. `widget` is what to show.
+    """The fields and the button. `widget` is the form.
 
     Args:
         editor: reads the sources and tests the edited ones.

@@ -32,7 +32,7 @@ TICK_SECONDS = 0.5
 
 
 class RunForm:
-    """The form. `widget` is what to show.
+    """The form. `widget` is the form.
 
     Args:
         report: the report of the function.

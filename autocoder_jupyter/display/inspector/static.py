@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
 
 MAX_CHARACTERS = 57_000
-"""Of HTML: with its outline a form stays under 60 KB in a saved notebook."""
+"""Characters of HTML; with its outline a form stays under 60 KB in a saved notebook."""
 
 Part = Literal["all", "code", "tests", "report", "trace"]
 
