@@ -1,7 +1,7 @@
-"""Environments as virtual environments on this machine's disk: one per key, shared by all notebooks.
+"""Virtual environments on this machine's disk: one for each key, shared by all notebooks.
 
-Each is built beside its place and renamed into it, so half of one is never visible; a lock file keeps two kernels from
-building the same. uv links files from its cache, so an environment costs little time and disk.
+An environment is built in a temporary folder and then renamed, so an incomplete one is never visible. A lock file
+prevents two kernels from building the same environment. uv links files from its cache, which saves time and disk.
 """
 
 from __future__ import annotations
@@ -43,12 +43,18 @@ _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """Errors of a system that lacks something now."""
 
 _MARKER = "autocode.json"
-"""Written last; its presence says that the environment is whole."""
+"""This file is written last. If it exists, the environment was built completely."""
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python below virtual environments: its program, the folders that it needs to read, and what it says it is."""
+    """The Python of a virtual environment.
+
+    Args:
+        python: path of its program.
+        prefixes: the folders that it must read.
+        release: its `sys.version`.
+    """
 
     python: str
     prefixes: tuple[str, ...]
@@ -58,20 +64,25 @@ class Interpreter:
 def build(
     spec: EnvironmentSpec, *, on_progress: Progress | None = None, token: CancellationToken | None = None
 ) -> Environment:
-    """Lock `spec` and build its environment, or find it already built.
+    """Lock `spec` and build its environment, or return it if it is already built.
+
+    Args:
+        spec: the required content.
+        on_progress: called with a line before each slow step.
+        token: cancels the build.
 
     Raises:
-        PackageError: it cannot be locked or installed, or there is no such Python here.
-        Cancelled: it was stopped; nothing of it is left.
+        PackageError: it cannot be locked or installed, or this machine has no such Python.
+        Cancelled: the build was cancelled. No part of it is left.
     """
     token = token or CancellationToken()
     interpreter = find_interpreter(spec.python_version)
     packages = lock(spec, on_progress=on_progress, token=token)
-    below = f"{host_platform()} {interpreter.python} {interpreter.release}"
-    key = environment_key(spec.python_version, below, packages, index=index_identity())
+    platform = f"{host_platform()} {interpreter.python} {interpreter.release}"
+    key = environment_key(spec.python_version, platform, packages, index=index_identity())
     folder = cache_folder() / "environments" / key
     environment = Environment(key, str(folder), packages, spec.python_version)
-    use(environment)  # before it is looked for, so that no cleanup removes it in between
+    use(environment)  # before the check below, so that no cleanup removes it in between
     if _is_whole(environment):
         return _dated(environment)
     with exclusive(folder.with_suffix(".lock"), token.raise_if_cancelled):
@@ -90,18 +101,22 @@ def build(
 
 
 def examine(environment: Environment, *, token: CancellationToken | None = None) -> str:
-    """What is wrong with an environment whose programs fail, as a sentence; "" when it is complete.
+    """Check an environment whose programs fail.
 
-    What is damaged is built anew by the next `build`, from packages that uv fetches anew where its own are damaged too.
+    A damaged environment is marked, so that the next `build` builds it again. The damaged packages are removed from the
+    cache of uv, so that they are downloaded again.
+
+    Returns:
+        What is wrong, in words; "" if it is complete.
     """
     folder = Path(environment.location)
     if not _is_whole(environment):
         return "parts of it were removed"
     if _dated(environment) != environment:
-        return "it was made anew while it was in use"
+        return "it was built again while it was in use"
     found = contents.departures(folder)
     if words := found.in_words():
-        _fetch_anew(
+        _remove_from_cache(
             contents.owners(_site_packages(folder), [folder / path for path in found.changed]),
             token or CancellationToken(),
         )
@@ -110,15 +125,15 @@ def examine(environment: Environment, *, token: CancellationToken | None = None)
 
 
 def use(environment: Environment) -> None:
-    """Note that it is used now, and keep it as long as this process lives."""
+    """Record that it is used now. No cleanup removes it while this process runs."""
     mark_used(Path(environment.location).with_suffix(".use"))
 
 
 def interpreter_of(environment: Environment) -> Interpreter:
-    """The Python that an environment was built with.
+    """The Python with which an environment was built.
 
     Raises:
-        PackageError: the environment is not there, or not whole.
+        PackageError: the environment is missing or incomplete.
     """
     if not _is_whole(environment):
         raise PackageError(
@@ -136,10 +151,13 @@ def python_of(environment: Environment) -> Path:
 
 
 def find_interpreter(python_version: tuple[int, int]) -> Interpreter:
-    """A Python of this version: the notebook's own, or one that uv finds.
+    """A Python of this version: the one of the notebook, or one that uv finds on this machine.
+
+    Args:
+        python_version: (major, minor).
 
     Raises:
-        PackageError: there is none.
+        PackageError: this machine has none.
     """
     if python_version == sys.version_info[:2]:
         return _interpreter(host_python(), (sys.base_prefix, sys.base_exec_prefix), sys.version)
@@ -167,7 +185,7 @@ def _interpreter(python: str, prefixes: Any, release: str) -> Interpreter:
 
 
 def _dated(environment: Environment) -> Environment:
-    """The environment that is there now: workers of one that was in its place before cannot read its files."""
+    """Set `made` from the present files. Workers of an earlier build at this location cannot read these files."""
     with suppress(OSError):
         status = (Path(environment.location) / _MARKER).stat()
         return replace(environment, made=f"{status.st_ino:x}-{status.st_mtime_ns:x}")
@@ -175,10 +193,10 @@ def _dated(environment: Environment) -> Environment:
 
 
 def _is_whole(environment: Environment) -> bool:
-    """Whether the marker is there and says what it must, and the interpreter and each package are still there.
+    """Whether the marker has the right lock, and the interpreter and all packages exist.
 
     Raises:
-        OSError: the notebook lacks memory or may open no further file, which tells nothing of the environment.
+        OSError: the notebook has no memory or may open no further file, so the environment cannot be checked.
     """
     folder = Path(environment.location)
     try:
@@ -218,8 +236,8 @@ def _build(
         )
         _install(environment, made, on_progress, token)
         if damaged := contents.misfits(_site_packages(made)):  # in uv's cache, from which files are linked
-            _fetch_anew(damaged, token)
-            _install(environment, made, on_progress, token, anew=True)
+            _remove_from_cache(damaged, token)
+            _install(environment, made, on_progress, token, reinstall=True)
         _compile(environment, made, interpreter, token, alone=place.exists())
         contents.write_list(made)
         marker = {"format": FORMAT, "lock": environment.lock, "interpreter": asdict(interpreter)}
@@ -237,11 +255,11 @@ def _install(
     on_progress: Progress | None,
     token: CancellationToken,
     *,
-    anew: bool = False,
+    reinstall: bool = False,
 ) -> None:
-    again = ["--reinstall"] if anew else []
+    option = ["--reinstall"] if reinstall else []
     run_uv(
-        [*INSTALL, *again, "--python", str(folder / "bin" / "python")],
+        [*INSTALL, *option, "--python", str(folder / "bin" / "python")],
         input="\n".join(environment.lock),
         suspects=list(map(name_of, environment.lock)),
         on_progress=on_progress,
@@ -249,8 +267,8 @@ def _install(
     )
 
 
-def _fetch_anew(distributions: Sequence[str], token: CancellationToken) -> None:
-    """Have uv forget its own copies of these."""
+def _remove_from_cache(distributions: Sequence[str], token: CancellationToken) -> None:
+    """Remove distributions from the cache of uv."""
     if distributions:
         run_uv(["cache", "clean", "--quiet", *distributions], token=token)
 
@@ -258,12 +276,15 @@ def _fetch_anew(distributions: Sequence[str], token: CancellationToken) -> None:
 def _compile(
     environment: Environment, folder: Path, interpreter: Interpreter, token: CancellationToken, *, alone: bool
 ) -> None:
-    """Compile what has no bytecode; from a neighbour none is taken over when it may be what was damaged."""
+    """Compile the modules, after copying bytecode from the most similar environment.
+
+    With `alone` nothing is copied: the environment replaces a damaged one, and the other's bytecode may be the cause.
+    """
     site_packages = _site_packages(folder)
     bytecode.remove_shipped(site_packages)
     neighbour = None if alone else _most_similar(environment)
     if neighbour is not None and not contents.departures(neighbour).changed:
-        with suppress(FileNotFoundError, StopIteration):  # it may be cleared away just now
+        with suppress(FileNotFoundError, StopIteration):  # a cleanup may be removing it
             bytecode.adopt(site_packages, _site_packages(neighbour))
     tag = bytecode.cache_tag(environment.python_version)
     bytecode.compile_missing(site_packages, interpreter.python, tag, token)
@@ -279,9 +300,9 @@ def _finished(place: Path) -> Iterator[tuple[Path, list[str]]]:
     for marker in place.parent.glob(f"*/{_MARKER}"):
         if marker.parent != place:
             try:
-                said = _read_marker(marker.parent)
-                if said["format"] == FORMAT:  # others may hold bytecode that we did not make
-                    yield marker.parent, list(said["lock"])
+                content = _read_marker(marker.parent)
+                if content["format"] == FORMAT:  # other formats may have shipped bytecode
+                    yield marker.parent, list(content["lock"])
             except (OSError, ValueError, KeyError):
                 continue
 

@@ -1,7 +1,8 @@
-"""Local workers that are forked from a process which has loaded the libraries, seen from the notebook.
+"""The notebook's side of local workers that are forked from a loading process, which has the libraries loaded.
 
-There are two such processes for each kind of worker, started when they are wanted: workers of one have the same hash
-seed, and who asks for one that has another must find it warm too. The first worker of each costs what loading costs.
+For each kind of worker there are two loading processes, which are started on demand. Workers of one process have the
+same hash seed, and a caller may need a worker with another seed. Only the first worker of each must wait for the
+libraries.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from autocoder_jupyter.sandbox.protocol import Environment
 from autocoder_jupyter.sandbox.worker.frames import pack
 
 WORKERS = 24
-"""At most at a time, of one loading process; further ones load for themselves."""
+"""Most workers of one loading process at a time. Further workers load the libraries themselves."""
 
 IDLE_SECONDS = 3.0
-"""How long a loading process outlives its last worker. The pool keeps workers for as long as they are likely wanted."""
+"""How long a loading process stays after its last worker has ended. The pool keeps idle workers much longer."""
 
 _ARRIVAL_SECONDS = 120.0
 
 
 class NotForked(Exception):
-    """There is no worker, and the loading process has ended."""
+    """No worker was forked, because the loading process has ended."""
 
 
 class NoRoom(Exception):
-    """The loading process cannot have another worker now."""
+    """The loading process cannot fork another worker now."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What workers must have in common to come from one process. `python` is a command line."""
+    """Workers of the same kind can be forked from the same process. `python` is a command line."""
 
     environment: Environment
     python: tuple[str, ...]
@@ -58,12 +59,12 @@ class Kind:
 
 
 class LoadingProcess:
-    """A supervisor, and the loading process below it.
+    """A supervisor and its loading process.
 
     Args:
-        policy: of a worker that would load for itself; `folder` is replaced.
-        folder: a locked folder; the lock goes over to the supervisor.
-        threads: of the numerical libraries.
+        policy: the policy of a worker of this kind. Its folder, cores and share of a core are replaced.
+        folder: a locked folder. The supervisor keeps the lock.
+        threads: number of threads of the numerical libraries.
 
     Raises:
         OSError: the supervisor cannot be started, for instance because too many files are open.
@@ -96,7 +97,7 @@ class LoadingProcess:
             self._feed([bundle(), pack({"kind": "load", "threads": threads, "preload": [], "payload": 0})])
 
     def _feed(self, pieces: Sequence[bytes]) -> None:
-        """Write to the loading process's standard input, and close it."""
+        """Write to the standard input of the loading process, and close it."""
         with self._supervisor.stdin as stdin:  # type: ignore[union-attr]
             assert isinstance(stdin, FileIO)
             widen(stdin)
@@ -106,13 +107,16 @@ class LoadingProcess:
                     view = view[stdin.write(view) :]
 
     def fork(self, share: Share) -> ForkedProcess:
-        """A worker of this kind.
+        """Fork a worker.
+
+        Args:
+            share: its limits.
 
         Raises:
-            NotForked: there can be none any more.
-            NoRoom: there can be none now.
+            NotForked: the loading process has ended.
+            NoRoom: it cannot fork another worker now.
         """
-        ours, theirs = _ends()
+        ours, theirs = _pipes()
         try:
             self._send(asdict(share), theirs)
         except OSError:
@@ -125,7 +129,7 @@ class LoadingProcess:
         return ForkedProcess(self, f"{self.name}.{next(self._numbers)}", ours)
 
     def kill(self) -> None:
-        """End it with all its workers, over the supervisor's head: it has ended, or does not answer. Idempotent."""
+        """Kill it with all its workers and its supervisor, which does not answer. May be called repeatedly."""
         self._link.close()
         if self._supervisor.stdin is not None:
             self._supervisor.stdin.close()
@@ -137,14 +141,19 @@ class LoadingProcess:
 
 
 class ForkedProcess(SupervisedProcess):
-    """A worker that is forked; satisfies `sandbox.host.process.Process`."""
+    """A forked worker; satisfies `sandbox.host.process.Process`."""
 
     def __init__(self, loading: LoadingProcess, name: str, ends: Sequence[int]) -> None:
-        """Wait until it is there.
+        """Wait until the worker was forked.
+
+        Args:
+            loading: forks it.
+            name: id of the worker.
+            ends: descriptors: requests, data, control, lifeline, report.
 
         Raises:
-            NotForked: it did not come.
-            NoRoom: it was refused.
+            NotForked: it was not forked in time.
+            NoRoom: the supervisor refused it.
         """
         requests, data, control, lifeline, report = ends
         super().__init__(lifeline, report)
@@ -156,16 +165,16 @@ class ForkedProcess(SupervisedProcess):
         line = read_line(self._report, _ARRIVAL_SECONDS)
         self.folder = str(json.loads(line).get("folder", "")) if line else ""
         if not self.folder:
-            self._let_go()
+            self._close()
             raise NoRoom if line else NotForked
 
     def _end_without_report(self) -> None:
         self._loading.kill()
 
     def _reap(self) -> None:
-        """Nothing: its parent is the loading process."""
+        """Do nothing, because its parent is the loading process."""
 
-    def _let_go(self) -> None:
+    def _close(self) -> None:
         for stream in (self.requests, self.data, self.control):
             stream.close()
         os.close(self._lifeline)
@@ -177,8 +186,8 @@ def _made(folder: Path) -> str:
     return str(folder)
 
 
-def _ends() -> tuple[list[int], list[int]]:
-    """Five pipes: what we keep, and what the worker (three streams) and its supervisor (lifeline, report) get."""
+def _pipes() -> tuple[list[int], list[int]]:
+    """Five pipes: the notebook's ends, and the ends of the worker (three streams) and supervisor (lifeline, report)."""
     with contextlib.ExitStack() as opened:
         pipes: list[tuple[int, int]] = []
         for _ in range(5):

@@ -1,8 +1,8 @@
-"""Find out by a trial which tier of the local sandbox works on this machine, and why stronger ones do not.
+"""Find out by a trial which tier of the local sandbox works on this machine, and why stronger tiers do not.
 
-A program in the sandbox tries what must fail (read a canary, write beside it, reach a socket, signal the notebook) and
-what must work (write in its folder, fork). A kernel's version or a library's promise is not asked. The tiers are tried
-from the strongest on, and the first that holds is the one that is used.
+A program in the sandbox tries operations that must fail (read a canary file, write next to it, reach a socket, signal
+the notebook) and some that must work (write in its folder, fork). The version of the kernel is not trusted. The tiers
+are tried from the strongest to the weakest, and the first that confines the program is used.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _LONGEST_SOCKET = 107
 
 @dataclass(frozen=True)
 class Trial:
-    """What was found.
+    """The result of the trials.
 
     Args:
-        tier: by what workers are held; None where nothing holds.
-        refusals: why the tiers before it do not hold here, by their names.
-        landlock: the version that the kernel offers; 0 for none.
-        seconds: that the trials took.
-        reason: why nothing can hold here at all, when no tier needed to be tried.
-        group: folder in which each worker gets a control group; "" where memory and processes are watched.
-        not_counted: why the kernel does not count them.
+        tier: the tier that works; None if none does.
+        refusals: why stronger tiers do not work here, by their names.
+        landlock: the Landlock version of the kernel; 0 for none.
+        seconds: duration of the trials.
+        reason: why no tier can work on this system, if none was tried.
+        group: folder in which each worker gets a control group; "" if a supervisor watches memory and processes.
+        not_counted: why control groups cannot be used.
     """
 
     tier: Tier | None = None
@@ -56,7 +56,7 @@ class Trial:
     not_counted: str = ""
 
     def probe(self) -> Probe:
-        """The same for a person."""
+        """The result as a `Probe`, for the user."""
         if self.tier is None:
             tried = "; ".join(f"{name}: {reason}" for name, reason in self.refusals.items())
             nothing = "; ".join(filter(None, (f"Nothing holds a program here. {tried}", _advice(None))))
@@ -83,7 +83,7 @@ _FORBIDDING = {
     "kernel.unprivileged_userns_clone": ("0", "1"),
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
 }
-"""Settings of a machine, with the value that forbids namespaces and one that allows them: any, Debian's, Ubuntu's."""
+"""Settings of any system, Debian and Ubuntu, each with the value that forbids namespaces and one that allows them."""
 
 _FOR_ROOT_TOO = ("user.max_user_namespaces",)
 
@@ -91,7 +91,7 @@ _SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 
 
 def _advice(tier: Tier | None) -> str:
-    """What the administrator of this machine could change for a stronger tier; "" where nothing is known to help."""
+    """What an administrator can change so that a stronger tier works; "" if no advice is known."""
     if tier is None:
         as_user = "a user other than root can be held by namespaces alone" if os.geteuid() == 0 else ""
         advice = (_advice_on_landlock(), as_user or _advice_on_namespaces())
@@ -143,7 +143,11 @@ _answer: Trial | None = None
 
 
 def trial(start: StartProgram) -> Trial:
-    """By what the sandbox holds; found out once a process, unless no process can be started for it now."""
+    """Run the trials. The result is kept for this process, unless the trial program cannot be started for now.
+
+    Args:
+        start: starts the trial program.
+    """
     global _answer
     with _lock:
         try:
@@ -173,7 +177,7 @@ def _find_out(start: StartProgram) -> Trial:
 
 
 def _beforehand(tier: Tier, version: int) -> str:
-    """Why a tier need not be tried; "" when it must be."""
+    """Why a tier cannot work here; "" if it must be tried."""
     if tier.landlock and version == 0:
         return "the kernel has no Landlock, or the container around this notebook forbids it"
     if not tier.landlock and os.geteuid() == 0:
@@ -182,10 +186,10 @@ def _beforehand(tier: Tier, version: int) -> str:
 
 
 def _refusal(start: StartProgram, tier: Tier) -> str:
-    """Why a tier does not hold here; "" when it does.
+    """Why a tier does not confine the trial program; "" if it does.
 
     Raises:
-        OSError: the program cannot be started now, which tells nothing of the tier.
+        OSError: the program cannot be started now, so the tier cannot be tried.
     """
     try:
         answers, error = _run(start, tier)
@@ -201,7 +205,7 @@ def _refusal(start: StartProgram, tier: Tier) -> str:
 
 
 def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
-    """The program's answers, or None and the reason."""
+    """The results of the trial program, or None and the reason why it failed."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="autocode-canary-"))
         canary, path_socket, name = Path(folder, "canary"), str(Path(folder, "s")), f"autocode-{secrets.token_hex(8)}"
@@ -214,7 +218,7 @@ def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
         process = start(tier, ["-I", "-S", "-B", "-c", program_text("confinement_trial"), *arguments])
         try:
             printed = read_all(process.data.fileno())
-            complaint = read_all(process.control.fileno()).decode("utf-8", "replace").strip()
+            errors = read_all(process.control.fileno()).decode("utf-8", "replace").strip()
             reason = process.exit_reason()
         finally:
             process.kill()
@@ -223,7 +227,7 @@ def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
     try:
         return json.loads(printed), ""
     except ValueError:
-        return None, explain(reason, complaint)
+        return None, explain(reason, errors)
 
 
 def _listen(stack: ExitStack, address: str) -> None:

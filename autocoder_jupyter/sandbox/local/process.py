@@ -1,4 +1,4 @@
-"""One sandboxed process tree on this machine, seen from the notebook: three streams, a kill, the reason of its end."""
+"""The notebook's side of a sandboxed process tree on this machine: three streams, a kill, the reason of its end."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Ending,
 from autocoder_jupyter.sandbox.programs import program_text
 
 END_SECONDS = 3 * process_tree.SECONDS_TO_DIE
-"""Seconds in which the supervisor must kill its tree; after that the notebook kills it.
+"""Seconds in which the supervisor must kill its tree. After that the notebook kills it.
 
-The supervisor first completes a look at the tree, then waits for the worker's descendants, then for the worker.
+The supervisor first completes a check of the tree, then waits for the worker's descendants, then for the worker.
 """
 
 _PIPE_BYTES = 1 << 20
@@ -35,12 +35,12 @@ _F_SETPIPE_SZ = 1031
 
 
 def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
-    """Start a supervisor in an isolated interpreter, apart from the notebook's process group.
+    """Start a supervisor in an isolated interpreter and its own session.
 
     Args:
-        module: of `sandbox`; its `main` takes the descriptors.
-        descriptors: it inherits them.
-        output: `subprocess.PIPE`, or `subprocess.DEVNULL` where its output is not read.
+        module: name of a module of `sandbox.local`; its `main` gets the descriptors.
+        descriptors: the supervisor inherits them.
+        output: `subprocess.PIPE`, or `subprocess.DEVNULL` if its output is not read.
     """
     import_path = str(Path(errors.__file__).parent.parent)
     return subprocess.Popen(
@@ -67,11 +67,11 @@ def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> su
 
 
 class SupervisedProcess(abc.ABC):
-    """A worker as its supervisor reports it: what is the same for every `sandbox.host.process.Process` here.
+    """A worker with a supervisor: the common part of the local implementations of `sandbox.host.process.Process`.
 
     Args:
-        lifeline: the descriptor that the supervisor reads; closing it ends the worker.
-        report: the descriptor to which the supervisor writes one line when the worker has ended.
+        lifeline: descriptor that the supervisor reads. Closing it ends the worker.
+        report: descriptor on which the supervisor reports, as one line, that the worker has ended.
     """
 
     def __init__(self, lifeline: int, report: int) -> None:
@@ -81,27 +81,27 @@ class SupervisedProcess(abc.ABC):
         self._killed = False
 
     def watch(self, at_work: bool) -> None:
-        """Tell the supervisor how closely to look."""
-        with self._lock, contextlib.suppress(BrokenPipeError):  # a supervisor that ended says so by the streams
+        """Tell the supervisor whether a program may run, so that it checks limits more often."""
+        with self._lock, contextlib.suppress(BrokenPipeError):  # if the supervisor has ended, the streams show it
             if not self._killed:
                 os.write(self._lifeline, AT_WORK if at_work else AT_REST)
 
     def kill(self) -> None:
-        """End the whole tree. Idempotent, from any thread; when it returns, no process of the worker lives."""
+        """Kill the whole tree, and wait for its end. May be called repeatedly and from any thread."""
         with self._lock:
             if not self._killed:
                 self._killed = True
                 os.close(self._lifeline)
-                self._reason = self._reason or self._last_words()
+                self._reason = self._reason or self._read_reason()
                 self._reap()
 
     def exit_reason(self) -> ExitReason:
         """Why the tree ended."""
         with self._lock:
-            self._reason = self._reason or self._last_words()
+            self._reason = self._reason or self._read_reason()
             return self._reason
 
-    def _last_words(self) -> ExitReason:
+    def _read_reason(self) -> ExitReason:
         line = read_line(self._report, END_SECONDS)
         os.close(self._report)
         if line:
@@ -111,22 +111,22 @@ class SupervisedProcess(abc.ABC):
 
     @abc.abstractmethod
     def _end_without_report(self) -> None:
-        """End the whole tree, because its supervisor has ended or does not answer."""
+        """Kill the whole tree, because its supervisor has ended or does not answer."""
 
     @abc.abstractmethod
     def _reap(self) -> None:
-        """Have the exit status of what this worker alone had started collected. Returns at once."""
+        """Reap the processes that were started for this worker alone. Returns at once."""
 
 
 class LocalProcess(SupervisedProcess):
-    """A supervisor and the worker below it; satisfies `sandbox.host.process.Process`."""
+    """A supervisor and its worker; satisfies `sandbox.host.process.Process`."""
 
     def __init__(self, policy: Policy, lock: int) -> None:
         """Start the supervisor.
 
         Args:
-            policy: what runs, and what it may do.
-            lock: the descriptor that holds the lock on the worker's folder; closed here, the supervisor has its copy.
+            policy: of the worker.
+            lock: descriptor of the lock on the worker's folder. It is closed here; the supervisor has a copy.
 
         Raises:
             OSError: the supervisor cannot be started, for instance because too many files are open.
@@ -176,7 +176,7 @@ class LocalProcess(SupervisedProcess):
 
 
 def reason_of(ending: Ending) -> ExitReason:
-    """The last report of a supervisor, as the channel takes it."""
+    """The reason for the channel, from the last report of a supervisor."""
     return ExitReason(
         out_of_memory=ending.limit == "memory",
         signal=ending.signal,
@@ -188,7 +188,7 @@ def reason_of(ending: Ending) -> ExitReason:
 
 
 def read_line(descriptor: int, seconds: float) -> bytes:
-    """A whole line, or nothing when it does not come in time."""
+    """Read a line; b"" at the end of the stream or of the time limit."""
     deadline = time.monotonic() + seconds
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -208,6 +208,6 @@ def _raw(stream: IO[Any] | None) -> FileIO:
 
 
 def widen(stream: FileIO) -> None:
-    """Ask for a larger pipe, so that large frames cross in fewer turns; a system may say no."""
+    """Request a larger buffer for a pipe, so that large frames need fewer context switches. The system may refuse."""
     with contextlib.suppress(OSError):
         fcntl.fcntl(stream.fileno(), _F_SETPIPE_SZ, _PIPE_BYTES)

@@ -1,8 +1,8 @@
-"""The sandbox without a container engine: Landlock, seccomp and namespaces on this machine, as far as there are any.
+"""The sandbox without a container engine. It uses Landlock, seccomp and namespaces of this machine.
 
-A worker may read the system's libraries, its interpreter and its environment, and write one private folder. It has
-no network unless asked, reaches no other process, and gets a clean set of environment variables. By which of the
-kernel's means it is held, a trial finds out (`local_probe`). Where none holds, nothing runs and the probe says why.
+A worker may read the system's libraries, its interpreter and its environment, and write in one private folder. By
+default it has no network. It cannot reach other processes, and it gets only a few environment variables. A trial finds
+out which tier of confinement works here (`probe`). If none works, no code runs, and the probe says why.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.local.worker_folder import WorkerFolder
 
 _ADDRESS_SPACE_BESIDE_DATA = 4 * 2**30
-"""What libraries map without using it. An allocation far over the limit then fails by itself, as a MemoryError."""
+"""Bytes that libraries map without using them. An allocation far over the limit then raises a MemoryError."""
 
 _swept = threading.Event()
 
@@ -37,7 +37,7 @@ class LocalSandbox:
     name: Literal["docker", "local"] = "local"
 
     def probe(self) -> Probe:
-        """Whether a trial program is confined, and by which tier. The answer is kept as long as this process lives."""
+        """Whether a trial program was confined, and by which tier. The result is kept for this process."""
         from autocoder_jupyter.sandbox.local import probe as local_probe
 
         return local_probe.trial(_start_trial).probe()
@@ -49,12 +49,12 @@ class LocalSandbox:
         on_progress: Callable[[str], None] | None = None,
         token: CancellationToken | None = None,
     ) -> Environment:
-        """A virtual environment in the cache folder.
+        """Build a virtual environment in the cache folder; see `protocol.Sandbox.build`.
 
         Raises:
-            PackageError: with the distribution at fault, or when there is no such Python on this machine.
-            SandboxUnavailable: system packages were asked for.
-            Cancelled: it was stopped.
+            PackageError: a package cannot be installed (the error names it), or this machine has no such Python.
+            SandboxUnavailable: system packages were requested.
+            Cancelled: `token` was cancelled.
         """
         from autocoder_jupyter.sandbox.local.environments import build
 
@@ -67,7 +67,7 @@ class LocalSandbox:
         return build(spec, on_progress=on_progress, token=token)
 
     def examine(self, environment: Environment) -> str:
-        """What is wrong with an environment's folder; see `protocol.Sandbox.examine`."""
+        """Check the folder of an environment; see `protocol.Sandbox.examine`."""
         from autocoder_jupyter.sandbox.local.environments import examine
 
         return examine(environment)
@@ -81,12 +81,12 @@ class LocalSandbox:
         preload: Sequence[str] = (),
         unlike: Collection[str] = (),
     ) -> Worker:
-        """A worker in `environment`: forked from a process that has loaded the libraries, or loading them itself.
+        """Start a worker in `environment`, if possible by a fork of a loading process; see `protocol.Sandbox.start`.
 
         Raises:
-            SandboxUnavailable: the trial program was not held, the memory is too little, or the system refuses a
-                process.
+            SandboxUnavailable: no tier works here, there is too little memory, or the system refuses a process.
             PackageError: the environment is damaged.
+            SandboxError: the worker could not be started.
         """
         from autocoder_jupyter.sandbox.host.bundle import worker_command
         from autocoder_jupyter.sandbox.host.channel import connect
@@ -118,7 +118,7 @@ class LocalSandbox:
                 )
 
             kind = Kind(environment, tuple(command), tier.name, network, threads=max(1, math.ceil(limits.cpu)))
-            # What is forked shares the memory of the loading process, which a control group of its own would not count.
+            # A forked worker shares memory with the loading process. Its own control group would not count it.
             may_fork = limits.memory >= PLENTY and not trial.group
             fork = _forked(kind, limits, policy, unlike) if may_fork else None
             process = fork or _start(policy)
@@ -128,7 +128,7 @@ class LocalSandbox:
                 network=network,
                 preload=preload,
                 scratch=[process.folder],
-                hide_memory=False,  # the supervisor counts it
+                hide_memory=False,  # the supervisor must read it
                 address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
                 name=fork.name if fork else "",
             )
@@ -144,12 +144,12 @@ class LocalSandbox:
             ) from error
 
     def affords_spare(self) -> bool:
-        """No: workers are forked from a process that has loaded the libraries, which takes no time."""
+        """Always False, because a forked worker starts fast."""
         return False
 
 
 def _start_trial(tier: Tier, arguments: list[str], limits: Limits | None = None, group: str = "") -> LocalProcess:
-    """Start the notebook's own interpreter in the sandbox."""
+    """Start the notebook's own interpreter in the sandbox, with these arguments."""
     from autocoder_jupyter.sandbox.local.environments import find_interpreter
     from autocoder_jupyter.sandbox.local.policy import worker_policy
 
@@ -166,7 +166,7 @@ def _start_trial(tier: Tier, arguments: list[str], limits: Limits | None = None,
 
 
 def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
-    """A process of its own, which may write one new folder.
+    """Start a worker process that is not forked. It may write in one new folder.
 
     Raises:
         OSError: the system refuses a process or a file.
@@ -180,7 +180,7 @@ def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
 def _forked(
     kind: Kind, limits: Limits, policy: Callable[[Path], Policy], unlike: Collection[str]
 ) -> ForkedProcess | None:
-    """A process that is forked from one that has loaded what it needs; None where it has to load for itself."""
+    """Fork a worker from a loading process; None if that is not possible."""
     from autocoder_jupyter.sandbox.local.forked_worker import Share
     from autocoder_jupyter.sandbox.local.forks import LoadingProcess
     from autocoder_jupyter.sandbox.local.loading import forked

@@ -1,8 +1,8 @@
-"""The one folder that a local worker may write: private, under the system's temporary folder, gone at the end.
+"""The folder in which a local worker may write: private, in the system's temporary folder, and removed at the end.
 
-While somebody needs a folder they hold a lock on it, which the system takes away when they die; so a folder that can be
-locked is a dead kernel's and is removed. Process numbers would not do: kernels in different containers may share
-`/tmp`.
+A process that needs a folder has a lock on it, which the system releases when the process ends. So a folder that can be
+locked was left by a dead kernel, and is removed. Process ids cannot be used instead, because kernels in different
+containers may share `/tmp`.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from autocoder_jupyter.sandbox.worker import removal
 
 WORKER = "autocode-worker-"
 _SWEEP_SECONDS = 2.0
-"""How long a start may be held up by what dead kernels left; the next kernel goes on where this one stopped."""
+"""Time limit for removing the folders of dead kernels before a start. The next kernel continues."""
 
 _YOUNG_SECONDS = 60.0
-"""A folder this young may be between its making and its locking."""
+"""A younger folder may not be locked yet."""
 
 
 @dataclass(frozen=True)
 class WorkerFolder:
-    """A locked folder; it stays locked while any process holds an open copy of the descriptor `lock`."""
+    """A locked folder. It stays locked while a process has an open copy of the descriptor `lock`."""
 
     path: Path
     lock: int
 
 
 def make_folder(prefix: str = WORKER) -> WorkerFolder:
-    """Make a folder that only this user may enter, and lock it; its name begins with `prefix`."""
+    """Create and lock a folder that only this user can enter. Its name begins with `prefix`."""
     path = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
     try:
         lock = os.open(path, os.O_RDONLY)
     except OSError:
         path.rmdir()
         raise
-    file_locks.try_exclusive(lock)  # no other process knows it yet
+    file_locks.try_exclusive(lock)  # cannot fail, because no other process knows the folder yet
     return WorkerFolder(path, lock)
 
 
 def remove_abandoned(prefix: str = WORKER) -> None:
-    """Remove this user's folders of a kind that are not locked, within a short time. Never raises."""
+    """Remove this user's unlocked folders whose names begin with `prefix`. It takes at most 2 s and never raises."""
     until = time.monotonic() + _SWEEP_SECONDS
     for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with suppress(Exception):  # whatever a program left there, the next one must be able to start
+        with suppress(Exception):  # a failure here must not prevent the start of a worker
             about = path.lstat()
             if about.st_uid == os.getuid() and time.time() - about.st_mtime > _YOUNG_SECONDS:
                 _remove_unless_locked(path, seconds=until - time.monotonic())

@@ -259,7 +259,7 @@ def test_an_environment_that_was_made_anew_in_its_place_is_another_one_for_those
     shutil.rmtree(old.location)
     assert examine(old) == "parts of it were removed"
     new = build(_spec("alpha"))
-    assert examine(old) == "it was made anew while it was in use" and examine(new) == ""
+    assert examine(old) == "it was built again while it was in use" and examine(new) == ""
 
 
 def test_a_cache_that_is_wiped_takes_the_lock_along_and_it_is_made_anew(tmp_path: Path) -> None:
