@@ -13,8 +13,8 @@ from autocoder_jupyter.display.changes import changes_html, changes_text
 from autocoder_jupyter.display.folds import folds
 from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.next_steps import next_steps_html, next_steps_line
-from autocoder_jupyter.display.outputs_seen import outputs_html, outputs_lines
 from autocoder_jupyter.display.questions import question_lines
+from autocoder_jupyter.display.sample_outputs import outputs_html, outputs_lines
 from autocoder_jupyter.display.state import SELDOM, CardState, StageState
 from autocoder_jupyter.engine.events import Stage
 
@@ -293,7 +293,7 @@ def _offer_html(state: CardState) -> Html:
     if not state.is_new_request:
         return EMPTY
     hint = markup.muted(f"{_FROM_SCRATCH} {_FROM_EARLIER}")
-    return element("div", join(hint, parts.wish_button("Refine it instead", "autocode-refine-cell"), between=" "))
+    return element("div", join(hint, parts.refine_button("Refine it instead", "autocode-refine-cell"), between=" "))
 
 
 _FROM_SCRATCH = "It is written from scratch."

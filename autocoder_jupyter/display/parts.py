@@ -41,7 +41,7 @@ def assumptions(plan: CodePlan | None, name: str = "") -> Html:
     """
     if plan is None:
         return EMPTY
-    change = [wish_button("Change")] if name else []
+    change = [refine_button("Change")] if name else []
     shown = [
         join(escape(markup.clipped(assumption)), *change, between=" ")
         for assumption in plan.assumptions[:MOST_ASSUMPTIONS]
@@ -53,7 +53,7 @@ def assumptions(plan: CodePlan | None, name: str = "") -> Html:
 
 def refining(name: str) -> Html:
     """The button *Refine*. Only our lab extension shows it."""
-    return _refinable(name, wish_button("Refine"), style="margin-top:6px")
+    return _refinable(name, refine_button("Refine"), style="margin-top:6px")
 
 
 def _refinable(name: str, content: Html, style: str | None = None) -> Html:
@@ -61,8 +61,13 @@ def _refinable(name: str, content: Html, style: str | None = None) -> Html:
     return element("div", content, data_autocode_refines=name, style=style)
 
 
-def wish_button(words: str, kind: str = "autocode-wish") -> Html:
-    """A hidden button. Our lab extension shows it, with its label as the text."""
+def refine_button(words: str, kind: str = "autocode-wish") -> Html:
+    """A hidden button. Our lab extension shows it, with its label as the text.
+
+    Args:
+        words: its label.
+        kind: its CSS class. Saved notebooks contain it, so it cannot be renamed.
+    """
     return element("button", hidden=True, class_=kind, aria_label=words)
 
 

@@ -143,10 +143,14 @@ def launch(
         GenerationFailed, Cancelled: the cell waited, and the job failed or was cancelled.
     """
     root = notebook.journal_root
-    wish = request.wishes[-1] if request.wishes and draft is None else ""
+    refinement = request.wishes[-1] if request.wishes and draft is None else ""
     backend = "" if config.backend == AgentConfig.backend else config.backend
     state = CardState(
-        request.name, config.max_cost, notice=() if notebook.is_terminal else notices, refinement=wish, backend=backend
+        request.name,
+        config.max_cost,
+        notice=() if notebook.is_terminal else notices,
+        refinement=refinement,
+        backend=backend,
     )
     card = LiveCard(
         state, complete=lambda last: dataclasses.replace(last, sent=read_sent(root, request.name, job.run_id))

@@ -29,7 +29,7 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     found = find_current_version(notebook, command.name, good=True)
     if found is None:
         raise _nothing_to_refine(notebook, command.name)
-    base = _with_wish(found, command.prompt.strip(), Versions(notebook.journal_root, command.name))
+    base = _with_change(found, command.prompt.strip(), Versions(notebook.journal_root, command.name))
     refined = replace(
         base,
         samples={**base.samples, **collect_samples(command, notebook.namespace)},
@@ -58,12 +58,12 @@ def _nothing_to_refine(notebook: Notebook, name: str) -> InvalidRequest:
     )
 
 
-def _with_wish(found: CurrentVersion, wish: str, versions: Versions) -> Request:
+def _with_change(found: CurrentVersion, change: str, versions: Versions) -> Request:
     """The request with this change as the last one, or the request of an earlier version that has the change."""
     request, report = found.request, found.report
-    if wish not in request.wishes:
-        return replace(request, wishes=(*request.wishes, wish), earlier=Earlier.of(report))
-    wishes = request.wishes[: request.wishes.index(wish) + 1]
+    if change not in request.wishes:
+        return replace(request, wishes=(*request.wishes, change), earlier=Earlier.of(report))
+    wishes = request.wishes[: request.wishes.index(change) + 1]
     if wishes == request.wishes:
         return request
     before, seen = versions.get(report.parent), {report.run_id}
@@ -71,7 +71,7 @@ def _with_wish(found: CurrentVersion, wish: str, versions: Versions) -> Request:
         seen.add(before.id)
         before = versions.get(before.report.parent)
     if before is None or before.report.wishes != wishes:
-        return replace(request, wishes=(*request.wishes, wish), earlier=Earlier.of(report))
+        return replace(request, wishes=(*request.wishes, change), earlier=Earlier.of(report))
     return replace(request, wishes=wishes, earlier=earlier_of(versions, before.id))
 
 

@@ -12,7 +12,7 @@ from autocoder_jupyter.display.codemode.charts import chart_html, chart_line
 from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
 from autocoder_jupyter.display.fitting import fit
 from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
-from autocoder_jupyter.display.outputs_seen import glimpse_html, glimpse_lines
+from autocoder_jupyter.display.sample_outputs import glimpse_html, glimpse_lines
 from autocoder_jupyter.display.tool_calls import call_row
 
 MAX_CHARACTERS = 19_100
