@@ -21,7 +21,7 @@ from .zones import zone_from_json, zone_to_json
 
 Note = dict[str, Any]
 
-MAX_WEIGHTLESS = 2**31
+MAX_UNBACKED_ROWS = 2**31
 """Most rows that take no bytes, such as those of a range. The size of the payload does not limit them."""
 
 _MASKED = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "boolean")
@@ -183,7 +183,7 @@ def _write_sparse(values: Any, out: ArrowWriter, path: str) -> Note:
 
 def _read_sparse(note: Mapping[str, Any], source: ArrowReader) -> Any:
     values, positions = read_column(note["values"], source), source.numpy(note["at"], "int32")
-    length, kind = _weightless(note["length"]), str(note["index"])
+    length, kind = _checked_length(note["length"]), str(note["index"])
     ascending = bool((np.diff(positions) > 0).all())
     if (
         len(positions) != len(values)
@@ -202,8 +202,8 @@ def _read_sparse(note: Mapping[str, Any], source: ArrowReader) -> Any:
     return pd.arrays.SparseArray(values, sparse_index=index.to_block_index() if kind == "block" else index, dtype=dtype)
 
 
-def _weightless(length: Any) -> int:
-    if type(length) is not int or not 0 <= length <= MAX_WEIGHTLESS:
+def _checked_length(length: Any) -> int:
+    if type(length) is not int or not 0 <= length <= MAX_UNBACKED_ROWS:
         raise Corrupt(f"{str(length)[:40]} rows that take no bytes")
     return length
 
@@ -260,8 +260,8 @@ def _read_arrow(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 
 def _read_arrow_nulls(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    length = _weightless(note["length"])
-    source.make_weightless(length)
+    length = _checked_length(note["length"])
+    source.count_unbacked(length)
     return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.nulls(length)]))
 
 

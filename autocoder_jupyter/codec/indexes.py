@@ -41,7 +41,7 @@ def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0)
     Args:
         note: the result of `write_index`.
         source: has the arrays.
-        backed: number of labels of a range that are not counted by `source.make_weightless`, because columns with
+        backed: number of labels of a range that are not counted by `source.count_unbacked`, because columns with
             as many rows came with bytes.
 
     Raises:

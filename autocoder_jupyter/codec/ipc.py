@@ -24,7 +24,7 @@ Reference = list[int]
 MAX_ARRAYS = 200_000
 MAX_STREAMS = 50_000
 MAX_TYPE_DEPTH = 16
-WEIGHTLESS_BYTES = 64 * 2**20
+UNBACKED_BYTES = 64 * 2**20
 """Most memory of columns and labels that came without bytes, such as a range. The size of the payload is added."""
 
 _SMALL = 1 << 12
@@ -123,7 +123,7 @@ class ArrowReader:
             raise Corrupt(f"{len(streams)} streams")
         self._payload, self._base = _writable(payload)
         self._arrays: dict[tuple[int, int], Any] = {}
-        self._weightless = payload.nbytes + WEIGHTLESS_BYTES
+        self._unbacked_left = payload.nbytes + UNBACKED_BYTES
         self.allowance = Allowance()
         self.trusted = trusted
         start = 0
@@ -176,17 +176,17 @@ class ArrowReader:
             raise Corrupt("an array outside of the payload")
         return np.frombuffer(self._payload, dtype=dtype, count=len(array), offset=start)
 
-    def make_weightless(self, size: int) -> None:
+    def count_unbacked(self, size: int) -> None:
         """Count memory that will be allocated for values that came without bytes.
 
         Args:
             size: in bytes.
 
         Raises:
-            Corrupt: an untrusted payload would use more memory than its own size plus `WEIGHTLESS_BYTES`.
+            Corrupt: an untrusted payload would use more memory than its own size plus `UNBACKED_BYTES`.
         """
-        self._weightless -= size
-        if self._weightless < 0 and not self.trusted:
+        self._unbacked_left -= size
+        if self._unbacked_left < 0 and not self.trusted:
             raise Corrupt(f"rows or labels that came without bytes and would take {size:,} here")
 
     def _read(self, rows: int, part: memoryview) -> None:

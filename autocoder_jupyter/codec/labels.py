@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .columns import MAX_WEIGHTLESS, Note
+from .columns import MAX_UNBACKED_ROWS, Note
 from .errors import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
 from .plain import frequency_name, from_json, to_json, without_collisions
@@ -34,8 +34,8 @@ def write_labels(index: Any, out: ArrowWriter, path: str, write: WriteArray) -> 
     """
     name = to_json(index.name, f"the name of {path}")
     if isinstance(index, pd.RangeIndex):
-        if len(index) > MAX_WEIGHTLESS:
-            raise Unencodable(path, f"counts {len(index)} labels", f"{MAX_WEIGHTLESS} can cross")
+        if len(index) > MAX_UNBACKED_ROWS:
+            raise Unencodable(path, f"counts {len(index)} labels", f"{MAX_UNBACKED_ROWS} can cross")
         return {"kind": "range", "name": name, "range": [index.start, index.stop, index.step]}
     note = {"kind": "flat", "name": name, "values": write(index.array, out, path)}
     freq = getattr(index, "freq", None)
@@ -51,7 +51,7 @@ def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *
         note: the result of `write_labels`.
         source: has the arrays.
         read: rebuilds an array from its note.
-        backed: number of labels of a range that are not counted by `source.make_weightless`, because columns with
+        backed: number of labels of a range that are not counted by `source.count_unbacked`, because columns with
             as many rows came with bytes.
 
     Raises:
@@ -63,9 +63,9 @@ def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *
         if not all(-(2**63) <= bound < 2**63 for bound in (start, stop, step)):
             raise Corrupt("a range beyond 64 bits")
         index = pd.RangeIndex(start, stop, step, name=name)
-        if len(index) > MAX_WEIGHTLESS:
+        if len(index) > MAX_UNBACKED_ROWS:
             raise Corrupt(f"a range of {len(index)} labels")
-        source.make_weightless(8 * max(len(index) - backed, 0))
+        source.count_unbacked(8 * max(len(index) - backed, 0))
         return index
     values = read(note["values"], source)
     if "freq" not in note:

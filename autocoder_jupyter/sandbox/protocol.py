@@ -306,7 +306,7 @@ class Worker(Protocol):
         """Whether the worker seems able to run another program. The worker itself is not asked."""
         ...
 
-    def in_order(self) -> bool:
+    def responds(self) -> bool:
         """Whether the worker can run another program. The worker is asked; without an answer in time it is False."""
         ...
 

@@ -130,8 +130,8 @@ class ChannelWorker:
                 self._lock.release()
         return not self._dead
 
-    def in_order(self) -> bool:
-        """Ask the worker whether it can run another program; see `protocol.Worker.in_order`."""
+    def responds(self) -> bool:
+        """Ask the worker whether it can run another program; see `protocol.Worker.responds`."""
         try:
             with self._lock:
                 self._ask(PING)

@@ -156,16 +156,16 @@ class Pool:
         self, kind: _Kind, preload: tuple[str, ...], other_than: Collection[str], unlike: Collection[str]
     ) -> Worker:
         """An idle worker, else one that is starting, else a new one. If no used worker was idle, a spare is ordered."""
-        idle = self._take_in_order(kind, other_than, unlike)
+        idle = self._take_responding(kind, other_than, unlike)
         if idle is not None and not idle.spare:
             return idle.worker
         worker = idle.worker if idle else self._take_started(kind, unlike) or self._start(kind, preload, unlike)
         self._spares.want(kind)
         return worker
 
-    def _take_in_order(self, kind: _Kind, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
+    def _take_responding(self, kind: _Kind, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
         while idle := self._take(kind, other_than, unlike):
-            if idle.worker.in_order():
+            if idle.worker.responds():
                 return idle
             idle.worker.kill()
         return None

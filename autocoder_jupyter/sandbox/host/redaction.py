@@ -93,9 +93,9 @@ class RedactingWorker:
         """See `Worker.alive`."""
         return self._worker.alive
 
-    def in_order(self) -> bool:
-        """See `Worker.in_order`."""
-        return self._worker.in_order()
+    def responds(self) -> bool:
+        """See `Worker.responds`."""
+        return self._worker.responds()
 
     def _redacted(self, text: str) -> str:
         return without_secrets(text, self._secrets)

@@ -34,7 +34,7 @@ from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL
 from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
 from autocoder_jupyter.sandbox.local.confinement.listener import Listener, Question
 from autocoder_jupyter.sandbox.local.confinement.notices import Judge, process_of
-from autocoder_jupyter.sandbox.local.confinement.process import NotHeld, start_shared
+from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, start_shared
 from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.local.forked_worker import ForkedWorker, Share
 from autocoder_jupyter.sandbox.local.loaded import impurity
@@ -89,7 +89,7 @@ def main(link: int, lock: int) -> None:
     given = json.loads(kernel.recv(_MESSAGE))
     loading = Loading(Policy(**given.pop("policy")), **given)
     process_tree.adopt_orphans()
-    with contextlib.suppress(NotHeld, OSError):
+    with contextlib.suppress(CannotConfine, OSError):
         pid, listener = start_shared(loading.policy, tier_named(loading.policy.tier))
         release_streams()
         _Supervision(kernel, parent, loading, pid, listener).run()

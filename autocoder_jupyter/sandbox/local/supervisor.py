@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.local import process_tree, usage
-from autocoder_jupyter.sandbox.local.confinement.process import Confinement, Held, NotHeld, start
+from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, ConfinedProcess, Confinement, start
 from autocoder_jupyter.sandbox.local.confinement.throttle import Throttle
 from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.local.control_group import ControlGroup
@@ -124,7 +124,7 @@ def main(lifeline: int, report: int, lock: int) -> None:
         if group is not None:
             group.make(memory=policy.memory, processes=policy.processes)
         worker = start(policy, tier_named(policy.tier), group)
-    except (NotHeld, OSError) as error:
+    except (CannotConfine, OSError) as error:
         ending = Ending(failed=True, text=f"the worker could not be started: {error}")
     else:
         release_streams()
@@ -146,7 +146,7 @@ def release_streams() -> None:
     os.close(null)
 
 
-def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
+def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) -> Ending:
     """Wait until the worker ends, exceeds a limit, or is no longer needed. Returns the reason."""
     ended = os.pidfd_open(worker.pid)
     bounds = Bounds(None if policy.group else policy.memory, policy.disk, policy.folder)

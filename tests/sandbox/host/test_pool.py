@@ -39,7 +39,7 @@ class IdleWorker(Worker):
     def alive(self) -> bool:
         return not self.dead.is_set()
 
-    def in_order(self) -> bool:
+    def responds(self) -> bool:
         return self.alive and not self.damaged
 
     def kill(self) -> None:

@@ -35,7 +35,7 @@ class TalkativeWorker(Worker):
     def unasked(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
 
-    answer = command = in_order = unasked
+    answer = command = responds = unasked
 
 
 class FailingWorker(TalkativeWorker):

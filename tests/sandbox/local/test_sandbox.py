@@ -24,7 +24,7 @@ from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout,
 from autocoder_jupyter.sandbox.local import loading, process_tree, supervisor, trial_program, worker_folder
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.process import Held
+from autocoder_jupyter.sandbox.local.confinement.process import ConfinedProcess
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.policy import worker_policy
 from autocoder_jupyter.sandbox.local.process import LocalProcess
@@ -663,7 +663,7 @@ def test_looks_that_take_long_leave_time_for_what_a_program_asks(
     monkeypatch.setattr(supervisor, "time", asking)
     monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
-    asks = Held(os.getpid(), asking, landlock=0)  # type: ignore[arg-type]
+    asks = ConfinedProcess(os.getpid(), asking, landlock=0)  # type: ignore[arg-type]
     assert supervisor._watch(asks, granted(tmp_path), theirs, os.getppid()) == Ending()
     os.close(lifeline)
     os.close(theirs)
@@ -681,7 +681,7 @@ def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(supervisor, "REST_SECONDS", 3600.0)
     monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
-    unending = Held(os.getpid(), _Quiet(), landlock=0)  # type: ignore[arg-type]
+    unending = ConfinedProcess(os.getpid(), _Quiet(), landlock=0)  # type: ignore[arg-type]
     watching = threading.Thread(target=supervisor._watch, args=(unending, granted(tmp_path), theirs, os.getppid()))
     watching.start()
     try:

@@ -296,7 +296,7 @@ def test_the_sandbox_hears_whether_a_process_may_be_at_work(worker: ChannelWorke
     wanted = program("def run():\n    return 1")
     worker.call(wanted, {}, reuse=True)
     assert at_work(worker)  # the process is kept, and continues at any time
-    assert worker.in_order() and at_work(worker)
+    assert worker.responds() and at_work(worker)
     worker.call(wanted, {})
     assert not at_work(worker)
 

@@ -24,7 +24,7 @@ _MESSAGE = 4096
 _GO = b"go"
 
 
-class NotHeld(Exception):
+class CannotConfine(Exception):
     """The command was not started, because this machine cannot confine it as required. The text names the step."""
 
 
@@ -54,7 +54,7 @@ class Confinement:
 
 
 @dataclass(frozen=True)
-class Held:
+class ConfinedProcess:
     """A running confined command.
 
     Args:
@@ -68,7 +68,7 @@ class Held:
     landlock: int
 
 
-def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) -> Held:
+def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) -> ConfinedProcess:
     """Start a command. It inherits the standard streams of this process and no other descriptor.
 
     This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
@@ -79,10 +79,10 @@ def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) ->
         group: the control group that it enters, and that limits its memory and processes; None for none.
 
     Raises:
-        NotHeld: the kernel, or a container around this process, refuses a step.
+        CannotConfine: the kernel, or a container around this process, refuses a step.
     """
     pid, listener, landlock = _started(wanted, tier, group, siblings=False)
-    return Held(pid, Notices(listener, pid, wanted.processes), landlock)
+    return ConfinedProcess(pid, Notices(listener, pid, wanted.processes), landlock)
 
 
 def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, Listener]:
@@ -92,7 +92,7 @@ def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, Listener]:
         Its process id, and the listener for the questions about it and its descendants.
 
     Raises:
-        NotHeld: see `start`.
+        CannotConfine: see `start`.
     """
     pid, listener, _ = _started(wanted, tier, None, siblings=True)
     return pid, Listener(listener)
@@ -111,7 +111,7 @@ def _started(wanted: Confinement, tier: Tier, group: ControlGroup | None, *, sib
             pid = _first_of_its_namespace(ours, pid)
         message, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, 1)
     if not descriptors:
-        raise _not_held(pid, message)
+        raise _cannot_confine(pid, message)
     return pid, descriptors[0], int(message)
 
 
@@ -119,16 +119,16 @@ def _first_of_its_namespace(ours: socket.socket, pid: int) -> int:
     """The process that the child forked into its new namespaces. This process adopts it when the child has ended."""
     message = ours.recv(_MESSAGE)
     if not message.isdigit():
-        raise _not_held(pid, message)
+        raise _cannot_confine(pid, message)
     os.waitpid(pid, 0)
     ours.send(_GO)
     return int(message)
 
 
-def _not_held(pid: int, message: bytes) -> NotHeld:
+def _cannot_confine(pid: int, message: bytes) -> CannotConfine:
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, 0)
-    return NotHeld(message.decode("utf-8", "replace") or "it ended at once")
+    return CannotConfine(message.decode("utf-8", "replace") or "it ended at once")
 
 
 def _child(
@@ -147,7 +147,7 @@ def _child(
                 os._exit(1)
         _confine_and_exec(wanted, tier, parent, siblings=siblings, counted=group is not None)
     except BaseException as error:
-        what = "" if isinstance(error, NotHeld) else f"{type(error).__name__}: "
+        what = "" if isinstance(error, CannotConfine) else f"{type(error).__name__}: "
         parent.send(f"{what}{error}".encode()[:_MESSAGE])
     os._exit(127)
 
@@ -156,7 +156,7 @@ def _leave_shared(wanted: Confinement) -> None:
     try:
         namespaces.leave_shared(wanted.readable, wanted.writable, wanted.folder, network=wanted.network)
     except OSError as error:
-        raise NotHeld(f"namespaces cannot be created here ({error})") from error
+        raise CannotConfine(f"namespaces cannot be created here ({error})") from error
 
 
 def _confine_and_exec(
