@@ -9,6 +9,7 @@ setting, a type or a subcommand. A test asserts that these files are current.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import json
 import re
@@ -86,8 +87,8 @@ def _constructor() -> str:
 
 def _written_types() -> dict[str, str]:
     """The type of each field as it is written in the source."""
-    tree = ast.parse(inspect.getsource(AgentConfig))
-    fields = [node for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    trees = [ast.parse(inspect.getsource(base)) for base in AgentConfig.__mro__ if dataclasses.is_dataclass(base)]
+    fields = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
     return {ast.unparse(node.target): ast.unparse(node.annotation.slice.elts[0]) for node in fields}  # type: ignore[attr-defined]
 
 
@@ -110,7 +111,7 @@ def _argument(record: Record) -> Iterator[str]:
 
 
 _MODULE = '''\
-"""The constructor of `AutoCoderAgent`, generated from `settings/config.py` by `tools/generated.py`. Change it there."""
+"""The constructor of `AutoCoderAgent`, generated from `AgentConfig` by `tools/generated.py`. Change that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The constructor of `AutoCoderAgent`, generated from `settings/config.py` by `tools/generated.py`. Change it there."""
+"""The constructor of `AutoCoderAgent`, generated from `AgentConfig` by `tools/generated.py`. Change that."""
 
 from __future__ import annotations
 

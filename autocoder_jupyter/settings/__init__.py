@@ -1,1 +1,1 @@
-"""The settings: their definitions (`config`), their options in a cell (`option`), their checks (`parameters`)."""
+"""The settings: their definitions (`config` and its parts), their options (`option`), their checks (`parameters`)."""

@@ -1,0 +1,11 @@
+"""The values of settings that are a choice."""
+
+from typing import Literal
+
+Share = Literal["rows", "stats", "schema"]
+"""How much of the data the model may see: sample rows too, only statistics, or only names and dtypes."""
+
+SandboxChoice = Literal["auto", "docker", "local"]
+CachePolicy = Literal["auto", "override", "disable"]
+Backend = Literal["litellm", "claude"]
+Switch = Literal["on", "off"]
