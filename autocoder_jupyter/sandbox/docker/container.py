@@ -336,5 +336,5 @@ def run_once(start: Start, transport: Transport, *, seconds: float) -> bytes:
         process.streams.close()
     if not written:
         why = errors.decode("utf-8", "replace").strip() or process.exit_reason().text
-        raise SandboxUnavailable(f"A trial run in {start.image} gave nothing.", why=why)
+        raise SandboxUnavailable(f"A trial run in {start.image} wrote no output.", why=why)
     return written

@@ -56,7 +56,7 @@ def read_pylock(path: Path, python_version: tuple[int, int]) -> tuple[str, ...]:
     except (InvalidSpecifier, InvalidMarker, TypeError, KeyError, AttributeError) as error:
         raise InvalidRequest(f"{shown} is not a pylock.toml.", why=visible(error)[:300]) from None
     if not is_lock(lines):
-        raise InvalidRequest(f"{shown} is not a pylock.toml.", why="A name, a version or a hash is none.")
+        raise InvalidRequest(f"{shown} is not a pylock.toml.", why="A name, a version or a hash is invalid.")
     return lines
 
 
@@ -69,7 +69,7 @@ def _lines(packages: list[Any], version: str) -> Iterator[str]:
             continue
         name = canonicalize_name(package["name"])
         if name in seen:
-            raise KeyError(f"{name} stands there twice for this Python")
+            raise KeyError(f"{name} is there twice for this Python")
         seen.add(name)
         hashes = sorted({_sha256(wheel) for wheel in package.get("wheels") or ()} - {""})
         if not hashes or "version" not in package:

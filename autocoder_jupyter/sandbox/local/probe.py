@@ -59,7 +59,7 @@ class Trial:
         """The result as a `Probe`, for the user."""
         if self.tier is None:
             tried = "; ".join(f"{name}: {reason}" for name, reason in self.refusals.items())
-            nothing = "; ".join(filter(None, (f"Nothing holds a program here. {tried}", _advice(None))))
+            nothing = "; ".join(filter(None, (f"No tier confines a program here. {tried}", _advice(None))))
             return Probe("local", False, self.reason or nothing, self._details())
         return Probe("local", True, details=self._details(), tier=self.tier.name)
 
@@ -69,12 +69,12 @@ class Trial:
             details |= {f"not {name}": reason for name, reason in self.refusals.items()}
             if advice := _advice(self.tier):
                 details["for more"] = advice
-            details["limits"] = _HELD if self.group else f"{_WATCHED} ({self.not_counted})"
+            details["limits"] = _ENFORCED if self.group else f"{_WATCHED} ({self.not_counted})"
         return details
 
 
-_HELD = "memory and processes are held by the kernel (a control group); disk is watched every 200 ms"
-_WATCHED = "memory, processes and disk are watched by a supervisor, memory every 50 ms"
+_ENFORCED = "the kernel limits memory and processes (a control group); disk is checked every 200 ms"
+_WATCHED = "a supervisor checks memory, processes and disk, memory every 50 ms"
 
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
 _SETTINGS = Path("/proc/sys")
@@ -125,7 +125,7 @@ def _advice_on_namespaces() -> str:
         with contextlib.suppress(OSError):
             if (_SETTINGS / name.replace(".", "/")).read_text("ascii").strip() == forbidding:
                 where = "on the machine around this container, " if _is_container() else ""
-                return f"{where}sysctl {name}={allowing} lets users make namespaces"
+                return f"{where}sysctl {name}={allowing} lets users create namespaces"
     if _is_container():
         return (
             "this is a container; one whose seccomp profile allows namespaces lets the sandbox make its own "

@@ -219,7 +219,7 @@ def test_a_group_that_nobody_locks_any_more_is_removed_by_the_next_worker(
 
 @pytest.mark.local_sandbox
 def test_doctor_says_by_whom_memory_and_processes_are_held(parent: str) -> None:
-    assert "held by the kernel" in LocalSandbox().probe().details["limits"]
+    assert "the kernel limits" in LocalSandbox().probe().details["limits"]
 
 
 @pytest.mark.local_sandbox
@@ -232,5 +232,5 @@ def test_where_no_group_can_be_made_the_reason_is_told(monkeypatch: pytest.Monke
     monkeypatch.setattr(local_probe, "_answer", None)
     monkeypatch.setattr(group_trial, "delegated", refuse)
     limits = LocalSandbox().probe().details["limits"]
-    assert "watched by a supervisor" in limits
+    assert "a supervisor checks" in limits
     assert "no such group" in limits
