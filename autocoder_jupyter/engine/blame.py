@@ -31,7 +31,7 @@ class Blame:
     def __init__(self, state: GenerationState, packages: Packages) -> None:
         self._state = state
         self._packages = packages
-        self._mendings: Counter[tuple[str, str]] = Counter()
+        self._fixes: Counter[tuple[str, str]] = Counter()
         self.rederived: set[str] = set()
         self.tests_changed: tuple[str, ...] = ()
         self.unusable: list[UnusableAnswer] = []
@@ -54,7 +54,7 @@ class Blame:
         failures = []
         for failure in diagnosis.failures:
             kind = failure.error_type
-            tries = self._mendings[failure.test_name, failure.error_message]
+            tries = self._fixes[failure.test_name, failure.error_message]
             if kind == "logic" and tries >= FIXES_BEFORE_DOUBT and not failure.test_name.startswith(DEPARTURE):
                 kind = "test_error"
             if kind == "test_error" and failure.test_name in self.rederived:
@@ -73,14 +73,14 @@ class Blame:
             self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
         return fix.source if fix is not None else source
 
-    def mended(self, faults: Sequence[TestFailure]) -> None:
+    def note_fix(self, faults: Sequence[TestFailure]) -> None:
         """Note that the code was changed because of these failures."""
         for fault in faults:
-            self._mendings[fault.test_name, fault.error_message] += 1
+            self._fixes[fault.test_name, fault.error_message] += 1
 
     def tries(self, faults: Sequence[TestFailure]) -> int:
         """How often the code was already changed because of one of these failures."""
-        return max((self._mendings[fault.test_name, fault.error_message] for fault in faults), default=0)
+        return max((self._fixes[fault.test_name, fault.error_message] for fault in faults), default=0)
 
     @contextmanager
     def tolerating_unusable(self) -> Iterator[None]:

@@ -199,7 +199,7 @@ class _Generation:
             over, reason = isinstance(raised, BudgetSpent), str(raised)
             self._limit = getattr(raised, "limit", "")
             if self._turns:
-                reason += f"\nWhat was to be mended: {self._turns[-1].verdict.summary}"
+                reason += f"\nStill to fix: {self._turns[-1].verdict.summary}"
         finally:
             self._adviser.stop()
             if self._writer is not None:
@@ -346,7 +346,7 @@ class _Generation:
             if self._same_failures() >= SAME_FAILURE_LIMIT:
                 return f"No progress: the same failure {SAME_FAILURE_LIMIT} times in a row. {verdict.summary}"
             before = writer.snapshot
-            diagnosis = await writer.mend(verdict)
+            diagnosis = await writer.fix(verdict)
             self._turns[-1] = replace(self._turns[-1], diagnosis=diagnosis)
             stages.answers_at_fault = exchanges[said:] or stages.answers_at_fault
             if writer.snapshot == before:

@@ -42,7 +42,7 @@ class Writer(Protocol):
         """Write the first code and tests. The base environment may not be built yet."""
         ...
 
-    async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
+    async def fix(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Fix code or tests after a failed verdict.
 
         Returns:

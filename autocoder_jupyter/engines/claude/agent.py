@@ -115,7 +115,7 @@ class Agent:
         """Send the failures; see `begin`."""
         assert self._running is not None
         self._running[0].stage = "fix"
-        await self._ask(prompts.mending_question(failures, again=again))
+        await self._ask(prompts.failure_question(failures, again=again))
 
     async def put_tests(self, source: str) -> None:
         """Replace its tests by tests that it did not write."""

@@ -102,7 +102,7 @@ def first_question(
     return system["content"], "\n\n".join(message["content"] for message in rest)
 
 
-def mending_question(failures: Sequence[TestFailure], *, again: bool) -> str:
+def failure_question(failures: Sequence[TestFailure], *, again: bool) -> str:
     """The question after a failed verdict.
 
     Args:

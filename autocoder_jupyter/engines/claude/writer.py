@@ -93,7 +93,7 @@ class ClaudeWriter:
             await stages.run("code", lambda: self._agent.begin(*files))
         self._take()
 
-    async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
+    async def fix(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Send the failures to the agent. The plain stages diagnose blind tests first."""
         if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing package needs no agent
             return None
@@ -104,8 +104,8 @@ class ClaudeWriter:
             self._agent.watch.failed()
             again = self._blame.tries(faults) > 0
             with self._blame.tolerating_unusable():
-                await self._setup.stages.run("fix", lambda: self._mended([*map(unseen, hidden), *others], again))
-                self._blame.mended(faults)
+                await self._setup.stages.run("fix", lambda: self._send_failures([*map(unseen, hidden), *others], again))
+                self._blame.note_fix(faults)
         self._take()
         return diagnosis
 
@@ -113,7 +113,7 @@ class ClaudeWriter:
         """End the session and its program."""
         await self._agent.close()
 
-    async def _mended(self, failures: Sequence[TestFailure], again: bool) -> None:
+    async def _send_failures(self, failures: Sequence[TestFailure], again: bool) -> None:
         if self._agent.has_begun:
             await self._agent.go_on(failures, again=again)
         else:  # the kept function failed

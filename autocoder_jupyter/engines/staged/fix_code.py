@@ -65,7 +65,7 @@ class FixVerification:
 
 
 def verify_logic_fixes_applied(
-    old: str, new: str, failures: Sequence[TestFailure], mended: Sequence[str], plan: CodePlan
+    old: str, new: str, failures: Sequence[TestFailure], fixed: Sequence[str], plan: CodePlan
 ) -> FixVerification:
     """Check a fix in the text, without a model: each failure has an edit, and the interface is kept.
 
@@ -73,12 +73,12 @@ def verify_logic_fixes_applied(
         old: the module before the fix.
         new: the module after it.
         failures: the failures to fix.
-        mended: names of the failures that the applied edits name.
+        fixed: names of the failures that the applied edits name.
         plan: the planned interface.
     """
     names = [failure.test_name for failure in failures]
-    short = {name.rpartition("::")[2] for name in mended}
-    applied = tuple(name for name in names if name in mended or name.rpartition("::")[2] in short)
+    short = {name.rpartition("::")[2] for name in fixed}
+    applied = tuple(name for name in names if name in fixed or name.rpartition("::")[2] in short)
     missing = tuple(name for name in names if name not in applied)
     if not changed_in_substance(old, new):
         return FixVerification((), tuple(names), "nothing but comments or layout changed")
@@ -96,7 +96,7 @@ def fix_messages(brief: Brief, code: str, failures: Sequence[TestFailure], notes
     )
 
 
-def _mended(code: str, answer: CodeFix) -> str:
+def _fixed(code: str, answer: CodeFix) -> str:
     """The module with the edits and imports of an answer, which may have only imports."""
     edits = [Edit(find=edit.find, replace=edit.replace) for edit in answer.edits]
     edited = apply_edits(code, edits) if edits or not answer.imports else code
@@ -142,12 +142,12 @@ async def fix_code(
             break
         messages = (*messages, {"role": "assistant", "content": answer.model_dump_json()})
         try:
-            new = _mended(code, answer)
+            new = _fixed(code, answer)
         except PatchError as error:
             problem = str(error)
             continue
-        mended = [name for edit in answer.edits for name in edit.mends] if answer.edits else missing
-        verdict = verify_logic_fixes_applied(code, new, failures, mended, brief.plan)
+        fixed = [name for edit in answer.edits for name in edit.mends] if answer.edits else missing
+        verdict = verify_logic_fixes_applied(code, new, failures, fixed, brief.plan)
         if verdict.all_applied:
             return new
         problem, missing = verdict.problem or "not every failure is mended", list(verdict.missing)

@@ -11,7 +11,7 @@ from autocoder_jupyter.engine.first_tests import write_first_tests
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engines.staged.code import write_code
-from autocoder_jupyter.engines.staged.mend import Mender
+from autocoder_jupyter.engines.staged.fixer import Fixer
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis
 
@@ -48,22 +48,22 @@ class StagedWriter:
 
     def __init__(self, state: GenerationState, packages: Packages) -> None:
         self._state = state
-        self._mender = Mender(state, packages)
+        self._fixer = Fixer(state, packages)
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
         """Ids of tests that were replaced or dropped after a re-derivation."""
-        return self._mender.tests_changed
+        return self._fixer.tests_changed
 
     @property
     def snapshot(self) -> object:
         """Everything that the next attempt depends on."""
-        return self._mender.snapshot
+        return self._fixer.snapshot
 
     @property
     def unusable(self) -> Sequence[UnusableAnswer]:
         """The unusable answers."""
-        return self._mender.unusable
+        return self._fixer.unusable
 
     async def write(self) -> None:
         """Write code and tests concurrently."""
@@ -80,9 +80,9 @@ class StagedWriter:
         also = _REFINED.format(code=earlier.code.strip()) if earlier is not None else ""
         return await write_code(setup.talk, self._state.brief, setup.config.system_prompt, also)
 
-    async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
+    async def fix(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Decide whether environment, tests or code are at fault, and fix only that."""
-        return await self._mender.mend(verdict)
+        return await self._fixer.fix(verdict)
 
     async def close(self) -> None:
         """Do nothing: nothing runs between two questions."""

@@ -19,7 +19,7 @@ from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 _VACUOUS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
 
 
-class Mender:
+class Fixer:
     """Fixes the environment, the tests or the code, and remembers fixes that did not help.
 
     Args:
@@ -50,7 +50,7 @@ class Mender:
         """
         return self._state.sources, self._packages.snapshot, frozenset(self._blame.rederived), len(self.unusable)
 
-    async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
+    async def fix(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Fix environment, tests or code after a failed verdict.
 
         Returns:
@@ -65,9 +65,9 @@ class Mender:
         elif broken := _why_tests_are_broken(verdict):
             await self._rewrite_tests(f"pytest cannot collect this module:\n{broken}\n")
         elif verdict.sample is not None and verdict.sample.error is not None:
-            await self._mend_code(verdict.failures)
+            await self._fix_code(verdict.failures)
         else:
-            return await self._mend_by_diagnosis(verdict)
+            return await self._fix_by_diagnosis(verdict)
         return None
 
     async def _do_without(self, verdict: Verdict) -> None:
@@ -77,7 +77,7 @@ class Mender:
             f"package {requirement_name(name)}" for name in self._packages.of_the_code(state.brief.plan, state.code)
         }
         if any(failure.test_name in wanted for failure in verdict.failures):
-            await self._mend_code(verdict.failures)
+            await self._fix_code(verdict.failures)
         else:
             await self._rewrite_tests(f"{verdict.error} Take only pytest, pandas, numpy and the standard library.")
 
@@ -94,23 +94,23 @@ class Mender:
         with self._blame.tolerating_unusable():
             state.set_suite(await setup.stages.run("tests", writing))
 
-    async def _mend_by_diagnosis(self, verdict: Verdict) -> ErrorDiagnosis | None:
+    async def _fix_by_diagnosis(self, verdict: Verdict) -> ErrorDiagnosis | None:
         faults, suite = list(verdict.failures), self._state.suite
         if not verdict.failing or suite is None:
             if faults:
-                await self._mend_code(faults)
+                await self._fix_code(faults)
             return None
         diagnosis = await self._blame.diagnosed(verdict.failing, suite)
         faults += diagnosis.of_type("logic")
         suspects = tuple(failure.test_name for failure in diagnosis.of_type("test_error"))
         async with asyncio.TaskGroup() as group:
             if faults:
-                group.create_task(self._mend_code(faults))
+                group.create_task(self._fix_code(faults))
             if suspects:
-                group.create_task(self._mend_tests(suite, suspects))
+                group.create_task(self._fix_tests(suite, suspects))
         return diagnosis
 
-    async def _mend_code(self, faults: Sequence[TestFailure]) -> None:
+    async def _fix_code(self, faults: Sequence[TestFailure]) -> None:
         state, setup, notes = self._state, self._state.setup, self._escalation(faults)
         fixing = partial(
             fix_code,
@@ -120,7 +120,7 @@ class Mender:
         )
         with self._blame.tolerating_unusable():
             state.set_code(await setup.stages.run("fix", fixing))
-            self._blame.mended(faults)
+            self._blame.note_fix(faults)
 
     def _escalation(self, faults: Sequence[TestFailure]) -> str:
         tries = self._blame.tries(faults)
@@ -132,7 +132,7 @@ class Mender:
             "departs from that."
         )
 
-    async def _mend_tests(self, suite: TestSuite, names: tuple[str, ...]) -> None:
+    async def _fix_tests(self, suite: TestSuite, names: tuple[str, ...]) -> None:
         source = await self._blame.rederive(suite.source, names)
         if source != suite.source:
             self._state.set_suite(read_suite(source))
