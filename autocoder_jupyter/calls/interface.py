@@ -1,4 +1,4 @@
-"""The interface of a function: its signature and docstring, as far as they are known before it is generated."""
+"""The interface of a function: its signature and docstring, or the known part before the function is generated."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SCHEMA_COLUMNS = 300
 """Maximum number of columns. Others are left out with a note, and are not validated."""
 
 LONGEST_LABEL = 2_000
-"""Maximum length of a column name. Longer ones are left out likewise."""
+"""Maximum length of a column name. Columns with longer names are left out, too."""
 
 _OF_ROWS = ("row_count", "min_rows", "max_rows")
 

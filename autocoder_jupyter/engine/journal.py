@@ -155,9 +155,9 @@ class Journal:
 
     def write_report(self, report: Report) -> None:
         """Write the report. A run that only replayed changes its folder only to repair lost or damaged files."""
-        anew = self._grown or not self._run.holds_report()
-        self.write_sources(report, anew=anew)
-        if anew:
+        overwrite = self._grown or not self._run.holds_report()
+        self.write_sources(report, overwrite=overwrite)
+        if overwrite:
             record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))
             self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
 
@@ -167,8 +167,8 @@ class Journal:
             if text:
                 self._run.write(name, text)
 
-    def write_sources(self, report: Report, *, anew: bool = False) -> None:
-        """Write code and tests. Existing readable files are overwritten only if `anew`."""
+    def write_sources(self, report: Report, *, overwrite: bool = False) -> None:
+        """Write code and tests. Existing readable files are overwritten only if `overwrite`."""
         code = report.solution.code if report.solution else ""
         sources = {
             "solution.py": code,
@@ -177,7 +177,7 @@ class Journal:
             "test_own.py": report.own_tests,
         }
         for name, text in sources.items():
-            if text and (anew or self._run.lacks_source(name)):
+            if text and (overwrite or self._run.lacks_source(name)):
                 self._run.write(name, text)
 
 

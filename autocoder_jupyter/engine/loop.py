@@ -116,7 +116,7 @@ class _OpenVersion:
 
     Args:
         start: where it starts from.
-        environment: the versions of Python and packages that the model is told.
+        environment: the text about versions of Python and packages for the model.
         context: the text about the data and the environment for the model.
     """
 

@@ -1,4 +1,4 @@
-"""Trust in a folder that somebody else may have written: the permissions that it asks for, and those that were granted.
+"""Trust in a folder from an untrusted source: the permissions that it asks for, and those that were granted.
 
 Settings that can do no harm are used at once. Everything else is a `Permission`: an address, a variable, a package or
 an index. The user grants them with `%autocode trust`. The grant is stored outside of the folder, in the user's own

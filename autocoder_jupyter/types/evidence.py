@@ -18,7 +18,7 @@ BLIND = "blind::"
 
 
 class TestOutcome(Record):
-    """One test: its id (`test_x`, `TestC::test_x`, `test_x[1-a]`), the sentence it checks, and how it went."""
+    """One test: its id (`test_x`, `TestC::test_x`, `test_x[1-a]`), the sentence that it checks, and its outcome."""
 
     __test__ = False
 
@@ -37,7 +37,7 @@ class TestOutcome(Record):
 class CheckOutcome(Record):
     """One condition that is not a test: a user's `--check`, a constraint, types, determinism, untouched inputs.
 
-    `message` is what a model may be told too. `in_full` is for the person's eyes and is never written down.
+    `message` may also be sent to a model. `in_full` is only for the user and is never written to a file.
     """
 
     name: str
@@ -47,9 +47,9 @@ class CheckOutcome(Record):
 
 
 class Evidence(Record):
-    """What `success` rests on. `success` needs every part of it; a part that was not reached is empty.
+    """The evidence for `success`, which needs every part of it. A part that was not reached is empty.
 
-    `acceptance` is what the person demands: examples, own tests and checks, in this order. Nobody else changes them.
+    `acceptance` has the outcomes of the user's examples, tests and checks, in this order. Only the user changes these.
     """
 
     acceptance: tuple[CheckOutcome, ...] = ()
@@ -65,7 +65,7 @@ class Evidence(Record):
 
 
 class TestChoice(Record):
-    """What became of a test of the earlier version: it stayed as it was, went, or was derived anew, and why."""
+    """What happened to a test of the earlier version: kept, dropped or re-derived, and why."""
 
     __test__ = False
 
@@ -76,17 +76,17 @@ class TestChoice(Record):
 
 
 class OutputChange(Record):
-    """In what an output on the sample differs from the earlier version's, a sentence a line."""
+    """How an output on the sample differs from that of the earlier version, one sentence per line."""
 
     name: str
     lines: tuple[str, ...] = ()
 
 
 class Changes(Record):
-    """What a version has that the one that it was made from had not, as far as that is not in its own record.
+    """The differences from the version that this one was made from.
 
-    `plan` and `code` are those of the earlier version. `outputs` are compared on the sample of this one; `None` when
-    the earlier version could not be run on it.
+    `plan` and `code` are those of the earlier version. `outputs` are compared on this version's sample; `None` if the
+    earlier version could not run on it.
     """
 
     plan: CodePlan
@@ -98,9 +98,9 @@ class Changes(Record):
 class Difference(Record):
     """One place where the function and the second solution differ.
 
-    `where` is an output, a column of one (`monthly.growth`) or the rows of one; `first` is what the function gives
-    there, `second` the other, `at` the row of the example; `count` of `of` rows differ. `on` names the variation of
-    the sample on which that is so; it is "" for the sample itself.
+    `where` is an output, its column (`monthly.growth`) or its rows; `first` is the result of the function there,
+    `second` that of the other, `at` the row that is shown; `count` of `of` rows differ. `on` names the variation of the
+    sample; it is "" for the sample itself.
     """
 
     where: str
@@ -113,9 +113,9 @@ class Difference(Record):
 
 
 class Reading(Record):
-    """Another way to read the request: in some `words` ("year on year"), and as a `line` for the request.
+    """Another reading of the request: a few `words` ("year on year"), and a `line` for the request.
 
-    `assumption` is the one of the plan that says the opposite, or "".
+    `assumption` is the plan's assumption that says the opposite, or "".
     """
 
     words: str
@@ -124,12 +124,12 @@ class Reading(Record):
 
 
 class SecondOpinion(Record):
-    """What an independent second solution of the request showed.
+    """The comparison with an independent second solution of the request.
 
     `state`: both `agree`; they `differ`; or there is `none`, and `note` says why. `tried` names the variations of the
-    sample on which both ran, `not_compared` what has no counterpart. `smallest` is a small input on which they differ,
-    as Python source, and `derivation` what must come out there by an independent sum; `confirms` says which of the two
-    that is. `tests` are the tests that came of it. `usage` is part of the report's.
+    sample on which both ran, `not_compared` the parts without a counterpart. `smallest` is a small input on which they
+    differ, as Python source, and `derivation` the correct output for it, derived independently; `confirms` says which
+    of the two has it. `tests` are the tests that were made from it. `usage` is part of the report's.
     """
 
     state: Literal["agree", "differ", "none"] = "none"

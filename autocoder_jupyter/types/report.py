@@ -14,7 +14,7 @@ from autocoder_jupyter.types.solution import CodeSolution, ErrorDiagnosis, Excha
 
 
 class Attempt(Record):
-    """One turn of the loop: what was tried, how its tests went, and what was made of the failure."""
+    """One attempt of the loop: its sources, the outcomes of its tests, and the diagnosis."""
 
     number: Count
     code: str
@@ -31,7 +31,7 @@ Author = Literal["model", "you"]
 class Step(Record):
     """One step of a generation and its time: a stage, a question to the model, work in the sandbox, a tool call.
 
-    `begin` is in seconds since the generation began, `seconds` what it took; both are 0 or more.
+    `begin` is in seconds since the generation began, `seconds` is the duration; both are 0 or more.
     """
 
     kind: Literal["stage", "model", "sandbox", "tool"]
@@ -53,11 +53,11 @@ ToolOutcome = Literal["ok", "failed", "denied", "cancelled"]
 
 
 class ToolUse(Record):
-    """One tool call of an agent that writes on its own.
+    """One tool call of a writing agent.
 
-    `argument` is what was asked in little (`pytest -q`, `solution.py`), `reason` why the call has its class.
-    `observed` is the beginning of what the agent was told; `seconds` is how long the call took. `replayed` is True for
-    one that was not done again, because the journal has what came of it.
+    `argument` is a short form of the arguments (`pytest -q`, `solution.py`), `reason` why the call has its class.
+    `observed` is the beginning of the result for the agent; `seconds` is the duration of the call. `replayed` is True
+    if the result was taken from the journal.
     """
 
     turn: Count
@@ -72,9 +72,9 @@ class ToolUse(Record):
 
 
 class Trace(Record):
-    """What an agent that writes on its own has done, call by call.
+    """The tool calls of a writing agent.
 
-    `suite_changed` names the tests that it changed, took out or added after it had seen one fail.
+    `suite_changed` names the tests that it changed, removed or added after it had seen one fail.
     """
 
     calls: tuple[ToolUse, ...] = ()
@@ -85,18 +85,18 @@ class Trace(Record):
 
 
 class Report(Record):
-    """Everything that a generation produced, as plain data that survives a round trip through JSON.
+    """Everything that a generation produced, as plain data that can be converted to JSON and back.
 
-    `run_id` names the version, the folder of its run; `request_key` the request and the schema of the samples that it
-    was made for, `parent` the version that it was made from ("" for none), `change` why it was made, in one line.
-    `kept` is None for a function that was made in this run. Of one that was there already, and was verified anew, it
-    says on what: "5,061 rows".
-    `sandbox_tier` is by what that sandbox held, one of `tiers.WORDS`; None in reports of before that was recorded.
-    `overspent` says in a sentence that more was used than the limits allowed; "" when they were kept.
-    `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in reports of before.
-    `contracts` are the schemas that the person demanded, as data: what they say, and nothing that could be run.
-    `trace` is what an agent did that wrote on its own; None for the staged loop. `blind_tests` are the tests that such
-    an agent did not see.
+    `run_id` is the id of the version, the folder of its run; `request_key` is the key of its request and of the schemas
+    of its samples, `parent` the version that it was made from ("" for none), `change` the reason for it, in one line.
+    `kept` is None for a function that was made in this run. For an existing function that was verified again, it
+    describes the data: "5,061 rows".
+    `sandbox_tier` is the tier of the sandbox, one of `tiers.WORDS`; None in old reports.
+    `overspent` is a sentence about an exceeded limit; "" if no limit was exceeded.
+    `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in old reports.
+    `contracts` are the user's schemas as data, without code that could be run.
+    `trace` has the tool calls of a writing agent; None for the staged loop. `blind_tests` are the tests that the agent
+    did not see.
     """
 
     name: str

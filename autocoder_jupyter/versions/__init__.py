@@ -1,4 +1,4 @@
-"""The versions of a function: each run's folder is one, and which of them counts is written down beside them."""
+"""The versions of a function: each run's folder is a version, and `choice.json` says which version counts."""
 
 from __future__ import annotations
 

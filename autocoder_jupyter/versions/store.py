@@ -54,7 +54,7 @@ class Version:
 
 
 class Versions:
-    """The versions of one name. All content of their folders is checked: it may come from somebody else.
+    """The versions of one name. The content of their folders is untrusted, and all of it is checked.
 
     Args:
         root: the `.autocode` folder.
