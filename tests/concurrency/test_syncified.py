@@ -40,7 +40,7 @@ def test_shift_tab_shows_them() -> None:
     shell = InteractiveShell()
     shell.user_ns["agent"] = AutoCoderAgent()
     shown = re.sub(r"\x1b\[[\d;]*m", "", shell.object_inspect_text("agent.generate.aio"))
-    assert "prompt: 'str'," in shown and "Write a function, test it in a sandbox" in shown
+    assert "prompt: 'str'," in shown and "Generate a function and test it in a sandbox" in shown
 
 
 @pytest.mark.slow
