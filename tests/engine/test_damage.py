@@ -51,7 +51,7 @@ async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_go
     (library,) = environment.glob("lib/python*/site-packages/numpy/__init__.py")
     library.write_bytes(library.read_bytes()[:200])
     theatre.sandbox = LocalSandbox()  # another kernel's: it has no workers yet, and nothing loaded to fork them from
-    monkeypatch.setattr(local_loading, "_places", {})
+    monkeypatch.setattr(local_loading, "_slots", {})
     again = await theatre.play({})
     assert again.report.success and again.asked == []
     assert noticed(again) == ["The environment was damaged (its file __init__.py is damaged) and has been built again."]

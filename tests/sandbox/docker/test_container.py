@@ -244,7 +244,7 @@ def test_an_engine_that_is_gone_is_said(
 
 
 def test_an_image_that_is_gone_is_said(engine: Engine, transport: Transport) -> None:
-    with pytest.raises(SandboxUnavailable, match="is not there"):
+    with pytest.raises(SandboxUnavailable, match="does not have the image"):
         Start(engine, "autocode-env:never-built", WAIT, LIMITS).launch(transport)
 
 

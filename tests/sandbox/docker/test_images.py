@@ -142,7 +142,7 @@ def test_the_environment_names_a_base_image(engine: Engine, monkeypatch: pytest.
 
 def test_a_base_image_with_another_python_is_refused(engine: Engine, image: str) -> None:
     probe = DockerSandbox(ImageConfig(base_image=image, python_version=(3, 9))).probe()
-    assert "Python 3.9 is asked for" in probe.reason and "python_version=(3, 11)" in probe.reason
+    assert "Python 3.9 is required" in probe.reason and "python_version=(3, 11)" in probe.reason
 
 
 def test_an_error_in_the_middle_of_a_stream_is_raised_with_what_came_before() -> None:

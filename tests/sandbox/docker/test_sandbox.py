@@ -93,7 +93,7 @@ def test_a_container_removed_in_the_middle_of_a_call_is_not_the_programs_fault(
 
 def test_an_image_that_was_deleted_is_said(image: str) -> None:
     gone = Environment("gone", "autocode-env:never-built", (), (3, 11))
-    with pytest.raises(SandboxUnavailable, match="is not there"):
+    with pytest.raises(SandboxUnavailable, match="does not have the image"):
         DockerSandbox().start(gone, LIMITS)
 
 
