@@ -56,18 +56,13 @@ def become_kernel(arguments: Sequence[str], folder: str, environment: Mapping[st
     """Do the same as `python -m ipykernel_launcher`, until the kernel ends."""
     os.setsid()
     os.chdir(folder)
-    own = _search_path()
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:] = [*_search_path(), *(place for place in sys.path if place not in own)]
+    sys.path[:0] = [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
     sys.argv[:] = list(arguments)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     importlib.import_module("ipykernel.kernelapp").launch_new_instance()
-
-
-def _search_path() -> list[str]:
-    return [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
 
 
 if __name__ == "__main__":

@@ -31,8 +31,15 @@ class ForkServer:
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.magics.fork_server"]
+        # Each kernel has its own search path.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         self._one_question = threading.Lock()
 

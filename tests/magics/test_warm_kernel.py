@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.magics import forked_kernels
 from tests.magics.warm import WarmKernel
 
 TRACES = """\
@@ -50,3 +51,17 @@ def test_what_cannot_be_put_back_fails_its_test_and_ends_the_kernel(warm: WarmKe
         kernel.run("get_ipython().events.register('post_run_cell', a.unload_ipython_extension)")
     with warm.lent(tmp_path, {}) as kernel:
         assert kernel.process_id != process
+
+
+def test_a_kernel_finds_what_is_installed_whatever_path_its_server_was_started_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import nbformat
+
+    monkeypatch.setattr(forked_kernels, "_server", None)
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(forked_kernels.ROOT))
+        forked_kernels.server()
+    cell = nbformat.v4.new_code_cell("import sys, autocoder_jupyter; sys.path")
+    forked_kernels.run_all(nbformat.v4.new_notebook(cells=[cell]), tmp_path)
+    assert str(forked_kernels.ROOT) in cell.outputs[0].data["text/plain"]
