@@ -65,7 +65,8 @@ test-kernel-6.1-user: $(STAMP)
 	  --in-group 1000=$(GROUPS_OF_USERS)
 
 test-kernel-5.10: $(STAMP)
-	test ! -d build/old-kernel/5.10 || $(MAKE) test-kernel KERNEL=5.10 AS_ROOT= AS_USER=
+	test ! -d build/old-kernel/5.10 || $(MAKE) test-kernel KERNEL=5.10 \
+	  AS_USER='$(if $(KVM),$(HOSTILE) $(CONFORMANCE),$(CONFORMANCE)::test_a_frame_goes_in_and_comes_out)'
 
 # The tests that need no kernel, sandbox or browser.
 quick: $(STAMP)
