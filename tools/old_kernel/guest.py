@@ -55,6 +55,7 @@ around=(unshare --mount sh -c 'umount /sys/fs/cgroup; exec "$@"' sh) # without c
 try() {{
   local home=/run/home-$1 become=("${{around[@]}}")
   mkdir -p "$home/tmp"
+  echo private > "$home/private"
   if [ "$1" != root ]; then
     chown -R "$1:$1" "$home"
     become+=(setpriv --reuid "$1" --regid "$1" --clear-groups)
