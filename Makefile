@@ -43,13 +43,14 @@ KERNEL ?= 6.1
 ATTACKS := tests/sandbox/local/test_confinement.py
 HOSTILE := tests/sandbox/any_sandbox/test_hostile_programs.py
 CONFORMANCE := tests/sandbox/any_sandbox/test_conformance.py
-GROUPS_OF_USERS := tests/sandbox/local/test_control_group.py
 # Before Linux 5.13 there is no Landlock, and nothing runs as root.
 AS_ROOT ?= $(if $(filter-out 5.10,$(KERNEL)),$(HOSTILE) $(CONFORMANCE))
 AS_USER ?= $(HOSTILE) $(CONFORMANCE)
+OLD_KERNEL := $(BIN)/python tools/old_kernel
+TRY_ROOT = --as root='$(ATTACKS) $(AS_ROOT)'
+TRY_USER = --as 1000='$(ATTACKS) $(AS_USER)' --in-group 1000=tests/sandbox/local/test_control_group.py
 test-kernel: $(STAMP)
-	$(BIN)/python tools/old_kernel --kernel $(KERNEL) --as root='$(ATTACKS) $(AS_ROOT)' --as 1000='$(ATTACKS) $(AS_USER)' \
-	  --in-group 1000=$(GROUPS_OF_USERS)
+	$(OLD_KERNEL) --kernel $(KERNEL) $(TRY_ROOT) $(TRY_USER)
 
 # The part of these tests that CI runs: on the kernel of Debian 12, and on that of Debian 11 if it was fetched. Two guests
 # run at a time. Where KVM works, both users run both suites; an emulated guest needs minutes for each, so it gets one.
@@ -57,16 +58,18 @@ KVM := $(shell test -w /dev/kvm && test ! -e /sys/module/kvm_pvm && echo yes)
 test-kernels: $(STAMP)
 	$(MAKE) --jobs=2 --output-sync=target test-kernel-6.1-root test-kernel-6.1-user test-kernel-5.10
 
+test-kernel-6.1-root: AS_ROOT = $(HOSTILE) $(if $(KVM),$(CONFORMANCE))
 test-kernel-6.1-root: $(STAMP)
-	$(BIN)/python tools/old_kernel --kernel 6.1 --as root='$(ATTACKS) $(HOSTILE) $(if $(KVM),$(CONFORMANCE))'
+	$(OLD_KERNEL) --kernel 6.1 $(TRY_ROOT)
 
+test-kernel-6.1-user: AS_USER = $(CONFORMANCE) $(if $(KVM),$(HOSTILE))
 test-kernel-6.1-user: $(STAMP)
-	$(BIN)/python tools/old_kernel --kernel 6.1 --as 1000='$(ATTACKS) $(CONFORMANCE) $(if $(KVM),$(HOSTILE))' \
-	  --in-group 1000=$(GROUPS_OF_USERS)
+	$(OLD_KERNEL) --kernel 6.1 $(TRY_USER)
 
+test-kernel-5.10: AS_ROOT =
+test-kernel-5.10: AS_USER = $(if $(KVM),$(HOSTILE) $(CONFORMANCE),$(CONFORMANCE)::test_a_frame_goes_in_and_comes_out)
 test-kernel-5.10: $(STAMP)
-	test ! -d build/old-kernel/5.10 || $(MAKE) test-kernel KERNEL=5.10 \
-	  AS_USER='$(if $(KVM),$(HOSTILE) $(CONFORMANCE),$(CONFORMANCE)::test_a_frame_goes_in_and_comes_out)'
+	test ! -d build/old-kernel/5.10 || $(OLD_KERNEL) --kernel 5.10 $(TRY_ROOT) $(TRY_USER)
 
 # The tests that need no kernel, sandbox or browser.
 quick: $(STAMP)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import tests.light_jsonschema  # noqa: F401  (before nbformat)
 from tests.magics.kernel import Kernel
 from tests.magics.warm import SOURCES, WarmKernel
 
@@ -32,9 +33,6 @@ NEEDS = {
 
 gc.set_threshold(50_000, 10, 10)
 """Seven thousand tests are collected; Python would look through all of them for garbage again and again."""
-
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-"""jsonschema, which nbformat imports, does without it. It compiles 38 grammars, which takes two seconds or more."""
 
 SEVERAL_PROCESSES = ("browser", "kernel")
 """Marks of tests with several processes, which can fail on a loaded machine.

@@ -76,9 +76,7 @@ c.KernelProvisionerFactory.default_provisioner_name = {forked_kernels.NAME!r}
 """
 
 START_LAB = """\
-import sys
-
-sys.modules["rfc3987_syntax"] = None  # slow, and jsonschema does without it
+import tests.light_jsonschema
 from jupyterlab.labapp import main
 
 main()

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 MODULES = (
+    "tests.light_jsonschema",
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipywidgets"),
     *("pandas", "pyarrow", "docker", "psutil"),
     *("litellm", "litellm.litellm_core_utils.default_encoding", "openai.resources"),
@@ -24,7 +25,6 @@ MODULES = (
 def load() -> None:
     """Import everything; litellm without its price list from the network and without a `.env` file."""
     os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # slow, and jsonschema does without it
     gc.disable()
     for module in MODULES:
         importlib.import_module(module)

@@ -29,6 +29,9 @@ from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.programs.confinement_trial import MUST_WORK, SEEN
 from autocoder_jupyter.sandbox.protocol import Probe
 
+SHORTAGE_HINT = "Free memory, disk, open files or processes (`ulimit -a` shows the limits), then run it again."
+"""What to do if the system refuses a process or a file."""
+
 _LONGEST_SOCKET = 107
 """Bytes of the longest path of a socket to which a program can connect."""
 
@@ -154,8 +157,7 @@ def trial(start: StartProgram) -> Trial:
             _answer = _answer or _find_out(start)
         except OSError as error:
             return Trial(
-                reason=f"The system refuses the processes that try the sandbox: {error}. "
-                "Free memory, disk, open files or processes (`ulimit -a` shows the limits), then run it again."
+                reason=f"The system refuses the processes that try the sandbox: {error}. {SHORTAGE_HINT}"
             )
         return _answer
 

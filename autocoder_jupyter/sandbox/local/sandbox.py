@@ -140,7 +140,7 @@ class LocalSandbox:
             raise SandboxUnavailable(
                 "The local sandbox cannot start a worker now.",
                 why=f"The system refuses it: {error}",
-                hint="Free memory, disk, open files or processes (`ulimit -a` shows the limits), then run it again.",
+                hint=local_probe.SHORTAGE_HINT,
             ) from error
 
     def affords_spare(self) -> bool:

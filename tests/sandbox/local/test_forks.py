@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.worker_folder import make_folder
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, origin_of
 from tests.sandbox.local.test_sandbox import ended, gone, policy
-from tests.sandbox.sandboxes import base_spec, open_sandbox, say
+from tests.sandbox.sandboxes import say
 
 pytestmark = [
     pytest.mark.local_sandbox,
@@ -290,11 +290,6 @@ def test_a_limit_that_a_worker_breaks_ends_it_alone() -> None:
 
 
 # In the sandbox
-
-
-@pytest.fixture(scope="module")
-def environment() -> Environment:
-    return open_sandbox("local").build(base_spec("local"))
 
 
 @pytest.fixture

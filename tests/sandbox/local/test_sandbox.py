@@ -6,23 +6,21 @@ import errno
 import fcntl
 import itertools
 import os
-import resource
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
-from autocoder_jupyter.sandbox.local import loading, process_tree, supervisor, trial_program, worker_folder
 from autocoder_jupyter.sandbox.local import probe as local_probe
+from autocoder_jupyter.sandbox.local import process_tree, supervisor, trial_program, worker_folder
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.process import ConfinedProcess
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
@@ -34,7 +32,7 @@ from autocoder_jupyter.sandbox.local.trial_program import read_all
 from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
 from autocoder_jupyter.sandbox.worker import removal
-from tests.sandbox.sandboxes import base_spec, open_sandbox, say
+from tests.sandbox.sandboxes import say
 
 A_MOMENT = 30.0
 """Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
@@ -116,11 +114,6 @@ def test_system_packages_are_refused_with_the_way_out() -> None:
 
 
 # Errors when it is not available
-
-
-@pytest.fixture
-def forgetful_probe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_probe, "_answer", None)
 
 
 @pytest.mark.usefixtures("forgetful_probe")
@@ -280,64 +273,6 @@ def test_a_trial_that_fails_is_told_in_words(
     assert all(word in probe.reason for word in words)
 
 
-def open_descriptors() -> dict[int, str]:
-    """What is behind each."""
-    found = {}
-    for entry in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # the one that lists them
-            found[int(entry.name)] = str(entry.readlink())
-    return found
-
-
-@contextmanager
-def at_most(further: int) -> Iterator[None]:
-    """This process may open so many further descriptors."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    held = []
-    try:
-        with socket.socket() as lowest:
-            held.append(os.dup(lowest.fileno()))
-        # The limit is on the highest number; whatever is free below it must be taken.
-        while (highest := os.dup(held[0])) < max(open_descriptors()) - 1:
-            held.append(highest)
-        held.append(highest)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 1 + further, hard))
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        for descriptor in held:
-            os.close(descriptor)
-
-
-@pytest.mark.local_sandbox
-@pytest.mark.parametrize("further", range(1, 10))
-def test_a_worker_that_the_system_refuses_is_told_and_leaves_no_descriptor(
-    further: int, environment: Environment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sandbox = LocalSandbox()
-    sandbox.start(environment, Limits()).kill()  # so that everything is imported
-    monkeypatch.setattr(loading, "_slots", {})
-    before = open_descriptors()
-    with at_most(further), pytest.raises(SandboxUnavailable, match="cannot start a worker now") as told:
-        sandbox.start(environment, Limits())
-    assert "Too many open files" in (told.value.why or "")
-    assert "ulimit -a" in told.value.hint
-    for place in itertools.chain(*loading._slots.values()):
-        if place.process is not None:
-            place.process.kill()
-    assert open_descriptors() == before
-
-
-@pytest.mark.usefixtures("forgetful_probe")
-@pytest.mark.local_sandbox
-def test_a_trial_that_the_system_refuses_for_now_is_repeated() -> None:
-    with at_most(3):
-        refused = LocalSandbox().probe()
-    assert not refused.available
-    assert "Too many open files" in refused.reason
-    assert LocalSandbox().probe().available
-
-
 @pytest.mark.local_sandbox
 def test_a_removed_environment_is_told(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match="damaged"):
@@ -345,11 +280,6 @@ def test_a_removed_environment_is_told(tmp_path: Path) -> None:
 
 
 # What it allows on request
-
-
-@pytest.fixture(scope="module")
-def environment() -> Environment:
-    return open_sandbox("local").build(base_spec("local"))
 
 
 @pytest.mark.local_sandbox
