@@ -156,9 +156,7 @@ def trial(start: StartProgram) -> Trial:
         try:
             _answer = _answer or _find_out(start)
         except OSError as error:
-            return Trial(
-                reason=f"The system refuses the processes that try the sandbox: {error}. {SHORTAGE_HINT}"
-            )
+            return Trial(reason=f"The system refuses the processes that try the sandbox: {error}. {SHORTAGE_HINT}")
         return _answer
 
 
