@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
+import marshal
 import os
 import subprocess
 import sys
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter.sandbox import programs
+from autocoder_jupyter.sandbox.host.bundle import bundle
 from autocoder_jupyter.sandbox.programs import (
     confinement_trial,
     container_trial,
@@ -40,20 +47,63 @@ def test_a_container_can_run_it_behind_the_one_that_connects_the_streams(name: s
     compile(f"{program_text('socket_streams')}\n{program_text(name)}", name, "exec")
 
 
-def test_the_loader_makes_text_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+def as_code(sources: dict[str, str]) -> dict[str, CodeType]:
+    return {name: compile(source, "<a name>", "exec") for name, source in sources.items()}
+
+
+def frame(magic: bytes, code: bytes, sources: dict[str, str]) -> bytes:
+    """The first frame of a worker, with its length."""
+    packed = zlib.compress(code)
+    body = magic + len(packed).to_bytes(4, "big") + packed + zlib.compress(json.dumps(sources).encode())
+    return len(body).to_bytes(4, "big") + body
+
+
+@pytest.mark.parametrize("form", [dict, as_code], ids=["sources", "code"])
+def test_the_loader_makes_them_importable(
+    form: Callable[[dict[str, str]], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     sources = {"shipped_example.__init__": "here = __name__", "shipped_example.part": "from . import here\n"}
-    monkeypatch.setattr(sys, "meta_path", [loader.Sources(sources), *sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [loader.Modules(form(sources)), *sys.meta_path])
     part = importlib.import_module("shipped_example.part")
     assert part.here == "shipped_example" and not hasattr(part, "__file__")
     for name in ("shipped_example", "shipped_example.part"):
         monkeypatch.delitem(sys.modules, name)
 
 
-def test_the_loader_starts_what_it_read() -> None:
+@pytest.mark.parametrize(
+    ("magic", "code", "said"),
+    [
+        pytest.param(importlib.util.MAGIC_NUMBER, "print('from code')", b"from code", id="the same bytecode"),
+        pytest.param(b"\1\2\r\n", "print('never')", b"from source", id="another version"),
+    ],
+)
+def test_the_loader_starts_what_it_read(magic: bytes, code: str, said: bytes) -> None:
+    def modules(text: str) -> dict[str, str]:
+        return {"autocoder_worker.__init__": "", "autocoder_worker.start": f"def main():\n    {text}"}
+
+    compiled = marshal.dumps(as_code(modules(code)))
+    done = python(program_text("loader"), input=frame(magic, compiled, modules("print('from source')")))
+    assert (done.stdout, done.stderr, done.returncode) == (said + b"\n", b"", 0)
+
+
+def test_bytecode_of_another_version_is_not_read() -> None:
     sources = {"autocoder_worker.__init__": "", "autocoder_worker.start": "def main():\n    print('started')"}
-    body = json.dumps(sources).encode()
-    done = python(program_text("loader"), input=len(body).to_bytes(4, "big") + body)
+    done = python(program_text("loader"), input=frame(b"\1\2\r\n", b"no marshal of this version", sources))
     assert (done.stdout, done.stderr, done.returncode) == (b"started\n", b"", 0)
+
+
+def test_every_module_of_the_worker_is_shipped_as_code_and_as_source() -> None:
+    body = bundle()[4:]
+    assert int.from_bytes(bundle()[:4], "big") == len(body)
+    code, sources = loader.unpack(body), loader.unpack(b"\1\2\r\n" + body[4:])
+    assert (
+        code.keys()
+        == sources.keys()
+        > {"autocoder_worker.__init__", "autocoder_worker.start", "autocoder_codec.columns"}
+    )
+    for name, source in sources.items():
+        assert isinstance(source, str)
+        assert code[name] == compile(source, f"<{name.removesuffix('.__init__')}>", "exec", dont_inherit=True)
 
 
 def test_the_loader_ends_when_the_host_hangs_up() -> None:

@@ -107,7 +107,11 @@ def _read_setup(requests: int) -> dict[str, Any]:
 
 
 def _load(setup: dict[str, Any]) -> None:
-    """Import and use the libraries that programs are likely to need. A second call only imports new modules."""
+    """Import and use the libraries that programs are likely to need. A second call only imports new modules.
+
+    Garbage is collected only afterwards: imports leave little garbage, and looking for it takes a sixth of their time.
+    """
+    gc.disable()
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(setup["threads"])), MPLBACKEND="Agg")
     if "autocoder_worker.warmup" not in sys.modules:
         os.environ[_ARROW_ALLOCATOR] = "background_thread:false"  # a process that forks must have one thread only
@@ -118,5 +122,5 @@ def _load(setup: dict[str, Any]) -> None:
     for name in setup["preload"]:
         with contextlib.suppress(ImportError):  # a program that needs the module will fail with its own error
             importlib.import_module(name)
-    gc.collect()
     gc.freeze()
+    gc.enable()

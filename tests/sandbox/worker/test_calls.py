@@ -33,6 +33,14 @@ def test_a_function_gets_its_inputs_by_name_and_returns_its_outputs_in_order(
     assert list(outcome.values) == ["difference", "text"]
 
 
+def test_garbage_is_collected_although_the_libraries_are_loaded_without(
+    worker: ChannelWorker, program: MakeProgram
+) -> None:
+    code = "import gc\ndef run():\n    return gc.isenabled(), gc.get_freeze_count()"
+    values = worker.call(program(code, outputs="enabled: bool, libraries: int"), {}).values
+    assert values["enabled"] and values["libraries"] > 10_000
+
+
 def test_a_frame_comes_back_as_it_went_in(worker: ChannelWorker, program: MakeProgram) -> None:
     frame = pd.DataFrame(
         {
