@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import psutil
 
@@ -80,6 +82,18 @@ def alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def await_end(processes: Iterable[psutil.Process], patience: float = PATIENCE) -> None:
+    """Wait until these processes have ended, or the time is over. Unlike `eventually` this takes no processor time."""
+    deadline = time.monotonic() + patience
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(process.pid)
+            poll = select.poll()
+            poll.register(descriptor, select.POLLIN)
+            poll.poll(max(deadline - time.monotonic(), 0.0) * 1000)
+            os.close(descriptor)
 
 
 def eventually(holds: Callable[[], bool], what: Callable[[], object], patience: float = PATIENCE) -> None:

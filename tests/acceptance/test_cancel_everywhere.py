@@ -20,13 +20,16 @@ from autocoder_jupyter import jobs
 from autocoder_jupyter.calls import runtime as runtime_module
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.engine.events import Event, StageStarted, TestReported
+from autocoder_jupyter.engine.sandbox_session import limits_of
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.jobs.job import Job
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool
+from autocoder_jupyter.sandbox.local import loading
 from autocoder_jupyter.types import ImageConfig, OutputSpec
-from tests.acceptance.leftovers import children, eventually, worker_roots
+from tests.acceptance.leftovers import await_end, children, eventually, worker_roots
+from tests.sandbox.sandboxes import base_spec, open_sandbox
 from tests.scripted_model import Answer, ScriptedModel, by_marker
 from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced, sales
 
@@ -103,6 +106,7 @@ def make_stage(sandbox: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         stage.release.set()
     stage.pool.close()
     eventually(lambda: not stage.workers, lambda: stage.workers)
+    await_end(_new(before))  # a loading process stays for three seconds
     eventually(lambda: not _new(before), lambda: [process.cmdline() for process in _new(before)])
 
 
@@ -110,15 +114,40 @@ def _new(before: set[int]) -> list[Any]:
     return [process for process in children(os.getpid()) if process.pid not in before]
 
 
+@pytest.fixture(scope="module")
+def loading_processes() -> Iterator[None]:
+    """The loading processes for tests that cancel after workers were started, kept by two workers that do nothing."""
+    sandbox, config = open_sandbox("local"), AgentConfig()
+    environment, network = sandbox.build(base_spec("local")), not config.block_network
+    before = {process.pid for process in children(os.getpid())}
+    one = sandbox.start(environment, limits_of(config), network=network)
+    other = sandbox.start(environment, limits_of(config), network=network, unlike=[one.id])
+    yield
+    for worker in (one, other):
+        worker.kill()
+    await_end(_new(before))
+    assert _new(before) == []
+
+
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """With the local sandbox. At the end no process or container of a worker may be left."""
+def stage(loading_processes: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """With the local sandbox. At the end no process of a worker may be left, and no loading process may be new."""
     yield from make_stage("local", tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def any_stage(sandbox_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def no_loading_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New loading processes are started, for tests that cancel while the first workers start. None may be left."""
+    monkeypatch.setattr(loading, "_slots", {})
+
+
+@pytest.fixture
+def any_stage(
+    request: pytest.FixtureRequest, sandbox_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Stage]:
     """With each sandbox; for tests that cancel something inside of a sandbox."""
+    if sandbox_name == "local":
+        request.getfixturevalue("loading_processes")
     yield from make_stage(sandbox_name, tmp_path, monkeypatch)
 
 
@@ -174,6 +203,7 @@ def _is_somewhere_in(function: str) -> bool:
 
 
 @pytest.mark.local_sandbox
+@pytest.mark.usefixtures("no_loading_processes")
 def test_while_the_model_plans(stage: Stage) -> None:
     stage.hold("plan")
     job = stage.submit()
@@ -195,6 +225,7 @@ def test_in_the_middle_of_a_streamed_answer(stage: Stage) -> None:
 
 
 @pytest.mark.local_sandbox
+@pytest.mark.usefixtures("no_loading_processes")
 def test_while_code_and_tests_are_written_side_by_side(stage: Stage) -> None:
     stage.hold("code", "tests")
     job = stage.submit()
@@ -206,6 +237,7 @@ def test_while_code_and_tests_are_written_side_by_side(stage: Stage) -> None:
 
 
 @pytest.mark.local_sandbox
+@pytest.mark.usefixtures("no_loading_processes")
 def test_while_a_package_waits_for_consent(stage: Stage) -> None:
     stage.says["code"] = fenced(f"import turbo_frames_zz\n{CODE}")
     job = stage.submit()
@@ -218,6 +250,7 @@ def test_while_a_package_waits_for_consent(stage: Stage) -> None:
 
 
 @pytest.mark.local_sandbox
+@pytest.mark.usefixtures("no_loading_processes")
 def test_while_an_environment_is_built(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent_index, monkeypatch.context() as environ:
         for variable in ("UV_DEFAULT_INDEX", "UV_INDEX_URL"):
