@@ -71,6 +71,10 @@ class SocketListener:
 
     Other users of the machine cannot enter the outer folder. Only the inner folder is mounted, so the container's user
     needs no permission for the outer one.
+
+    Attributes:
+        folder: the inner folder.
+        hosts: a file for a container without a network, in which `localhost` is the only name.
     """
 
     def __init__(self) -> None:
@@ -78,6 +82,9 @@ class SocketListener:
         self.folder = self._outer / "meet"
         self.folder.mkdir()
         self.folder.chmod(0o711)
+        self.hosts = self._outer / "hosts"
+        self.hosts.write_text("127.0.0.1\tlocalhost\n::1\tlocalhost\n", "utf-8")
+        self.hosts.chmod(0o644)
         self._listener = socket.socket(socket.AF_UNIX)
         # The folder's descriptor is used, because the path of a socket is limited to about a hundred characters.
         folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)

@@ -76,7 +76,7 @@ def ended(process: ContainerProcess) -> float:
 
 def test_a_container_is_closed_from_inside(engine: Engine, image: str, transport: Transport) -> None:
     program = """
-import json, os
+import json, os, socket
 def attempt(action):
     try:
         action()
@@ -84,6 +84,7 @@ def attempt(action):
     except OSError as error:
         return type(error).__name__
 status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
+server = socket.create_server(("127.0.0.1", 0))
 facts = {
     "user": os.getuid(), "group": os.getgid(), "groups": os.getgroups(),
     "capabilities": [status[name].strip() for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")],
@@ -92,6 +93,9 @@ facts = {
     "packages": attempt(lambda: open("/usr/lib/anything", "w")),
     "meeting": attempt(lambda: open("/run/autocode/anything", "w")),
     "networks": os.listdir("/sys/class/net"),
+    "itself": socket.create_connection(server.getsockname()).getpeername()[0],
+    "localhost": socket.gethostbyname("localhost"),
+    "hosts": attempt(lambda: open("/etc/hosts", "w")),
     "big_file": attempt(lambda: os.posix_fallocate(os.open("/tmp/big", os.O_CREAT | os.O_WRONLY), 0, 64 << 20)),
     "environment": sorted(os.environ),
     "init": open("/proc/1/comm").read().strip(),
@@ -106,6 +110,8 @@ os.write(1, json.dumps(facts).encode())
     assert {facts["root"], facts["packages"]} <= {"OSError", "PermissionError"}
     assert facts["meeting"] != "done"
     assert facts["networks"] == ["lo"]
+    assert facts["itself"] == facts["localhost"] == "127.0.0.1"
+    assert facts["hosts"] != "done"
     assert facts["big_file"] == "OSError"
     assert not set(facts["environment"]) & {"SSL_CERT_FILE", "DOCKER_HOST", "USER", "VIRTUAL_ENV"}
     assert "init" in facts["init"] or "tini" in facts["init"]
