@@ -254,13 +254,14 @@ class Pool:
             ended.kill()
 
     def _start_spare(self, kind: _Kind) -> None:
-        """Start the spare, unless one exists or is starting, or the sandbox does not want one."""
+        """Start the spare, unless enough workers are idle or starting, or the sandbox does not want one."""
         if not self.sandbox.affords_spare():
             return
         future: Future[Worker] = Future()
         with self._changed:
-            there = any(idle.spare and idle.kind == kind and idle.worker.alive for idle in self._idle)
-            if self._closed or there or self._starting[kind]:
+            idle = [idle for idle in self._idle if idle.kind == kind and idle.worker.alive]
+            enough = len(idle) >= self._most_idle or any(each.spare for each in idle)
+            if self._closed or enough or self._starting[kind]:
                 return
             self._starting[kind].append(future)
         self._start_ahead(kind, (), future, spare=True)

@@ -274,6 +274,17 @@ def test_a_worker_that_has_died_is_replaced_while_others_are_at_work(sandbox: Co
         assert spares_of(pool) == ["w3"]
 
 
+def test_there_is_no_spare_beside_as_many_idle_workers_as_are_kept(sandbox: CountingSandbox) -> None:
+    sandbox.affords = True
+    pool = Pool(sandbox, quiet_seconds=0, most_idle=2)
+    with pool.lease(ENVIRONMENT, LIMITS), pool.lease(ENVIRONMENT, LIMITS):
+        pass
+    assert spares_of(pool) == []
+    with pool.lease(ENVIRONMENT, LIMITS) as dying:
+        dying.kill()
+    assert spares_of(pool) == ["w2"]
+
+
 def test_a_spare_is_not_started_while_somebody_is_at_work(sandbox: CountingSandbox) -> None:
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0)
