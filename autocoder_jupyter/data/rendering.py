@@ -47,7 +47,9 @@ _LOOKALIKES = re.compile(r"<(?=\s*/?\s*data\b|\|)|`(?=``)", re.IGNORECASE)
 
 def neutral(text: str) -> str:
     """Text that cannot end the data section: no line breaks, no control characters, no end tag."""
-    shown = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    shown = text
+    if not text.isprintable():
+        shown = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
     return _LOOKALIKES.sub(lambda match: f"\\x{ord(match.group()):02x}", shown)
 
 

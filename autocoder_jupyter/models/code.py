@@ -73,12 +73,14 @@ def extract_code(text: str, *, must_define: str | None = None) -> str:
         NotCode: nothing in it parses; the message shows the first wrong line.
     """
     text = text[:_LONGEST_ANSWER].replace("\r\n", "\n").lstrip("\ufeff")
-    for candidates in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
-        parsed = [code for code in candidates if _parses(code)]
-        if parsed:
-            best = max(reversed(parsed), key=lambda code: (_defines(code, must_define), len(code)))
+    for found in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
+        if codes := list(found):
+            best = max(reversed(codes), key=lambda code: (_defines(code, must_define), len(code)))
             return best.strip("\n") + "\n"
     raise NotCode(_complaint(text))
+
+
+# The four places of code. Each function gives only code that parses.
 
 
 def _in_json(text: str) -> Iterator[str]:
@@ -99,8 +101,8 @@ def _in_json(text: str) -> Iterator[str]:
 def _in_fences(text: str) -> list[str]:
     blocks = fenced_blocks(text, complete=lambda body: _parses(textwrap.dedent(body)))
     for wanted in (_is_python, _is_untagged, _is_unknown):
-        codes = [textwrap.dedent(block.body) for block in blocks if wanted(block)]
-        if any(map(_parses, codes)):
+        codes = [code for block in blocks if wanted(block) and _parses(code := textwrap.dedent(block.body))]
+        if codes:
             return codes
     return []
 
@@ -118,7 +120,9 @@ def _is_unknown(block: Block) -> bool:
 
 
 def _whole(text: str) -> Iterator[str]:
-    yield textwrap.dedent(text).strip()
+    code = textwrap.dedent(text).strip()
+    if _parses(code):
+        yield code
 
 
 def _between_prose(text: str) -> Iterator[str]:
@@ -150,6 +154,8 @@ def _parses(code: str) -> bool:
 
 
 def _defines(code: str, name: str | None) -> bool:
+    if name is None:
+        return False
     for node in parse(code).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
             return True

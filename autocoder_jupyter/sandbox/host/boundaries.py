@@ -14,14 +14,34 @@ NO_SHARING = (
     "there are no managers, no SharedMemory and no other start method."
 )
 
-_UNREACHED = re.compile(
-    r"gaierror|name resolution|name or service not known|failed to resolve|NewConnectionError|network is unreachable",
-    re.IGNORECASE,
+_UNREACHED = (
+    "gaierror",
+    "name resolution",
+    "name or service not known",
+    "failed to resolve",
+    "newconnectionerror",
+    "network is unreachable",
 )
 _REFUSED = re.compile(r"(?:PermissionError|OSError|BlockingIOError|FileNotFoundError)$")
-_UNSHARED = re.compile(r"\bManager\(|\bSharedMemory\(|\bget_context\(|\bset_start_method\(")
-_SOCKET = re.compile(r"\bsocket\b|create_connection|\.connect\(")
-_PROCESSES = re.compile(r"\bmultiprocessing\b|ProcessPool|\bPool\(|\bos\.fork\(|\bsubprocess\b|joblib|loky")
+
+
+def _start_of_word(text: str) -> str:
+    r"""A pattern for `text` that does not match the end of a longer word.
+
+    The check is behind the text: a pattern that begins with `\b` makes it at every character, which takes ten times as
+    long.
+    """
+    return rf"{re.escape(text)}(?<!\w{re.escape(text)})"
+
+
+_UNSHARED = re.compile(
+    "|".join(map(_start_of_word, ("Manager(", "SharedMemory(", "get_context(", "set_start_method(")))
+)
+_SOCKET = re.compile(rf"{_start_of_word('socket')}\b|create_connection|\.connect\(")
+_PROCESSES = re.compile(
+    rf"{_start_of_word('multiprocessing')}\b|ProcessPool|{_start_of_word('Pool(')}|{_start_of_word('os.fork(')}"
+    rf"|{_start_of_word('subprocess')}\b|joblib|loky"
+)
 
 
 def boundary_hint(exception: str, message: str, traceback: str) -> str:
@@ -32,7 +52,8 @@ def boundary_hint(exception: str, message: str, traceback: str) -> str:
         message: its text.
         traceback: its traceback, with source lines.
     """
-    if _UNREACHED.search(f"{exception}: {message}"):
+    told = f"{exception}: {message}".lower()
+    if any(words in told for words in _UNREACHED):
         return NO_NETWORK
     if _UNSHARED.search(traceback) and (exception == "EOFError" or _REFUSED.search(exception)):
         return NO_SHARING
