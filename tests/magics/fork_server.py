@@ -1,7 +1,8 @@
 """Forks kernels from a process that has imported what they need. Run it as `python -m tests.magics.fork_server`.
 
-A kernel imports ipykernel, pandas and litellm, which takes three seconds of processor time. A forked kernel is a
-separate process with its own session, threads and memory, and has imported nothing of this package.
+A kernel imports ipykernel, pandas, litellm and this package, which takes over three seconds of processor time. A forked
+kernel is a separate process with its own session, threads and memory. Nothing of this package has run in it before:
+modules that start something, or count from their process id, are not in this list.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib
 import json
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +21,10 @@ MODULES = (
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipywidgets"),
     *("pandas", "pyarrow", "docker", "psutil"),
     *("litellm", "litellm.litellm_core_utils.default_encoding", "openai.resources"),
+    *("autocoder_jupyter.lab", "autocoder_jupyter.magics", "autocoder_jupyter.display.card"),
+    *("autocoder_jupyter.agent.agent", "autocoder_jupyter.agent.generation", "autocoder_jupyter.jobs.registry"),
+    *("autocoder_jupyter.engine.loop", "autocoder_jupyter.engines.staged.writer", "autocoder_jupyter.models.client"),
+    "autocoder_jupyter.codemode.agent",
 )
 
 
@@ -66,7 +72,8 @@ def become_kernel(arguments: Sequence[str], folder: str, environment: Mapping[st
 
 
 if __name__ == "__main__":
-    del sys.path[0]  # the folder that it was started in
     load()
+    assert threading.active_count() == 1 and "autocoder_jupyter.sandbox.local.policy" not in sys.modules
+    del sys.path[0]  # the folder that it was started in
     if (kernel := serve()) is not None:
         become_kernel(**kernel)

@@ -62,6 +62,7 @@ def test_a_kernel_finds_what_is_installed_whatever_path_its_server_was_started_w
     with monkeypatch.context() as patch:
         patch.setenv("PYTHONPATH", str(forked_kernels.ROOT))
         forked_kernels.server()
-    cell = nbformat.v4.new_code_cell("import sys, autocoder_jupyter; sys.path")
+    found = "importlib.machinery.PathFinder.find_spec('autocoder_jupyter').name"
+    cell = nbformat.v4.new_code_cell(f"import importlib, sys; [{found}, *sys.path]")
     forked_kernels.run_all(nbformat.v4.new_notebook(cells=[cell]), tmp_path)
     assert str(forked_kernels.ROOT) in cell.outputs[0].data["text/plain"]
