@@ -322,4 +322,4 @@ def _parent(pid: int) -> int:
     Raises:
         OSError: the process has ended.
     """
-    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()[1])
+    return int(process_tree.content(f"/proc/{pid}/stat").rpartition(b") ")[2].split()[1])

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autocoder_jupyter.sandbox.local.process_tree import content
+
 _IN_MEMORY = (b"VmRSS:", b"VmSwap:", b"VmPTE:", b"HugetlbPages:")
 """Lines in the status of a process: resident memory, swap, page tables, and huge pages outside of the resident size."""
 
@@ -105,9 +107,9 @@ def disk(folder: Path, processes: Sequence[str], held: Descriptors, enough: int)
 
 def locks(processes: Iterable[str]) -> int:
     """Number of locks on parts of files that these processes hold. Each takes some memory of the kernel."""
-    theirs = {Path(process).parts[2].encode() for process in processes}
+    theirs = {process.split("/")[2].encode() for process in processes}
     try:
-        lines = Path("/proc/locks").read_bytes().splitlines()
+        lines = content("/proc/locks").splitlines()
     except OSError:
         return 0
     return sum(line.split()[4] in theirs for line in lines if b" POSIX " in line and b"->" not in line)
@@ -117,31 +119,29 @@ def descriptors(processes: Iterable[str]) -> Descriptors:
     """The open files of these processes."""
     found = Descriptors()
     for process in processes:
-        for descriptor in _descriptors(process):
-            try:
-                held = descriptor.stat()
-            except OSError:
-                continue  # closed meanwhile
-            if stat.S_ISFIFO(held.st_mode):
-                found.pipes.add(held.st_ino)
-            elif stat.S_ISSOCK(held.st_mode):
-                found.sockets[held.st_ino] = _sent(descriptor)
-            elif held.st_nlink == 0 and (stat.S_ISREG(held.st_mode) or stat.S_ISDIR(held.st_mode)):
-                found.nameless[held.st_ino] = held.st_blocks * 512
+        with suppress(OSError):
+            _note(found, Path(process, "cwd").stat(), "")
+        with suppress(OSError), os.scandir(f"{process}/fd") as listing:
+            for descriptor in listing:
+                with suppress(OSError):  # closed meanwhile
+                    _note(found, descriptor.stat(), f"{process}/fdinfo/{descriptor.name}")
     return found
 
 
-def _descriptors(process: str) -> list[Path]:
-    try:
-        return [Path(process, "cwd"), *Path(process, "fd").iterdir()]
-    except OSError:
-        return []
+def _note(found: Descriptors, held: os.stat_result, details: str) -> None:
+    """Add one open file; `details` describes it if it is a socket."""
+    if stat.S_ISFIFO(held.st_mode):
+        found.pipes.add(held.st_ino)
+    elif stat.S_ISSOCK(held.st_mode):
+        found.sockets[held.st_ino] = _sent(details)
+    elif held.st_nlink == 0 and (stat.S_ISREG(held.st_mode) or stat.S_ISDIR(held.st_mode)):
+        found.nameless[held.st_ino] = held.st_blocks * 512
 
 
-def _sent(socket: Path) -> int:
+def _sent(details: str) -> int:
     """The number of descriptors in the unread messages of a socket."""
     with suppress(OSError):
-        for line in (socket.parent.parent / "fdinfo" / socket.name).read_bytes().splitlines():
+        for line in content(details).splitlines():
             if line.startswith(b"scm_fds:"):
                 return int(line.split()[1])
     return 0
@@ -155,7 +155,7 @@ def _proportional(process: str) -> int:
 def _bytes_of(process: str, name: str, keys: tuple[bytes, ...]) -> int:
     """The sum of some lines of a file in /proc, in bytes; 0 if it cannot be read."""
     try:
-        text = Path(process, name).read_bytes()
+        text = content(f"{process}/{name}")
     except OSError:
         return 0
     return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith(keys))
@@ -164,7 +164,7 @@ def _bytes_of(process: str, name: str, keys: tuple[bytes, ...]) -> int:
 def _mapped(process: str) -> set[int]:
     """Inode numbers of the removed files that a process has mapped."""
     try:
-        maps = Path(process, "maps").read_bytes()
+        maps = content(f"{process}/maps")
     except OSError:
         return set()
     if b" (deleted)\n" not in maps:

@@ -10,6 +10,7 @@ from subprocess import DEVNULL
 
 import pytest
 
+import autocoder_jupyter
 from autocoder_jupyter.sandbox.local import process_tree, supervisor, usage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads Linux's /proc")
@@ -49,9 +50,8 @@ print(usage.disk(".", [], usage.Descriptors(), 1000).hidden)
 
 def test_a_folder_that_nobody_can_look_into_is_noticed(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    source = Path(usage.__file__).read_text("utf-8")
-    load = "import sys, types\nusage = sys.modules['usage'] = types.ModuleType('usage')\n"
-    load += f"exec({source!r}, usage.__dict__)\n"
+    root = str(Path(autocoder_jupyter.__file__).parents[1])
+    load = f"import sys\nsys.path.insert(0, {root!r})\nfrom autocoder_jupyter.sandbox.local import usage\n"
     said = subprocess.check_output([sys.executable, "-I", "-c", load + _COUNT], cwd=tmp_path, text=True)
     assert said == "False True\n"
 

@@ -174,10 +174,10 @@ def process_of(task: int) -> int:
     return int(_status(task, "Tgid")[0])
 
 
-def _status(task: int, field: str) -> list[str]:
-    for line in Path(f"/proc/{task}/status").read_text("utf-8", "replace").splitlines():
-        name, _, values = line.partition(":")
-        if name == field:
+def _status(task: int, field: str) -> list[bytes]:
+    for line in process_tree.content(f"/proc/{task}/status").splitlines():
+        name, _, values = line.partition(b":")
+        if name == field.encode():
             return values.split()
     raise ProcessLookupError(errno.ESRCH, "gone")
 
