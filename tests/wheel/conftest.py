@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 from uv import find_uv_bin
 
+from autocoder_jupyter.sandbox.environments.bytecode import adopt
 from tests.wheel.building import ROOT, build
 
 OF_THE_NOTEBOOK = ("ipykernel", "vega_datasets")
@@ -38,4 +40,6 @@ def plain_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     install = [find_uv_bin(), "pip", "install", "--quiet", "--python", str(python)]
     locked = ["--constraint", str(ROOT / "requirements" / "all.txt")]
     subprocess.run([*install, *locked, str(wheel), *OF_THE_NOTEBOOK], check=True)
+    # To compile pandas, litellm and the others again would take most of the time of a kernel.
+    adopt(next(place.glob("lib/*/site-packages")), Path(sysconfig.get_path("purelib")))
     return python
