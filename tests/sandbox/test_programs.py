@@ -104,6 +104,13 @@ def test_every_module_of_the_worker_is_shipped_as_code_and_as_source() -> None:
     for name, source in sources.items():
         assert isinstance(source, str)
         assert code[name] == compile(source, f"<{name.removesuffix('.__init__')}>", "exec", dont_inherit=True)
+    assert files_of(*code.values()) == {f"<{name.removesuffix('.__init__')}>" for name in code}
+
+
+def files_of(*constants: object) -> set[str]:
+    """The file names of all code objects in these constants. None may be a path of this machine."""
+    codes = [each for each in constants if isinstance(each, CodeType)]
+    return {code.co_filename for code in codes}.union(*(files_of(*code.co_consts) for code in codes))
 
 
 def test_the_loader_ends_when_the_host_hangs_up() -> None:

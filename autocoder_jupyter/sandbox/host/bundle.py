@@ -10,7 +10,9 @@ import importlib.util
 import json
 import marshal
 import zlib
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 from autocoder_jupyter.sandbox.programs import program_text
 
@@ -35,17 +37,27 @@ def bundle() -> bytes:
     name and compressed with zlib. Numbers have four bytes, the first is the highest.
     """
     root = Path(__file__).parent.parent
-    sources = _sources(root / "worker", "autocoder_worker")
-    sources |= _sources(root.parent / "codec", "autocoder_codec")
-    code = {
-        name: compile(source, f"<{name.removesuffix('.__init__')}>", "exec", dont_inherit=True)
-        for name, source in sources.items()
-    }
+    files = _files(root / "worker", "autocoder_worker") | _files(root.parent / "codec", "autocoder_codec")
+    sources = {name: file.read_text("utf-8") for name, file in files.items()}
+    code = {name: _compiled(name, file) for name, file in files.items()}
     packed = zlib.compress(marshal.dumps(code), _LEVEL)
     body = importlib.util.MAGIC_NUMBER + len(packed).to_bytes(4, "big") + packed
     body += zlib.compress(json.dumps(sources).encode(), _LEVEL)
     return len(body).to_bytes(4, "big") + body
 
 
-def _sources(folder: Path, package: str) -> dict[str, str]:
-    return {f"{package}.{file.stem}": file.read_text("utf-8") for file in sorted(folder.glob("*.py"))}
+def _files(folder: Path, package: str) -> dict[str, Path]:
+    return {f"{package}.{file.stem}": file for file in sorted(folder.glob("*.py"))}
+
+
+def _compiled(name: str, file: Path) -> CodeType:
+    """The code of a module, from Python's cache of bytecode if it is there. Compiling all takes 50 ms."""
+    code = SourceFileLoader(name, str(file)).get_code(name)
+    assert code is not None  # only a loader without sources returns None
+    return _renamed(code, f"<{name.removesuffix('.__init__')}>")
+
+
+def _renamed(code: CodeType, file_name: str) -> CodeType:
+    """The code with another file name, as if the loader had compiled it. No path of this machine is sent."""
+    constants = (_renamed(each, file_name) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.replace(co_filename=file_name, co_consts=tuple(constants))
