@@ -64,29 +64,37 @@ def test_a_type_checker_refuses_text_that_was_not_escaped(tmp_path: Path) -> Non
 
 
 def test_only_one_module_makes_html_of_text() -> None:
-    assert places(lambda node: isinstance(node, ast.Call) and named(node.func) == "Html") == {"display/html.py"}
+    assert places("Html", lambda node: isinstance(node, ast.Call) and named(node.func) == "Html") == {"display/html.py"}
     assert not places(
-        lambda node: isinstance(node, ast.Call) and named(node.func) == "cast" and "Html" in ast.unparse(node.args[0])
+        "Html",
+        lambda node: isinstance(node, ast.Call) and named(node.func) == "cast" and "Html" in ast.unparse(node.args[0]),
     )
 
 
 def test_html_reaches_a_page_only_through_functions_that_take_html() -> None:
-    assert places(lambda node: isinstance(node, ast.Attribute) and node.attr == "HTML") == {"display/widgets.py"}
+    assert places("HTML", lambda node: isinstance(node, ast.Attribute) and node.attr == "HTML") == {
+        "display/widgets.py"
+    }
     # IPython's formatters are found by the same word; the functions that they call give `Html`.
-    assert places(lambda node: isinstance(node, ast.Constant) and node.value == "text/html") == {
+    assert places("html", lambda node: isinstance(node, ast.Constant) and node.value == "text/html") == {
         "display/html.py",
         "magics/__init__.py",
     }
 
 
-def places(wanted: Callable[[ast.AST], bool]) -> set[str]:
-    return {path for path, tree in trees().items() if any(map(wanted, ast.walk(tree)))}
+def places(word: str, wanted: Callable[[ast.AST], bool]) -> set[str]:
+    """The modules with such a node. Only modules whose source has `word` are parsed."""
+    return {path for path, source in sources().items() if word in source and any(map(wanted, ast.walk(tree(source))))}
 
 
 @functools.cache
-def trees() -> dict[str, ast.Module]:
-    paths = PACKAGE.rglob("*.py")
-    return {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8")) for path in paths}
+def sources() -> dict[str, str]:
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
+
+
+@functools.cache
+def tree(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def named(node: ast.expr) -> str:
