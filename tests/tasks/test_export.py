@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
+import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
@@ -104,6 +106,37 @@ def here(path: Path, *arguments: str, cwd: Path | None = None) -> subprocess.Com
     )
 
 
+class Printed(NamedTuple):
+    """What a script printed."""
+
+    stdout: str
+    stderr: str
+
+
+Loaded = Callable[..., Printed]
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Loaded]:
+    """Runs the command line of a script in this process, which has imported pandas; `here` starts an interpreter."""
+
+    def run(path: Path, *arguments: str) -> Printed:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [str(path), *arguments])
+        spec = importlib.util.spec_from_file_location("solution", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "solution", module)
+        spec.loader.exec_module(module)
+        with suppress(SystemExit):  # of argparse
+            module._cli_main()
+        return Printed(*capsys.readouterr())
+
+    longest = sys.get_int_max_str_digits()
+    yield run
+    sys.set_int_max_str_digits(longest)  # a script allows ints of any length
+
+
 def metadata(text: str) -> dict[str, Any]:
     block = text.split("# /// script\n")[1].split("# ///\n")[0]
     return tomllib.loads("\n".join(line[2:] for line in block.splitlines()))
@@ -139,7 +172,7 @@ def test_the_script_runs_from_its_command_line(growth: Report, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "feather", "parquet"])
-def test_a_table_is_read_by_its_suffix(growth: Report, tmp_path: Path, suffix: str) -> None:
+def test_a_table_is_read_by_its_suffix(growth: Report, tmp_path: Path, loaded: Loaded, suffix: str) -> None:
     path = written(growth, tmp_path / "growth.py")
     write: dict[str, Callable[[Path], object]] = {
         "csv": lambda target: SALES.to_csv(target, index=False),
@@ -149,16 +182,16 @@ def test_a_table_is_read_by_its_suffix(growth: Report, tmp_path: Path, suffix: s
         "parquet": SALES.to_parquet,
     }
     write[suffix](tmp_path / f"sales.{suffix}")
-    assert "best_month: Mar" in here(path, "--sales", f"sales.{suffix}").stdout
+    assert "best_month: Mar" in loaded(path, "--sales", f"sales.{suffix}").stdout
 
 
-def test_what_is_missing_or_wrong_is_said_in_one_line(growth: Report, tmp_path: Path) -> None:
+def test_what_is_missing_or_wrong_is_said_in_one_line(growth: Report, tmp_path: Path, loaded: Loaded) -> None:
     path = written(growth, tmp_path / "growth.py")
     assert "required: --sales" in here(path).stderr
-    assert "--sales: 'x' cannot be read" in here(path, "--sales", "x").stderr
+    assert "--sales: 'x' cannot be read" in loaded(path, "--sales", "x").stderr
     SALES.to_parquet(tmp_path / "s.parquet")
-    assert "--min-orders: invalid int" in here(path, "--sales", "s.parquet", "--min-orders", "many").stderr
-    assert "100% of them" in here(path, "--help").stdout
+    assert "--min-orders: invalid int" in loaded(path, "--sales", "s.parquet", "--min-orders", "many").stderr
+    assert "100% of them" in loaded(path, "--help").stdout
 
 
 def test_a_container_finds_inputs_and_leaves_outputs_by_name(growth: Report, tmp_path: Path) -> None:
@@ -232,11 +265,13 @@ def test_a_figure_that_a_page_draws_is_written_as_data(report: Any, tmp_path: Pa
     assert (trace["type"], trace["x"]) == ("bar", ["a"])
 
 
-def test_an_input_may_bear_the_name_of_an_option_of_the_command_line(report: Any, tmp_path: Path) -> None:
+def test_an_input_may_bear_the_name_of_an_option_of_the_command_line(
+    report: Any, tmp_path: Path, loaded: Loaded
+) -> None:
     inputs = (InputSpec(name="help", type="str"), InputSpec(name="output_dir", type="str"))
     code = "def run(help, output_dir):\n    return help + output_dir"
     path = written(report(code, inputs, (OutputSpec(name="both", type="str"),)), tmp_path / "both.py")
-    assert "both: xy" in here(path, "--help", "x", "--output-dir", "y").stdout
+    assert "both: xy" in loaded(path, "--help", "x", "--output-dir", "y").stdout
 
 
 def test_a_name_that_cannot_be_imported_is_refused(growth: Report, tmp_path: Path) -> None:
