@@ -28,6 +28,7 @@ _OPTIONS = (
     "-c/dev/null",
     "-pno:cacheprovider",
     "-pno:faulthandler",
+    *("-pno:pastebin", "-pno:setuponly", "-pno:setupplan", "-pno:stepwise"),  # only options of the command line
     "--import-mode=importlib",
     "--capture=sys",
     "--tb=short",

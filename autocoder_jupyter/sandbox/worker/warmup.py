@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import importlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from _pytest import config
 
 from . import calls, commands, outputs, remote, tester
 from .codec import encode
@@ -21,12 +24,18 @@ _SPECS = [{"name": "frame", "type": "DataFrame"}]
 
 
 def warm_up() -> None:
-    """Use pandas and the codec with a small frame that has a column of each common kind. It loads their lazy parts."""
+    """Use pandas and the codec with a small frame that has a column of each common kind. It loads their lazy parts.
+
+    pytest imports its plugins when it runs, so each run of tests would import them again.
+    """
     frame = _small_frame()
     rehearse()
     entries, payload = _packed()
     calls.decode_all(entries, payload, Path(), trusted=False)
     encode(frame, "DataFrame").digest()
+    for name in (*(f"_pytest.{plugin}" for plugin in getattr(config, "default_plugins", ())), "pdb"):
+        with suppress(ImportError):
+            importlib.import_module(name)
     frame.groupby("kind", observed=True)["number"].sum().reset_index().merge(frame, on="kind").sort_values("text")
 
 
