@@ -106,20 +106,23 @@ def _distribution(information: Path) -> str:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
+    """The size of each file below a folder, by its path. Paths are strings, because there are thousands of files."""
     sizes = {}
-    for parent, _, files in os.walk(folder):
+    root = str(folder)
+    for parent, _, files in os.walk(root):
+        below = parent[len(root) :].replace(os.sep, "/").strip("/")
+        prefix = f"{below}/" if below else ""
         for name in files:
-            path = Path(parent, name)
-            relative = path.relative_to(folder).as_posix()
-            if relative != LIST and (size := _size(path)) is not None:
+            relative = prefix + name
+            if relative != LIST and (size := _size(f"{parent}{os.sep}{name}")) is not None:
                 sizes[relative] = size
     return sizes
 
 
-def _size(path: Path) -> int | None:
+def _size(path: str | Path) -> int | None:
     """The size of a regular file; None if it is missing or of another kind."""
     try:
-        status = path.lstat()
+        status = os.lstat(path)
     except OSError:
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
