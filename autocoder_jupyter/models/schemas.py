@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
+_KINDS_OF_ANSWERS = 64
+"""Most answer types whose schemas are kept. pydantic makes a schema anew each time, which takes milliseconds."""
 
+
+@functools.lru_cache(_KINDS_OF_ANSWERS)
 def schema_in_words(answer_type: type[BaseModel]) -> str:
     """The instruction at the end of a prompt, the same for every model: the record as a TypeScript type.
 
@@ -55,6 +61,11 @@ def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
 
     Strict means that every object is closed and all its properties are required. Defaults are left out.
     """
+    return copy.deepcopy(_kept_strict_schema(answer_type))  # a client may change it
+
+
+@functools.lru_cache(_KINDS_OF_ANSWERS)
+def _kept_strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
     try:
         closed = _closed(answer_type.model_json_schema())
     except _Open:

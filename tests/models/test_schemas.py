@@ -84,3 +84,11 @@ def test_the_words_are_short_and_name_every_field(answer_type: type[BaseModel]) 
     assert words.count("\n") == 1
     assert len(words) < len(json.dumps(answer_type.model_json_schema()))
     assert all(f"{name}" in words for each in objects(answer_type.model_json_schema()) for name in each["properties"])
+
+
+def test_a_schema_that_a_client_changed_is_whole_in_the_next_request() -> None:
+    first = strict_schema(Titled)
+    assert first is not None
+    first["properties"].clear()
+    second = strict_schema(Titled)
+    assert second is not None and list(second["properties"]) == ["title", "default", "properties"]
