@@ -24,6 +24,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # another page of JupyterLab uses the compiled scripts of the first, half a second each
 )
 
 VIEWPORT: Any = {"width": 1100, "height": 900}

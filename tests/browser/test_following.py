@@ -59,18 +59,21 @@ def result_to_come(page: NotebookPage, number: int) -> Any:
     return page.output(number).get_by_text(re.compile("it is shown here when it is done"))
 
 
-def test_a_page_that_is_loaded_anew_follows_to_the_end(notebook: Open, play: Play, lab: Lab) -> None:
+def test_a_page_that_is_loaded_anew_follows_card_and_result_to_the_end(notebook: Open, play: Play, lab: Lab) -> None:
     planned, release, script = holding("plan", "code")
     play(script)
-    page = notebook(plays.CELL)
+    page = notebook(plays.CELL, "growth")
     page.run(1)
     wait_for_title(page, 1, "Planning")
+    page.run(2)
+    result_to_come(page, 2).wait_for(timeout=PATIENCE)
     page.save()
     planned.set()
     wait_for_title(page, 1, "Writing code and tests")
     page.page.reload()
     wait_for_title(page, 1, "Writing code and tests")
     strip(page).wait_for(timeout=PATIENCE)
+    result_to_come(page, 2).wait_for(timeout=PATIENCE)
     recognised(page)
     second = NotebookPage(page.page.context.new_page(), lab, page.name)
     wait_for_title(second, 1, "Writing code and tests")
@@ -79,33 +82,11 @@ def test_a_page_that_is_loaded_anew_follows_to_the_end(notebook: Open, play: Pla
     wait_for_title(page, 1, "Ready")
     wait_until_gone(page.output(1).locator(".jupyter-widgets"))
     assert page.output(1).locator(".jp-AutocodeFollowed-note").is_hidden()
-    page.save()
-    assert "6 of 6 tests passed" in (lab.folder / page.name).read_text()
-
-
-def test_a_result_to_come_appears_in_a_page_that_was_loaded_anew(notebook: Open, play: Play, lab: Lab) -> None:
-    page, release = in_the_middle(notebook, play, "growth")
-    page.run(2)
-    result_to_come(page, 2).wait_for(timeout=PATIENCE)
-    page.save()
-    page.page.reload()
-    result_to_come(page, 2).wait_for(timeout=PATIENCE)
-    wait_for_title(page, 1, "Writing code and tests")
-    release.set()
     shown_as_widget(page, 2)
     page.save()
-    assert "it is shown here when it is done" not in (lab.folder / page.name).read_text()
-
-
-@pytest.mark.own_kernel
-def test_a_result_to_come_is_cut_off_with_its_run(notebook: Open, play: Play, lab: Lab) -> None:
-    page, release = in_the_middle(notebook, play, "growth")
-    page.run(2)
-    result_to_come(page, 2).wait_for(timeout=PATIENCE)
-    end_kernel(page, lab)
-    says_that_it_was_cut_off(page, 1)
-    says_that_it_was_cut_off(page, 2)
-    release.set()
+    saved = (lab.folder / page.name).read_text()
+    assert "6 of 6 tests passed" in saved
+    assert "it is shown here when it is done" not in saved
 
 
 @pytest.mark.own_kernel
@@ -126,16 +107,20 @@ def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook:
 
 
 @pytest.mark.own_kernel
-def test_a_notebook_that_was_saved_in_the_middle_says_so_when_it_is_opened(
+def test_card_and_result_are_cut_off_with_their_run_and_say_so_when_the_notebook_is_opened(
     notebook: Open, play: Play, lab: Lab
 ) -> None:
-    page, release = in_the_middle(notebook, play)
+    page, release = in_the_middle(notebook, play, "growth")
+    page.run(2)
+    result_to_come(page, 2).wait_for(timeout=PATIENCE)
     page.save()
     end_kernel(page, lab)
-    says_that_it_was_cut_off(page)
+    says_that_it_was_cut_off(page, 1)
+    says_that_it_was_cut_off(page, 2)
     release.set()
     again = NotebookPage(page.page, lab, page.name)  # loads it anew
-    says_that_it_was_cut_off(again)
+    says_that_it_was_cut_off(again, 1)
+    says_that_it_was_cut_off(again, 2)
     recognised(again)
     ARTIFACTS.mkdir(exist_ok=True)
     again.page.screenshot(path=ARTIFACTS / "cut_off.png")

@@ -105,7 +105,9 @@ def take_picture(output: Any, name: str) -> None:
     output.screenshot(path=ARTIFACTS / f"inspector-{name}.png")
 
 
-def test_it_is_looked_through_by_keyboard_nothing_jumps_and_its_tabs_hold_what_they_name(notebook: Open) -> None:
+def test_it_is_looked_through_by_keyboard_nothing_jumps_and_its_tabs_hold_what_they_name(
+    notebook: Open, lab: Lab
+) -> None:
     page = notebook(MENDED, "growth.wait();", "growth")
     run_all(page, 1, 2)
     output = inspect(page, 3)
@@ -130,6 +132,7 @@ def test_it_is_looked_through_by_keyboard_nothing_jumps_and_its_tabs_hold_what_t
     assert page.page.evaluate("document.activeElement.tagName") == "SELECT"
     compares_attempts_side_by_side(output)
     shows_the_profile_of_the_sample(output)
+    is_calm_in_both_themes(page, output, lab)
 
 
 def compares_attempts_side_by_side(output: Any) -> None:
@@ -147,6 +150,25 @@ def shows_the_profile_of_the_sample(output: Any) -> None:
     bars = output.locator('[role="img"]:visible')
     expect(bars).to_have_count(2)  # a number and a time
     assert re.search(r": \d", bars.last.locator("span").first.get_attribute("title"))
+
+
+def is_calm_in_both_themes(page: NotebookPage, output: Any, lab: Lab) -> None:
+    try:
+        for theme in ("Light", "Dark"):
+            lab.use_theme(f"JupyterLab {theme}")
+            lab.renew_settings(page.page)
+            for title in ("Function", "Evidence", "Attempts", "Data"):
+                open_tab(output, title)
+                page.page.wait_for_timeout(300)
+                take_picture(output, f"{title}-{theme}".lower())
+            colours = output.locator(".jupyter-widgets.widget-tab").evaluate(
+                "tab => [getComputedStyle(tab.querySelector('.widget-tab-contents')).backgroundColor, "
+                "getComputedStyle(tab.querySelector('.widget-tab-contents strong')).color]"
+            )
+            brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
+            assert (brightness[0] > brightness[1]) is (theme == "Light")  # text has enough contrast
+    finally:
+        lab.use_theme("JupyterLab Light")
 
 
 def test_it_runs_on_another_frame_and_says_the_line_that_does_the_same(notebook: Open) -> None:
@@ -224,28 +246,6 @@ def test_a_saved_notebook_shows_the_static_form(notebook: Open, lab: Lab) -> Non
         form.get_by_text("diff() is divided by the revenue of the same month").locator("visible=true").wait_for()
     assert "model not found" not in again.page.content() and "Loading widget" not in again.page.content()
     take_picture(again.output(3), "static")
-
-
-def test_it_is_calm_in_both_themes(notebook: Open, lab: Lab) -> None:
-    page = notebook(MENDED, "growth.wait();", "growth")
-    run_all(page, 1, 2)
-    output = inspect(page, 3)
-    try:
-        for theme in ("Light", "Dark"):
-            lab.use_theme(f"JupyterLab {theme}")
-            lab.renew_settings(page.page)
-            for title in ("Function", "Evidence", "Attempts", "Data"):
-                open_tab(output, title)
-                page.page.wait_for_timeout(300)
-                take_picture(output, f"{title}-{theme}".lower())
-            colours = output.locator(".jupyter-widgets.widget-tab").evaluate(
-                "tab => [getComputedStyle(tab.querySelector('.widget-tab-contents')).backgroundColor, "
-                "getComputedStyle(tab.querySelector('.widget-tab-contents strong')).color]"
-            )
-            brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
-            assert (brightness[0] > brightness[1]) is (theme == "Light")  # text has enough contrast
-    finally:
-        lab.use_theme("JupyterLab Light")
 
 
 def end_kernel(page: NotebookPage, lab: Lab) -> None:

@@ -46,12 +46,24 @@ def scrolled(page: NotebookPage) -> float:
     return float(page.page.locator(".jp-WindowedPanel-outer").first.evaluate("panel => panel.scrollTop"))
 
 
-def test_the_card_follows_the_stages_without_jumping(notebook: Open, play: Play) -> None:
+def the_beat_stops_for_who_wants_no_motion(page: NotebookPage) -> None:
+    moves = """name => {
+        const beat = document.querySelector(".autocode-beat");
+        return beat && getComputedStyle(beat).animationName === name;
+    }"""
+    page.page.wait_for_function(moves, arg="autocode-beat", timeout=PATIENCE)
+    page.page.emulate_media(reduced_motion="reduce")
+    page.page.wait_for_function(moves, arg="none", timeout=10_000)
+    page.page.emulate_media(reduced_motion="null")
+
+
+def test_the_card_follows_the_stages_without_jumping_and_its_beat_stops_on_request(notebook: Open, play: Play) -> None:
     release, script = holding("plan")
     play(script)
     page = notebook(plays.CELL)
     page.run(1)
     wait_for_title(page, 1, "Planning")
+    the_beat_stops_for_who_wants_no_motion(page)
     before = (
         top(page, 1, "Environment"),
         scrolled(page),
@@ -142,22 +154,6 @@ def test_a_person_sees_the_model_write_and_every_test_report(notebook: Open, pla
     assert "○ test_the_best_month_grew_most" in shown
     assert (strip_shape(page, 1), scrolled(page)) == (before, scroll)
     page.page.screenshot(path=ARTIFACTS / "card_testing.png")
-    wait_for_title(page, 1, "Ready")
-
-
-def test_the_beat_stops_for_who_wants_no_motion(notebook: Open, play: Play) -> None:
-    release, script = holding("plan")
-    play(script)
-    page = notebook(plays.CELL)
-    page.run(1)
-    moves = """name => {
-        const beat = document.querySelector(".autocode-beat");
-        return beat && getComputedStyle(beat).animationName === name;
-    }"""
-    page.page.wait_for_function(moves, arg="autocode-beat", timeout=PATIENCE)
-    page.page.emulate_media(reduced_motion="reduce")
-    page.page.wait_for_function(moves, arg="none", timeout=10_000)
-    release.set()
     wait_for_title(page, 1, "Ready")
 
 

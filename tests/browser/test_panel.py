@@ -341,7 +341,6 @@ def test_a_reload_a_second_page_a_new_name_and_a_restart(notebook: Open, lab: La
     shown_as_html(second, 2)
 
 
-@pytest.mark.own_page
 def test_the_settings_page_reaches_the_kernel_at_once(notebook: Open, lab: Lab) -> None:
     lab.use_theme("JupyterLab Dark")
     try:
