@@ -34,11 +34,24 @@ DOUBLE = program("def run(df):\n    return df.assign(n=df.n * 2)\n")
 WAIT = program("import time\ndef run(df):\n    time.sleep(60)\n")
 
 
-@pytest.fixture(params=["sockets", "attach"])
-def worker(request: pytest.FixtureRequest, engine: Engine, environment: Environment) -> Iterator[Worker]:
-    transport: Transport = request.param
-    if transport == "sockets" and not engine.same_host:
+@pytest.fixture(scope="module", params=["sockets", "attach"])
+def transport(request: pytest.FixtureRequest, engine: Engine) -> Transport:
+    if request.param == "sockets" and not engine.same_host:
         pytest.skip("the engine is not on this machine")
+    return request.param
+
+
+@pytest.fixture
+def worker(transport: Transport, environment: Environment) -> Iterator[Worker]:
+    """A new worker, which a test may end."""
+    worker = DockerSandbox(transport=transport).start(environment, LIMITS)
+    yield worker
+    worker.kill()
+
+
+@pytest.fixture(scope="module")
+def lasting_worker(transport: Transport, environment: Environment) -> Iterator[Worker]:
+    """A worker for all tests that do not end it."""
     worker = DockerSandbox(transport=transport).start(environment, LIMITS)
     yield worker
     worker.kill()
@@ -52,14 +65,14 @@ def test_the_probe_tells_what_was_found(image: str) -> None:
     assert sandbox.probe() is probe
 
 
-def test_a_frame_goes_in_and_comes_back(worker: Worker) -> None:
-    values = worker.call(DOUBLE, {"df": FRAME}).values
+def test_a_frame_goes_in_and_comes_back(lasting_worker: Worker) -> None:
+    values = lasting_worker.call(DOUBLE, {"df": FRAME}).values
     pd.testing.assert_frame_equal(values["out"], FRAME.assign(n=[2, 4]))
 
 
-def test_one_worker_serves_many_calls(worker: Worker) -> None:
+def test_one_worker_serves_many_calls(lasting_worker: Worker) -> None:
     for _ in range(3):
-        assert list(worker.call(DOUBLE, {"df": FRAME}).values["out"].n) == [2, 4]
+        assert list(lasting_worker.call(DOUBLE, {"df": FRAME}).values["out"].n) == [2, 4]
 
 
 def test_a_program_that_runs_too_long_is_killed(worker: Worker) -> None:
