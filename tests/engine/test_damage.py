@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from autocoder_jupyter.engine.events import Event, EvidenceGathered, Finished, Noticed
 from autocoder_jupyter.sandbox.local import loading as local_loading
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
 from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
@@ -25,15 +24,8 @@ LATE = CODE.replace("    return", "    import pandas.io.sas.sas_xport  # loaded 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A separate cache whose files a test may damage: its packages are copied, not linked.
-
-    The first environment is a copy of the one that other tests use, because a build takes ten seconds.
-    """
-    cache = tmp_path_factory.mktemp("cache")
-    built = Path(LocalSandbox().build(EnvironmentSpec((), sys.version_info[:2])).location)
-    shutil.copytree(built, cache / "environments" / built.name, symlinks=True)
-    shutil.copytree(built.parent.parent / "locks", cache / "locks")
-    return cache
+    """A separate cache whose files a test may damage: its packages are copied, not linked."""
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(autouse=True)
