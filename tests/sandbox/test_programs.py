@@ -142,6 +142,7 @@ def test_a_process_of_another_namespace_is_not_the_notebook() -> None:
 def test_the_trial_of_a_container_tells_its_python() -> None:
     facts = container_trial.facts()
     assert facts["python_version"] == list(sys.version_info[:2])
+    assert facts["standard_library"] == str(Path(os.__file__).parent) and facts["bytecode"] is True
     assert json.loads(json.dumps(facts)) == facts
 
 

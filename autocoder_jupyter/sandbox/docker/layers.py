@@ -207,13 +207,12 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
     steps = [f"FROM {recipe.parent.id}", *(["USER 0:0"] if user else [])]
     if recipe.system_packages:
         steps += apt.install_steps(recipe.system_packages, authorities)
+    if recipe.parent.id == base.image.id and not base.trial.bytecode:  # as in the official images of Python
+        steps.append(compile_step([base.trial.standard_library]))
     if recipe.packages:
         steps.append(f"COPY packages {PACKAGES}")
-        # The worker cannot write, so without bytecode it would compile pandas at each start. Only new folders.
         entries = [f"{PACKAGES}/{entry.name}" for entry in sorted(target.iterdir()) if _holds_modules(entry)]
-        compiler = [*_BARE_PYTHON, "-m", "compileall", "-qq", "-j", "0", "-x", r"/tests?/"]
-        # Some packages have files for another version of Python. They must not make the build fail.
-        steps.append(f"RUN {json.dumps([*_BARE_PYTHON, '-c', program_text('ignore_failure'), *compiler, *entries])}")
+        steps.append(compile_step(entries))
     if recipe.parent.id == base.image.id:
         steps.append(f"COPY {json.dumps([PATH_FILE, f'{base.trial.site_packages}/{PATH_FILE}'])}")
     labels = {KIND: recipe.kind, BASE_ID: base.image.id, LOCK: " ".join(map(_label, recipe.lock))}
@@ -221,6 +220,19 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
     steps.append(f"LABEL {' '.join(f'{name}={json.dumps(value)}' for name, value in labels.items())}")
     steps += [f"USER {user}"] if user else []
     return "\n".join(steps) + "\n"
+
+
+def compile_step(entries: Sequence[str]) -> str:
+    """The step that compiles modules, without their tests.
+
+    A worker cannot write into the image, so without bytecode it would compile pandas at each start.
+
+    Args:
+        entries: modules and folders in the image. Folders of packages in them are left out.
+    """
+    compiler = [*_BARE_PYTHON, "-m", "compileall", "-qq", "-j", "0", "-x", r"/(tests?|(site|dist)-packages)/"]
+    # Some packages have files for another version of Python. They must not make the build fail.
+    return f"RUN {json.dumps([*_BARE_PYTHON, '-c', program_text('ignore_failure'), *compiler, *entries])}"
 
 
 _BARE_PYTHON = ("python3", "-I", "-S")

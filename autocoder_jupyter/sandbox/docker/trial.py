@@ -29,6 +29,8 @@ class Trial:
         machine: its architecture, in the names of `uname -m`.
         libc: ("glibc", "2.36"), or ("", "") for musl.
         site_packages: the folder of the packages of its interpreter.
+        standard_library: the folder of its standard library.
+        bytecode: whether the image has the bytecode of the standard library.
         transport: the transport that worked.
         breaches: missing protections. If there is one, the engine is not used.
         weaknesses: limits that are not enforced.
@@ -39,6 +41,8 @@ class Trial:
     machine: str
     libc: tuple[str, str]
     site_packages: str
+    standard_library: str
+    bytecode: bool
     transport: Transport
     breaches: tuple[str, ...]
     weaknesses: tuple[str, ...]
@@ -96,6 +100,8 @@ def _read(written: bytes, transport: Transport) -> Trial:
         machine=facts["machine"],
         libc=(libc, libc_version),
         site_packages=facts["site_packages"],
+        standard_library=facts["standard_library"],
+        bytecode=facts["bytecode"],
         transport=transport,
         breaches=tuple(_breaches(facts)),
         weaknesses=tuple(_weaknesses(facts)),

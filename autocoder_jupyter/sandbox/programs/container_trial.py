@@ -1,5 +1,6 @@
 """Write facts about a container as one JSON object: its Python, the rights and the limits of a program in it."""
 
+import importlib.util
 import json
 import os
 import platform
@@ -31,6 +32,8 @@ def facts() -> dict[str, object]:
         "machine": platform.machine(),
         "libc": list(platform.libc_ver()),
         "site_packages": sysconfig.get_path("purelib"),
+        "standard_library": sysconfig.get_path("stdlib"),
+        "bytecode": Path(importlib.util.cache_from_source(json.__file__)).exists(),
         "user": os.getuid(),
         "capabilities": int(status["CapEff"], 16),
         "no_new_privileges": status.get("NoNewPrivs", "").strip() == "1",

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +18,7 @@ from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packa
 from autocoder_jupyter.sandbox.docker.container import Start, run_once
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
-from autocoder_jupyter.sandbox.docker.layers import Recipe, dockerfile, path_line
+from autocoder_jupyter.sandbox.docker.layers import Recipe, compile_step, dockerfile, path_line
 from autocoder_jupyter.sandbox.docker.trial import Trial
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import pin_of
@@ -24,8 +27,10 @@ from autocoder_jupyter.types import ImageConfig
 from tests.sandbox.wheelhouse import make_eager_wheel, only_a_wheelhouse
 
 
-def base(machine: str = "x86_64", libc: tuple[str, str] = ("glibc", "2.36"), user: str = "") -> Base:
-    found = Trial((3, 11), machine, libc, "/usr/lib/site", "sockets", (), (), {})
+def base(
+    machine: str = "x86_64", libc: tuple[str, str] = ("glibc", "2.36"), user: str = "", bytecode: bool = True
+) -> Base:
+    found = Trial((3, 11), machine, libc, "/usr/lib/site", "/usr/lib/python", bytecode, "sockets", (), (), {})
     return Base(Image("python", "sha256:base", {}, user), found)
 
 
@@ -87,6 +92,34 @@ def test_the_steps_put_system_packages_below_and_give_the_user_back(tmp_path: Pa
     assert "apt-get" in steps[3] and steps[3].endswith("/tmp/authorities.crt")
     assert "humanize" in steps[5] and "dist-info" not in steps[5]
     assert re.search('lock="humanize==4@[0-9a-f]{16} numpy==2@[0-9a-f]{16}"', steps[6])
+
+
+@pytest.mark.parametrize(
+    ("parent", "bytecode", "steps"),
+    [
+        ("sha256:base", False, ["/usr/lib/python"]),
+        ("sha256:base", True, []),
+        ("sha256:shared", False, []),
+    ],
+    ids=["not compiled", "compiled", "the parent has it"],
+)
+def test_the_standard_library_is_compiled_once_for_an_image_without_its_bytecode(
+    parent: str, bytecode: bool, steps: list[str], tmp_path: Path
+) -> None:
+    recipe = Recipe("env:1", Image("parent", parent, {}), (), ())
+    lines = dockerfile(recipe, base(bytecode=bytecode), tmp_path, authorities=False).splitlines()
+    assert [json.loads(line.removeprefix("RUN "))[-1] for line in lines if line.startswith("RUN ")] == steps
+
+
+def test_a_compile_step_leaves_out_tests_and_packages_and_continues_after_an_error(tmp_path: Path) -> None:
+    for name in ("good.py", "part/good.py", "test/good.py", "site-packages/good.py", "dist-packages/good.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1")
+    (tmp_path / "bad.py").write_text("def")
+    _, *command = json.loads(compile_step([str(tmp_path)]).removeprefix("RUN "))
+    assert subprocess.run([sys.executable, *command], capture_output=True).returncode == 0
+    compiled = {path.parent.parent.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.pyc")}
+    assert compiled == {".", "part"}
 
 
 def test_our_packages_go_behind_the_standard_library_and_before_the_images_own(tmp_path: Path) -> None:
