@@ -47,9 +47,10 @@ from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.engine.writer import Writer
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
+from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import Changes, Report
-from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
+from autocoder_jupyter.versions.request_lock import hold_lock, lock_of, remove_old
 
 _ELSEWHERE = "Another kernel works on the same request. This one waits for its result, and uses it."
 
@@ -99,6 +100,7 @@ async def _in_turn(setup: GenerationSetup, given: Draft | None, clock: Clock) ->
         return await _generated(setup, given, clock)
     journal, key = setup.services.journal, setup.prepared.key.id
     lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
+    await call_blocking(lambda: cleanup.daily("request_locks", lambda before: remove_old(cache_folder(), before)))
     async with hold_lock(lock, lambda: setup.emit(Noticed(_ELSEWHERE))):
         return await _generated(setup, given, clock)
 

@@ -29,19 +29,21 @@ async def hold_lock(lock: Path, on_wait: Callable[[], object]) -> AsyncIterator[
         on_wait: called once if another process holds the lock.
     """
     descriptor = _opened(lock)
-    if descriptor is None:
-        yield
-        return
+    told = False
     try:
-        told = False
-        while not file_locks.try_exclusive(descriptor):
-            if not told:
-                on_wait()
-                told = True
-            await asyncio.sleep(LOOK_SECONDS)
+        while descriptor is not None and not _is_taken(descriptor):
+            if os.fstat(descriptor).st_nlink:
+                if not told:
+                    on_wait()
+                    told = True
+                await asyncio.sleep(LOOK_SECONDS)
+            else:  # it was removed meanwhile; another process locks the file that has its name now
+                os.close(descriptor)
+                descriptor = _opened(lock)
         yield
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
@@ -54,7 +56,20 @@ def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
         request_key: the key of the request.
     """
     what = f"{root.resolve()}\n{name}\n{request_key}"
-    return cache / "request_locks" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.lock"
+    return _folder(cache) / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.lock"
+
+
+def remove_old(cache: Path, before: float) -> None:
+    """Remove the lock files of requests on which no process works.
+
+    Args:
+        cache: the cache folder of this machine.
+        before: seconds since 1970. Files of requests that were last worked on before this time are removed.
+    """
+    for lock in _folder(cache).glob("*.lock"):
+        with contextlib.suppress(OSError):
+            if lock.stat().st_mtime < before:
+                _remove(lock)
 
 
 def is_held(lock: Path) -> bool:
@@ -66,6 +81,30 @@ def is_held(lock: Path) -> bool:
         return not file_locks.try_exclusive(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _remove(lock: Path) -> None:
+    """Remove a lock file, unless a process holds the lock."""
+    descriptor = _opened(lock)
+    if descriptor is None:
+        return
+    try:
+        if file_locks.try_exclusive(descriptor):
+            lock.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _folder(cache: Path) -> Path:
+    return cache / "request_locks"
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Try to take the lock on an open file. A file that was removed is of no use: its name may be locked again."""
+    if not file_locks.try_exclusive(descriptor) or not os.fstat(descriptor).st_nlink:
+        return False
+    os.utime(descriptor)  # the time of the last use, for `remove_old`
+    return True
 
 
 def _opened(lock: Path) -> int | None:

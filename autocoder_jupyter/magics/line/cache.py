@@ -50,10 +50,14 @@ def cache(notebook: Notebook, arguments: Arguments) -> None:
 def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
     from autocoder_jupyter.calls import outcome_cache
     from autocoder_jupyter.sandbox.environments import cleanup
+    from autocoder_jupyter.sandbox.environments.locking import cache_folder
+    from autocoder_jupyter.versions import request_lock
 
     now = time.time()
+    unused_since = now + 1 if everything else now - cleanup.UNUSED_DAYS * _DAY
     before = sum(one.bytes for one in cleanup.local_environments())
-    cleanup.clear_local(now + 1 if everything else now - cleanup.UNUSED_DAYS * _DAY)
+    cleanup.clear_local(unused_since)
+    request_lock.remove_old(cache_folder(), unused_since)
     cleanup.prune_local(most=0 if everything else cleanup.most_bytes())
     left = cleanup.local_environments()
     print(f"Environments: {size_in_words(before - sum(one.bytes for one in left))} freed, {len(left)} left.")

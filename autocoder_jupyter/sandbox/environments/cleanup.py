@@ -155,7 +155,7 @@ def modified(file: Path) -> float:
 
 
 def clear_local(before: float) -> None:
-    """Remove old virtual environments, folders of interrupted builds, and old locks of requests.
+    """Remove old virtual environments, folders of interrupted builds, and old resolved locks of packages.
 
     Args:
         before: seconds since 1970. What was last used before this time, and is not in use, is removed.
