@@ -103,7 +103,8 @@ def _is_taken(descriptor: int) -> bool:
     """Try to take the lock on an open file. A file that was removed is of no use: its name may be locked again."""
     if not file_locks.try_exclusive(descriptor) or not os.fstat(descriptor).st_nlink:
         return False
-    os.utime(descriptor)  # the time of the last use, for `remove_old`
+    with contextlib.suppress(OSError):
+        os.utime(descriptor)  # the time of the last use, for `remove_old`
     return True
 
 
