@@ -48,6 +48,20 @@ ENGINE = re.compile(r"[\[-]docker[\]-]")
 """Part of the id of a test that runs with a Docker engine."""
 
 
+LONG = (
+    "tests/codec/test_hostile.py",
+    "tests/data/test_context.py",
+    "tests/magics/test_line.py",
+    "tests/sandbox/host/test_channel.py",
+    "tests/sandbox/local/test_environments.py",
+    "tests/sandbox/worker/test_calls.py",
+    "tests/sandbox/worker/test_pytest.py",
+    "tests/tasks/test_export.py",
+    "tests/test_hostile_text.py",
+)
+"""The files outside of these groups that take more than ten seconds. They start before the others of their group."""
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Mark tests that need a kernel, an engine or a browser, before `-m` selects; put the slowest groups first."""
@@ -61,7 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         room = room_of(item.nodeid)
         ranks[room] = min(ranks.get(room, len(LONGEST_FIRST)), rank_of(item))
-    items.sort(key=lambda item: ranks[room_of(item.nodeid)])
+    items.sort(key=lambda item: (ranks[room := room_of(item.nodeid)], room not in LONG))
 
 
 SLOW_TO_IMPORT = {"altair", "claude_agent_sdk", "jsonschema", "litellm", "matplotlib", "mcp", "nbformat", "sklearn"}
