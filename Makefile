@@ -5,8 +5,8 @@ VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
 PYTEST := $(BIN)/python -m pytest
-# Tests with a kernel, a container or a page wait for a third of their time, so three workers use two cores well.
-WORKERS ?= 3
+# Tests with a kernel, a container or a page wait for half of their time, so four workers use two cores well.
+WORKERS ?= 4
 PRESENT = $(shell for python in python3.11 python3.12 python3.13; do $$python -c "print('$$python')" 2>/dev/null; done)
 # Without bytecode files, each of the many kernels in the tests would compile everything that it imports.
 export PYTHONDONTWRITEBYTECODE :=
@@ -73,7 +73,7 @@ test-kernel-5.10: $(STAMP)
 
 # The tests that need no kernel, sandbox or browser.
 quick: $(STAMP)
-	$(PYTEST) -n 4 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
+	$(PYTEST) -n 3 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
 
 # The same tests, with coverage of lines and branches. Prints the total; the reports, as text and as HTML, are written to
 # artifacts/coverage. The tests with a kernel, a sandbox or a browser are not included.

@@ -84,16 +84,19 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return dict(json.loads(run(program, folder)))
 
 
+@pytest.mark.slow
 def test_loading_leaves_the_environment_alone_and_asks_no_network(loaded: dict[str, Any]) -> None:
     assert loaded["environment as before"] and loaded["models"] > 1000
 
 
+@pytest.mark.slow
 def test_the_import_looks_for_garbage_rarely_and_leaves_that_as_it_was(loaded: dict[str, Any]) -> None:
     assert loaded["threshold as before"] and loaded["collections"] < 100
     assert loaded["threshold while loading"] == [0, 5, 5]
     assert loaded["threshold that was set meanwhile"] == [9, 9, 9]
 
 
+@pytest.mark.slow
 def test_the_client_of_a_model_is_imported_before_its_first_request(loaded: dict[str, Any]) -> None:
     assert loaded["client"] == NEEDED
 
