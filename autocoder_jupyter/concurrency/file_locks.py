@@ -47,6 +47,25 @@ def take_shared(descriptor: int) -> None:
 
 
 @contextmanager
+def lock_if_unused(file: Path) -> Iterator[bool]:
+    """A context that gives whether no process has a lock on this file. If it is True, none can take one meanwhile.
+
+    On a system without `flock` it is always False.
+
+    Raises:
+        OSError: the file cannot be created or opened.
+    """
+    if not SUPPORTED:
+        yield False
+        return
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield try_exclusive(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def exclusive(file: Path, while_waiting: Callable[[], None]) -> Iterator[None]:
     """Take an exclusive lock for the time of this context. It waits while another process has it. Works on Windows.
 

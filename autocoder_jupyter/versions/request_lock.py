@@ -69,30 +69,17 @@ def remove_old(cache: Path, before: float) -> None:
     for lock in _folder(cache).glob("*.lock"):
         with contextlib.suppress(OSError):
             if lock.stat().st_mtime < before:
-                _remove(lock)
+                with file_locks.lock_if_unused(lock) as unused:
+                    if unused:
+                        lock.unlink()
 
 
 def is_held(lock: Path) -> bool:
     """Whether a process currently works on a request."""
-    descriptor = _opened(lock) if lock.exists() else None
-    if descriptor is None:
-        return False
-    try:
-        return not file_locks.try_exclusive(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(lock: Path) -> None:
-    """Remove a lock file, unless a process holds the lock."""
-    descriptor = _opened(lock)
-    if descriptor is None:
-        return
-    try:
-        if file_locks.try_exclusive(descriptor):
-            lock.unlink()
-    finally:
-        os.close(descriptor)
+    if file_locks.SUPPORTED and lock.exists():
+        with contextlib.suppress(OSError), file_locks.lock_if_unused(lock) as unused:
+            return not unused
+    return False
 
 
 def _folder(cache: Path) -> Path:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.concurrency.file_locks import lock_if_unused
 from autocoder_jupyter.sandbox.docker.detection import find_engine
 from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, SHARED_NAME, lock_file, use_file
 from autocoder_jupyter.sandbox.environments.cleanup import modified
-from autocoder_jupyter.sandbox.environments.usage_locks import lock_if_unused
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from autocoder_jupyter.concurrency import file_locks
@@ -25,22 +24,6 @@ def mark_used(file: Path) -> None:
             if file_locks.SUPPORTED and not _is_held(file):
                 _held[str(file)] = _locked(file)
         os.utime(file)
-
-
-@contextmanager
-def lock_if_unused(file: Path) -> Iterator[bool]:
-    """A context that gives whether no process uses the environment of a usage file.
-
-    If it is True, no process can begin to use the environment during the context.
-    """
-    if not file_locks.SUPPORTED:
-        yield False
-        return
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        yield file_locks.try_exclusive(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _is_held(file: Path) -> bool:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from autocoder_jupyter.concurrency.file_locks import lock_if_unused
 from autocoder_jupyter.sandbox.environments import cleanup, usage_locks
 from autocoder_jupyter.sandbox.environments.cleanup import clear_local, daily, local_environments, prune_local
-from autocoder_jupyter.sandbox.environments.usage_locks import lock_if_unused, mark_used
+from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 
 MONTH = 31 * 24 * 3600.0
 

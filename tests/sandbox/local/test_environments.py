@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from autocoder_jupyter.concurrency.file_locks import lock_if_unused
 from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox.environments import locking, uv
 from autocoder_jupyter.sandbox.environments.pins import pin_of
-from autocoder_jupyter.sandbox.environments.usage_locks import lock_if_unused
 from autocoder_jupyter.sandbox.local import environments as local_environments
 from autocoder_jupyter.sandbox.local.environments import build, examine, find_interpreter, interpreter_of, python_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
