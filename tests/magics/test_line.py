@@ -14,6 +14,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.types import Attempt, CodeSolution, Evidence, OutputSpec, Report, Step, TestOutcome, Usage
+from autocoder_jupyter.versions.request_lock import lock_of
 
 CELL = "%%autocode growth\nWords"
 
@@ -325,6 +326,16 @@ def test_pruning_keeps_what_is_new_and_every_function(
     assert "Failed runs: 1 run removed." in said
     assert (stored / ".autocode" / "growth" / "run-1").exists()
     assert not (stored / ".autocode" / "growth" / "run-2").exists()
+
+
+def test_pruning_removes_the_lock_files_of_requests(shell: Any, stored: Path) -> None:
+    lock = lock_of(stored / "cache", stored / ".autocode", "growth", "key")
+    lock.parent.mkdir()
+    lock.touch()
+    shell.run("%autocode cache prune")
+    assert lock.exists()
+    shell.run("%autocode cache prune --all")
+    assert not lock.exists()
 
 
 def test_the_timeline_of_a_result_is_shown_and_one_without_times_says_why(shell: Any, jobs: Any) -> None:
