@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import os
 import resource
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.local import loading
+from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-from autocoder_jupyter.sandbox.protocol import Environment, Limits
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Probe
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -49,28 +53,69 @@ def room_for(further: int) -> Iterator[None]:
             os.close(descriptor)
 
 
-@pytest.mark.parametrize("further", range(1, 10))
-def test_a_worker_that_the_system_refuses_is_told_and_leaves_no_descriptor(
-    further: int, environment: Environment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def own_process() -> Iterator[ProcessPoolExecutor]:
+    """A process where nothing else opens or closes files, as the threads of earlier tests do in this one."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        yield process
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What a refused start told, and the open files before it and after it."""
+
+    text: str
+    why: str
+    hint: str
+    before: dict[int, str]
+    after: dict[int, str]
+
+
+def refused_start(environment: Environment, further: int) -> Refusal | None:
+    """Start a worker where only so many further files may be opened; None if it was not refused."""
     sandbox = LocalSandbox()
     sandbox.start(environment, Limits()).kill()  # so that everything is imported
-    monkeypatch.setattr(loading, "_slots", {})
-    before = open_descriptors()
-    with room_for(further), pytest.raises(SandboxUnavailable, match="cannot start a worker now") as told:
-        sandbox.start(environment, Limits())
-    assert "Too many open files" in (told.value.why or "")
-    assert "ulimit -a" in told.value.hint
     for slot in itertools.chain(*loading._slots.values()):
         if slot.process is not None:
             slot.process.kill()
-    assert open_descriptors() == before
+    loading._slots.clear()
+    before = open_descriptors()
+    try:
+        with room_for(further):
+            sandbox.start(environment, Limits()).kill()
+    except SandboxUnavailable as error:
+        told = error
+    else:
+        return None
+    finally:
+        for slot in itertools.chain(*loading._slots.values()):
+            if slot.process is not None:
+                slot.process.kill()
+    return Refusal(str(told), told.why or "", told.hint, before, open_descriptors())
 
 
-@pytest.mark.usefixtures("forgetful_probe")
-def test_a_trial_that_the_system_refuses_for_now_is_repeated() -> None:
+def refused_trial() -> tuple[Probe, Probe]:
+    """The result of a trial where it cannot open the files that it needs, and of the next one, where it can."""
+    local_probe._answer = None
     with room_for(3):
         refused = LocalSandbox().probe()
+    return refused, LocalSandbox().probe()
+
+
+@pytest.mark.parametrize("further", range(1, 10))
+def test_a_worker_that_the_system_refuses_is_told_and_leaves_no_descriptor(
+    further: int, environment: Environment, own_process: ProcessPoolExecutor
+) -> None:
+    refusal = own_process.submit(refused_start, environment, further).result()
+    assert refusal is not None
+    assert "cannot start a worker now" in refusal.text
+    assert "Too many open files" in refusal.why
+    assert "ulimit -a" in refusal.hint
+    assert refusal.after == refusal.before
+
+
+def test_a_trial_that_the_system_refuses_for_now_is_repeated(own_process: ProcessPoolExecutor) -> None:
+    refused, repeated = own_process.submit(refused_trial).result()
     assert not refused.available
     assert "Too many open files" in refused.reason
-    assert LocalSandbox().probe().available
+    assert repeated.available
