@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +80,9 @@ class Trial:
 _ENFORCED = "the kernel limits memory and processes (a control group); disk is checked every 200 ms"
 _WATCHED = "a supervisor checks memory, processes and disk, memory every 50 ms"
 
-_CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
+_ROOT = Path("/")
+# A pod of JupyterHub has no Kubernetes token, but like each pod it has a file for its last message.
+_CONTAINER_MARKS = (".dockerenv", "run/.containerenv", "var/run/secrets/kubernetes.io", "dev/termination-log")
 _SETTINGS = Path("/proc/sys")
 _FORBIDDING = {
     "user.max_user_namespaces": ("0", "10000"),
@@ -91,6 +94,8 @@ _FORBIDDING = {
 _FOR_ROOT_TOO = ("user.max_user_namespaces",)
 
 _SECURITY_MODULES = Path("/sys/kernel/security/lsm")
+_OWN = Path("/proc/self")
+_SETFCAP = 31
 
 
 def _advice(tier: Tier | None) -> str:
@@ -113,7 +118,7 @@ def _advice_on_landlock() -> str:
         modules = _SECURITY_MODULES.read_text("ascii").strip()
         if modules and "landlock" not in modules.split(","):
             return f"lsm=landlock,{modules} on the kernel's command line turns Landlock on, from Linux 5.13 on"
-    if _is_container():
+    if _is_container() and _has_filter():
         return (
             "this is a container; one whose seccomp profile allows landlock_create_ruleset, landlock_add_rule and "
             "landlock_restrict_self has Landlock, if the kernel does"
@@ -129,16 +134,46 @@ def _advice_on_namespaces() -> str:
             if (_SETTINGS / name.replace(".", "/")).read_text("ascii").strip() == forbidding:
                 where = "on the machine around this container, " if _is_container() else ""
                 return f"{where}sysctl {name}={allowing} lets users create namespaces"
-    if _is_container():
-        return (
-            "this is a container; one whose seccomp profile allows namespaces lets the sandbox make its own "
-            "(docker run --security-opt seccomp=PROFILE; in a pod securityContext.seccompProfile)"
-        )
+    return "; ".join(filter(None, (_advice_on_capability(), *(_advice_on_profiles() if _is_container() else ()))))
+
+
+def _advice_on_capability() -> str:
+    """Root maps itself into a user namespace, for which it needs a capability. Other users do not need it."""
+    if os.geteuid() == 0 and not int(_own_status().get("CapEff", "f" * 16), 16) >> _SETFCAP & 1:
+        return "root without the capability SETFCAP cannot create namespaces; a user other than root can"
     return ""
 
 
+def _advice_on_profiles() -> Iterable[str]:
+    """The profiles of this container that may forbid namespaces: of seccomp, and of AppArmor."""
+    if _has_filter():
+        yield (
+            "this is a container; one whose seccomp profile allows namespaces lets the sandbox make its own "
+            "(docker run --security-opt seccomp=PROFILE; in a pod securityContext.seccompProfile)"
+        )
+    with contextlib.suppress(OSError):
+        profile, _, mode = (_OWN / "attr/apparmor/current").read_text("utf-8").strip().partition(" ")
+        if mode == "(enforce)":
+            yield (
+                f"the AppArmor profile {profile} of this container must allow mounts and namespaces "
+                "(docker run --security-opt apparmor=PROFILE; in a pod securityContext.appArmorProfile)"
+            )
+
+
+def _has_filter() -> bool:
+    """Whether a seccomp filter applies to this process; True if the system does not report it."""
+    return _own_status().get("Seccomp") != "0"
+
+
+def _own_status() -> dict[str, str]:
+    with contextlib.suppress(OSError):
+        lines = (_OWN / "status").read_text("utf-8", "replace").splitlines()
+        return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return {}
+
+
 def _is_container() -> bool:
-    return any(Path(mark).exists() for mark in _CONTAINER_MARKS)
+    return any((_ROOT / mark).exists() for mark in _CONTAINER_MARKS)
 
 
 _lock = threading.Lock()

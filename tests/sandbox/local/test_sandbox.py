@@ -140,7 +140,8 @@ def test_it_holds_where_the_temporary_folder_has_a_long_name(tmp_path: Path, mon
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the system files that describe a machine: an ordinary one, for a user."""
-    monkeypatch.setattr(local_probe, "_CONTAINER_MARKS", (str(tmp_path / ".dockerenv"),))
+    monkeypatch.setattr(local_probe, "_ROOT", tmp_path)
+    monkeypatch.setattr(local_probe, "_OWN", tmp_path / "self")
     monkeypatch.setattr(local_probe, "_SETTINGS", tmp_path)
     monkeypatch.setattr(local_probe, "_SECURITY_MODULES", tmp_path / "lsm")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -148,7 +149,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _tell(machine: Path, file: str, text: str) -> None:
-    (machine / file).parent.mkdir(exist_ok=True)
+    (machine / file).parent.mkdir(parents=True, exist_ok=True)
     (machine / file).write_text(text, "ascii")
 
 
@@ -156,6 +157,7 @@ def _tell(machine: Path, file: str, text: str) -> None:
     ("file", "text", "words"),
     [
         (".dockerenv", "", "seccompProfile"),
+        ("dev/termination-log", "", "seccompProfile"),
         ("kernel/apparmor_restrict_unprivileged_userns", "1\n", "apparmor_restrict_unprivileged_userns=0"),
         ("kernel/unprivileged_userns_clone", "0\n", "kernel.unprivileged_userns_clone=1"),
         ("user/max_user_namespaces", "0\n", "user.max_user_namespaces=10000"),
@@ -195,6 +197,45 @@ def test_in_a_container_a_setting_of_the_machine_around_it_is_told_first(machine
     advice = local_probe.Trial(TIERS[1], {"full": "no"}).probe().details["for more"]
     assert "on the machine around this container, sysctl user.max_user_namespaces" in advice
     assert "seccomp" not in advice
+
+
+_APPARMOR = "self/attr/apparmor/current"
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"self/status": "Seccomp:\t2\n"}, {"seccompProfile"}),
+        ({_APPARMOR: "cri-containerd.apparmor.d (enforce)\n"}, {"seccompProfile", "cri-containerd.apparmor.d"}),
+        ({"self/status": "Seccomp:\t0\n", _APPARMOR: "docker-default (enforce)\n"}, {"docker-default"}),
+        ({"self/status": "Seccomp:\t0\n", _APPARMOR: "unconfined\n"}, set()),
+    ],
+    ids=["seccomp", "both", "apparmor", "neither"],
+)
+def test_in_a_pod_the_profiles_that_apply_are_told(machine: Path, files: dict[str, str], told: set[str]) -> None:
+    _tell(machine, "dev/termination-log", "")
+    for file, text in files.items():
+        _tell(machine, file, text)
+    advice = local_probe.Trial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")
+    assert {word for word in ("seccompProfile", "cri-containerd.apparmor.d", "docker-default") if word in advice} == told
+
+
+def test_a_container_without_a_filter_is_not_what_forbids_landlock(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    _tell(machine, "dev/termination-log", "")
+    _tell(machine, "self/status", "Seccomp:\t0\n")
+    assert "for more" not in local_probe.Trial(TIERS[2], {"full": "no Landlock"}).probe().details
+
+
+@pytest.mark.parametrize(("user", "capabilities", "told"), [(0, "0", True), (0, "80000000", False), (1000, "0", False)])
+def test_root_that_lacks_the_capability_for_namespaces_is_told(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, user: int, capabilities: str, told: bool
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    _tell(machine, "self/status", f"CapEff:\t{capabilities}\nSeccomp:\t0\n")
+    assert ("SETFCAP" in local_probe.Trial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")) == told
 
 
 def test_root_is_not_sent_to_a_setting_that_holds_for_users_only(
