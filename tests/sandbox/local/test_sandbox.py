@@ -217,7 +217,7 @@ def test_in_a_pod_the_profiles_that_apply_are_told(machine: Path, files: dict[st
     for file, text in files.items():
         _tell(machine, file, text)
     advice = local_probe.Trial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")
-    assert {word for word in ("seccompProfile", "cri-containerd.apparmor.d", "docker-default") if word in advice} == told
+    assert {w for w in ("seccompProfile", "cri-containerd.apparmor.d", "docker-default") if w in advice} == told
 
 
 def test_a_container_without_a_filter_is_not_what_forbids_landlock(
