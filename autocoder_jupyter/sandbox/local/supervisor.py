@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local import process_tree, usage
+from autocoder_jupyter.sandbox.local import container_memory, process_tree, usage
 from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, ConfinedProcess, Confinement, start
 from autocoder_jupyter.sandbox.local.confinement.throttle import Throttle
 from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
@@ -204,8 +204,12 @@ def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None
         return None
     processes = process_tree.views(process_tree.tree(root))
     held = usage.descriptors(processes) if with_disk else usage.Descriptors()
-    if bounds.memory is not None and _uses_more_memory(processes, held, bounds.memory):
-        return out_of_memory(bounds.memory)
+    if bounds.memory is not None:
+        if _uses_more_memory(processes, held, bounds.memory):
+            return out_of_memory(bounds.memory)
+        if limit := container_memory.exceeded_by(lambda most: _uses_more_memory(processes, held, most)):
+            text = f"The container around the notebook has {_megabytes(limit)} of memory, which was nearly used up."
+            return Ending("memory", text=text)
     if not with_disk:
         return None
     folder = Path(bounds.folder)

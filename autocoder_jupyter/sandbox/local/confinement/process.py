@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 from autocoder_jupyter.sandbox.local.confinement import filters, landlock, namespaces
@@ -22,6 +23,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 _HIGHEST_DESCRIPTOR = 1 << 16
 _MESSAGE = 4096
 _GO = b"go"
+_LIKELIEST_VICTIM = "1000"
 
 
 class CannotConfine(Exception):
@@ -135,6 +137,7 @@ def _child(
     wanted: Confinement, tier: Tier, parent: socket.socket, group: ControlGroup | None, *, siblings: bool
 ) -> NoReturn:
     try:
+        _be_killed_first()
         if group is not None:
             group.enter()
         if tier.namespaces:
@@ -150,6 +153,12 @@ def _child(
         what = "" if isinstance(error, CannotConfine) else f"{type(error).__name__}: "
         parent.send(f"{what}{error}".encode()[:_MESSAGE])
     os._exit(127)
+
+
+def _be_killed_first() -> None:
+    """If the machine or the container runs out of memory, the kernel shall kill a worker and not the notebook."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(_LIKELIEST_VICTIM, "ascii")
 
 
 def _leave_shared(wanted: Confinement) -> None:
