@@ -1,7 +1,7 @@
 """Reading any text that a program or a model wrote takes time in proportion to its length.
 
-No speed is measured. The texts are so long that quadratic work would take many minutes; an alarm ends it, and the test
-fails.
+No speed is measured. The texts are so long that quadratic work would take far more processor time than the limit, which
+is ten times the time of the longest reading; an alarm ends it, and the test fails.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from autocoder_jupyter.sandbox.host.text import clean, stable
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 from tests.deadline import at_most
 
-CHARACTERS = 100_000
+CHARACTERS = 50_000
 FAMILIES = [
     *("/a", "a/", "/", "/a/site-packages", "/lib/python3.1", "(", "[", "{", "{}", "[],", '{"a":', "<", " ", "\t", "\n"),
     *("1", "1,", ", ", "a@a.", '"', "'", "\\", "`", "```\n", "```python\n", "~~~\n", "\x1b[", "\x1b]", "\x1bP", "\x9b"),
@@ -84,5 +84,5 @@ def test_text_of_any_kind_is_read_in_time_that_grows_with_its_length(reader: str
     for piece in FAMILIES:
         text = (piece * CHARACTERS)[:CHARACTERS]
         for end in ("", "!"):
-            with at_most(20):
+            with at_most(2):
                 READERS[reader](text + end)
