@@ -34,7 +34,7 @@ def load() -> ModuleType:
     global _litellm
     with _lock:
         if _litellm is None:
-            with _environment_restored(), _collecting_rarely():
+            with _environment_restored(), collecting_rarely():
                 _litellm = importlib.import_module("litellm")
                 # Every stream imports this module in the end. It sets TIKTOKEN_CACHE_DIR, which is undone here.
                 importlib.import_module("litellm.litellm_core_utils.default_encoding")
@@ -58,7 +58,7 @@ def load_client(model: str) -> None:
     except litellm.exceptions.BadRequestError:
         return
     if provider in _OPENAI or provider in litellm.openai_compatible_providers:
-        with _collecting_rarely():
+        with collecting_rarely():
             importlib.import_module("openai.resources")
 
 
@@ -89,7 +89,7 @@ def _environment_restored() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _collecting_rarely() -> Iterator[None]:
+def collecting_rarely() -> Iterator[None]:
     """Collect garbage rarely: an import leaves almost no garbage, and collections would take a quarter of its time."""
     before = gc.get_threshold()
     rarely = (max(before[0], _NEW_OBJECTS), *before[1:])

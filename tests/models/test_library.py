@@ -75,7 +75,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             os.wait()
             seen["client"][model] = os.read(reader, 10) == b"imported"
         gc.set_threshold(0, 5, 5)  # a person who switched it off
-        with library._collecting_rarely():
+        with library.collecting_rarely():
             seen["threshold while loading"] = gc.get_threshold()
             gc.set_threshold(9, 9, 9)
         seen["threshold that was set meanwhile"] = gc.get_threshold()

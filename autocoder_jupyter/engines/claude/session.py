@@ -7,13 +7,13 @@ unchanged: otherwise the program would read files that an `@` in them names, and
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.engines.claude import sdk_import
 from autocoder_jupyter.engines.claude.gateway import Gateway
 from autocoder_jupyter.engines.claude.installed import not_installed, require_program
 from autocoder_jupyter.engines.claude.program import home, remove_left
@@ -61,7 +61,7 @@ async def preload() -> None:
     """
     await call_blocking(require_program)
     try:
-        await call_blocking(lambda: importlib.import_module("claude_agent_sdk"))
+        await call_blocking(sdk_import.load)
     except ImportError as error:  # it is partly installed
         raise not_installed(f"{error}.") from error
 
