@@ -19,6 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from autocoder_jupyter.sandbox.container_marks import is_container
+
 State = Literal["running", "stopped", "not installed"]
 
 _CONNECT_SECONDS = 0.2
@@ -119,6 +121,8 @@ class Machine:
     @property
     def advice(self) -> str:
         """One line that says which program to install if there is none."""
+        if self.system == "linux" and is_container(self.root):
+            return "an engine usually cannot run in a container such as this, and the local sandbox needs none"
         return {
             "darwin": "install Docker Desktop, OrbStack, Colima, Rancher Desktop or Podman",
             "win32": "install Docker Desktop, Rancher Desktop or Podman, or run Jupyter in WSL with an engine there",

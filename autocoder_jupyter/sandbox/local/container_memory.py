@@ -6,7 +6,7 @@ may kill all of them. So the supervisor ends a worker before. Linux only; the st
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,11 @@ _VERSIONS = (
 )
 
 
+def limit() -> int | None:
+    """The memory limit of the container in bytes; None if there is none."""
+    return next((most for _, most in _limits()), None)
+
+
 def exceeded_by(uses_more_than: Callable[[int], bool]) -> int | None:
     """Check whether the container has nearly no memory left, and a worker uses a considerable part of it.
 
@@ -47,20 +52,27 @@ def exceeded_by(uses_more_than: Callable[[int], bool]) -> int | None:
     Returns:
         The limit of the container in bytes if the worker must end; else None, also if there is no limit.
     """
+    for names, most in _limits():
+        with suppress(OSError, ValueError):
+            reserve = min(most // 8, _LARGEST_RESERVE)
+            left = most - int(_text(names.used))
+            if left < reserve and left + _cache(names) < reserve and uses_more_than(reserve):
+                return most
+    return None
+
+
+def _limits() -> Iterator[tuple[_Names, int]]:
     for names in _VERSIONS:
         with suppress(OSError, ValueError):
-            limit = int(_text(names.limit))  # "max" if there is none
-            reserve = min(limit // 8, _LARGEST_RESERVE)
-            if limit < _MOST and limit - int(_text(names.used)) < reserve:
-                cache = sum(int(size) for name, size in _lines(names.statistics) if name in names.cache)
-                if limit - int(_text(names.used)) + cache < reserve and uses_more_than(reserve):
-                    return limit
-    return None
+            most = int(_text(names.limit))  # "max" if there is none
+            if most < _MOST:
+                yield names, most
+
+
+def _cache(names: _Names) -> int:
+    lines = (line.split() for line in _text(names.statistics).splitlines())
+    return sum(int(size) for name, size in lines if name in names.cache)
 
 
 def _text(name: str) -> str:
     return (_GROUPS / name).read_text("ascii")
-
-
-def _lines(name: str) -> list[list[str]]:
-    return [line.split() for line in _text(name).splitlines()]

@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.container_marks import is_container
+from autocoder_jupyter.sandbox.local import container_memory
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.group_trial import usable_group
@@ -74,6 +76,8 @@ class Trial:
             if advice := _advice(self.tier):
                 details["for more"] = advice
             details["limits"] = _ENFORCED if self.group else f"{_WATCHED} ({self.not_counted})"
+            if limit := container_memory.limit():
+                details["limits"] += f"; all processes of this container together may use {limit >> 20} MiB of memory"
         return details
 
 
@@ -81,8 +85,6 @@ _ENFORCED = "the kernel limits memory and processes (a control group); disk is c
 _WATCHED = "a supervisor checks memory, processes and disk, memory every 50 ms"
 
 _ROOT = Path("/")
-# A pod of JupyterHub has no Kubernetes token, but like each pod it has a file for its last message.
-_CONTAINER_MARKS = (".dockerenv", "run/.containerenv", "var/run/secrets/kubernetes.io", "dev/termination-log")
 _SETTINGS = Path("/proc/sys")
 _FORBIDDING = {
     "user.max_user_namespaces": ("0", "10000"),
@@ -118,7 +120,7 @@ def _advice_on_landlock() -> str:
         modules = _SECURITY_MODULES.read_text("ascii").strip()
         if modules and "landlock" not in modules.split(","):
             return f"lsm=landlock,{modules} on the kernel's command line turns Landlock on, from Linux 5.13 on"
-    if _is_container() and _has_filter():
+    if is_container(_ROOT) and _has_filter():
         return (
             "this is a container; one whose seccomp profile allows landlock_create_ruleset, landlock_add_rule and "
             "landlock_restrict_self has Landlock, if the kernel does"
@@ -132,9 +134,9 @@ def _advice_on_namespaces() -> str:
             continue
         with contextlib.suppress(OSError):
             if (_SETTINGS / name.replace(".", "/")).read_text("ascii").strip() == forbidding:
-                where = "on the machine around this container, " if _is_container() else ""
+                where = "on the machine around this container, " if is_container(_ROOT) else ""
                 return f"{where}sysctl {name}={allowing} lets users create namespaces"
-    return "; ".join(filter(None, (_advice_on_capability(), *(_advice_on_profiles() if _is_container() else ()))))
+    return "; ".join(filter(None, (_advice_on_capability(), *(_advice_on_profiles() if is_container(_ROOT) else ()))))
 
 
 def _advice_on_capability() -> str:
@@ -170,10 +172,6 @@ def _own_status() -> dict[str, str]:
         lines = (_OWN / "status").read_text("utf-8", "replace").splitlines()
         return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
     return {}
-
-
-def _is_container() -> bool:
-    return any((_ROOT / mark).exists() for mark in _CONTAINER_MARKS)
 
 
 _lock = threading.Lock()

@@ -172,6 +172,15 @@ def test_on_windows_the_pipes_are_looked_at(root: Path, pipe: str, found: str) -
     assert state(here, found) == "running"
 
 
+@pytest.mark.parametrize("mark", [".dockerenv", "run/.containerenv", "dev/termination-log"])
+def test_in_a_container_nothing_is_to_be_installed(root: Path, mark: str) -> None:
+    assert help_lines(machine(root)) == ["install Docker or Podman"]
+    install(root, mark)
+    (line,) = help_lines(machine(root))
+    assert "install" not in line
+    assert "the local sandbox needs none" in line
+
+
 @pytest.mark.parametrize(
     ("mark", "name", "start"),
     [

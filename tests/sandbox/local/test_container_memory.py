@@ -62,9 +62,15 @@ def test_a_worker_that_fills_its_container_is_noticed(
     assert found == (limit * MIB if told else None)
 
 
+def test_doctor_names_the_limit_of_a_container(tmp_path: Path, version: int) -> None:
+    describe(tmp_path, version, str(1024 * MIB), 0, 0)
+    assert "1024 MiB" in local_probe.Trial(TIERS[0]).probe().details["limits"]
+
+
 def test_without_a_limit_nothing_is_exceeded(tmp_path: Path, version: int) -> None:
     describe(tmp_path, version, NO_LIMIT[version], 2**40, 0)
     assert container_memory.exceeded_by(lambda _: True) is None
+    assert "MiB" not in local_probe.Trial(TIERS[0]).probe().details["limits"]
 
 
 def test_without_control_groups_nothing_is_exceeded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
