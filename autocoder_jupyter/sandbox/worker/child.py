@@ -21,6 +21,13 @@ _PIPE_BYTES = 1 << 20
 _SECONDS_TO_DIE = 60.0
 """A killed process needs CPU time once more before it ends, which takes a while on a busy machine."""
 
+_QUIET_SECONDS = 0.5
+"""How long a child waits for its first request before it prepares for it (`warmup.rehearse`).
+
+A request that follows another at once, as in a run of tests, would have to wait for the preparation, which takes more
+processor time than it saves: with it, a call with a small frame takes 18 ms instead of 14.
+"""
+
 
 class ChildExits:
     """Wakes a waiting thread when a child of this process ends. It handles SIGCHLD, so there is one per process."""
@@ -165,7 +172,8 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
     data, such as the changed arguments, are requested after the function has returned.
     """
     program = calls.Program()
-    warmup.rehearse()
+    if not _is_readable(inbox, _QUIET_SECONDS):
+        warmup.rehearse()
     while True:
         request = frames.read(inbox)
         if request is None:
@@ -184,6 +192,12 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
             os._exit(1)  # it belongs to a call of an earlier child
         del payload
         send_answer(outbox, done, answer)
+
+
+def _is_readable(descriptor: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 def send_answer(outbox: int, done: int, answer: calls.Pieces) -> None:

@@ -55,7 +55,6 @@ def run(header: Mapping[str, Any], host: Host) -> None:
     The output of pytest is also sent in a frame, and not on the standard output. The zygote reads that, and its memory
     must not have text of the tests, because later programs inherit it.
     """
-    register_module_files()
     Path(_TEST_FILE).touch()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
@@ -71,10 +70,10 @@ def run(header: Mapping[str, Any], host: Host) -> None:
 
 
 def register_module_files() -> None:
-    """Register the file of each module in the caches of `inspect`.
+    """Register the file of each module in the caches of `inspect`, in the zygote.
 
     Otherwise `inspect` would resolve the paths of some 800 modules to show the lines of a failure. That needs thousands
-    of system calls, which the local sandbox checks one by one.
+    of system calls, which the local sandbox checks one by one. In a child it would copy 1,500 pages of memory.
     """
     files = {name: file for name, module in list(sys.modules.items()) if (file := getattr(module, "__file__", None))}
     inspect.modulesbyfile.update((file, name) for name, file in files.items())

@@ -37,14 +37,15 @@ def warm_up() -> None:
         with suppress(ImportError):
             importlib.import_module(name)
     frame.groupby("kind", observed=True)["number"].sum().reset_index().merge(frame, on="kind").sort_values("text")
+    tester.register_module_files()
 
 
 def rehearse() -> None:
     """Decode and encode a small frame, as a call does.
 
-    A forked child does it before its first request, so the memory pages that a call writes are already copied from the
-    zygote. The frame is encoded once in the zygote: creating it in a child would copy four times as many pages as that
-    saves.
+    A forked child does it while it waits for its first request, so the memory pages that a call writes are already
+    copied from the zygote. The frame is encoded once in the zygote: creating it in a child would copy four times as
+    many pages as that saves.
     """
     entries, payload = _packed()
     calls.encode_all(calls.decode_all(entries, payload, Path()), _SPECS)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,19 @@ def test_garbage_is_collected_although_the_libraries_are_loaded_without(
     code = "import gc\ndef run():\n    return gc.isenabled(), gc.get_freeze_count()"
     values = worker.call(program(code, outputs="enabled: bool, libraries: int"), {}).values
     assert values["enabled"] and values["libraries"] > 10_000
+
+
+def test_a_worker_prepares_for_a_call_only_while_it_waits(worker: ChannelWorker, program: MakeProgram) -> None:
+    """A call that follows another at once must not wait for the preparation, which uses a small frame."""
+    code = "import sys\ndef run():\n    return sys.modules['autocoder_worker.warmup']._packed.cache_info().hits"
+    hits = program(code, outputs="hits: int")
+
+    def after(pause: float) -> int:
+        time.sleep(pause)
+        return int(worker.call(hits, {}).values["hits"])
+
+    at_once = min(after(0) for _ in range(20))
+    assert any(after(pause) > at_once for pause in (1, 2, 4, 8, 16))
 
 
 def test_a_frame_comes_back_as_it_went_in(worker: ChannelWorker, program: MakeProgram) -> None:
