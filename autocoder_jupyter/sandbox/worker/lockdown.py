@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import resource
 import sys
 from dataclasses import dataclass
@@ -124,8 +123,7 @@ class _SockFprog(ctypes.Structure):
 
 def _filter(rules: tuple[bpf.Rule, ...]) -> bool:
     """Install a seccomp filter. False if the machine does not support it, or the sandbox forbids it."""
-    machine = platform.machine()
-    if not sys.platform.startswith("linux") or machine not in bpf.MACHINES:
+    if not sys.platform.startswith("linux") or (machine := os.uname().machine) not in bpf.MACHINES:
         return False
     code = bpf.compile_filter(rules, machine)
     buffer = ctypes.create_string_buffer(code, len(code))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -62,7 +61,7 @@ def clear(folder: str | Path, *, seconds: float = math.inf) -> bool:
 
 def _clear(top: int, until: float) -> bool:
     """Remove the folders one by one after moving their subfolders to the top. So paths are short, without recursion."""
-    mark = secrets.token_hex(8)
+    mark = os.urandom(8).hex()
     free_names = (f"{mark}-{number}" for number in itertools.count())
     while folders := _unlink_files(top, until):
         if not sum(_flatten(top, name, free_names, until) for name in folders):

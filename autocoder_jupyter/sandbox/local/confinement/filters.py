@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import struct
 
 from autocoder_jupyter.sandbox.local.confinement.kernel import call_number, system_call
@@ -113,7 +112,7 @@ def install(wanted: tuple[Rule, ...]) -> int:
     Raises:
         OSError: the machine is not supported, or another filter of this process already has a listener.
     """
-    code = compile_filter(wanted, platform.machine())
+    code = compile_filter(wanted, os.uname().machine)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))
     number = call_number("seccomp")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 
 from autocoder_jupyter.sandbox.worker import bpf
 
@@ -41,7 +40,7 @@ def call_number(name: str) -> int:
     Raises:
         OSError: the machine is not supported, or does not have the call.
     """
-    machine = platform.machine()
+    machine = os.uname().machine
     number = bpf.number_of(name, machine) if machine in bpf.MACHINES else None
     if number is None:
         raise OSError(f"the system call {name} is not known on {machine}")
