@@ -15,12 +15,18 @@ _KINDS_OF_ANSWERS = 64
 
 
 @functools.lru_cache(_KINDS_OF_ANSWERS)
+def json_schema(answer_type: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON schema of an answer, as pydantic writes it. It is kept, so nobody may change it."""
+    return answer_type.model_json_schema()
+
+
+@functools.lru_cache(_KINDS_OF_ANSWERS)
 def schema_in_words(answer_type: type[BaseModel]) -> str:
     """The instruction at the end of a prompt, the same for every model: the record as a TypeScript type.
 
     It has a third of the length of a JSON schema. Descriptions of fields are comments.
     """
-    schema = answer_type.model_json_schema()
+    schema = json_schema(answer_type)
     return f"Answer with one JSON object of this type, and nothing else:\n{_typed(schema, schema.get('$defs', {}))}"
 
 
@@ -67,7 +73,7 @@ def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
 @functools.lru_cache(_KINDS_OF_ANSWERS)
 def _kept_strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
     try:
-        closed = _closed(answer_type.model_json_schema())
+        closed = _closed(json_schema(answer_type))
     except _Open:
         return None
     assert isinstance(closed, dict)

@@ -11,6 +11,7 @@ of indexes are read from it here, and they are used if the user has agreed to th
 from __future__ import annotations
 
 import configparser
+import functools
 import hashlib
 import json
 import os
@@ -41,6 +42,10 @@ Address = tuple[str, str]
 
 FILE_BYTES = 2**20
 """Bytes. A larger settings file is ignored."""
+
+
+_FILES = 8
+"""Most settings files whose indexes are kept. Parsing a `pyproject.toml` takes milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +79,9 @@ def folder_indexes(folder: Path) -> tuple[Address, ...]:
     """The indexes in the nearest `uv.toml` or `[tool.uv]` of the notebook's folder or a parent; () if there is none."""
     for parent in (folder, *folder.parents):
         for name in ("uv.toml", "pyproject.toml"):
-            table = _uv_table(parent / name)
-            if table:
-                return tuple(_addresses_in(table, parent))
+            indexes = _indexes_in(parent / name)
+            if indexes is not None:
+                return indexes
     return ()
 
 
@@ -192,16 +197,22 @@ def _addresses(file: Path) -> list[Address]:
         return []
 
 
-def _uv_table(file: Path) -> dict[str, Any]:
-    """The settings for uv in an untrusted file; {} if there are none."""
+def _indexes_in(file: Path) -> tuple[Address, ...] | None:
+    """The indexes in an untrusted file; None if it has no settings for uv."""
     try:
-        settings: Any = plain_toml.parse(Folder(file.parent).read_text(file.name, FILE_BYTES))
+        return _read_indexes(Folder(file.parent).read_text(file.name, FILE_BYTES), file)
     except (OSError, ValueError):
-        return {}
+        return None
+
+
+@functools.lru_cache(_FILES)
+def _read_indexes(text: str, file: Path) -> tuple[Address, ...] | None:
+    """`_indexes_in` for the text of a file. It is kept, because a generation asks for it three times."""
+    settings: Any = plain_toml.parse(text)
     if file.name == "pyproject.toml":
         tool = settings.get("tool")
         settings = tool.get("uv") if isinstance(tool, dict) else None
-    return settings if isinstance(settings, dict) else {}
+    return tuple(_addresses_in(settings, file.parent)) if settings and isinstance(settings, dict) else None
 
 
 def _addresses_in(settings: Mapping[str, Any], place: Path) -> Iterator[Address]:
