@@ -39,11 +39,13 @@ from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.local.forked_worker import ForkedWorker, Share
 from autocoder_jupyter.sandbox.local.loaded import impurity
 from autocoder_jupyter.sandbox.local.supervisor import (
+    DISK_EVERY,
     WATCH_SECONDS,
     Bounds,
     Ending,
     Policy,
     broken_limit,
+    counted_from,
     release_streams,
     tell,
 )
@@ -117,7 +119,8 @@ class _Supervision:
         self._workers: dict[int, ForkedWorker] = {}
         self._free = list(loading.folders)
         self._cleaners: dict[int, str] = {}
-        self._since, self._looked = time.monotonic(), time.monotonic()
+        self._looks, self._looked = 0, time.monotonic()
+        self._since = self._looked
 
     def run(self) -> None:
         """Serve until the end."""
@@ -283,7 +286,10 @@ class _Supervision:
         self._looked = now
         self._take_back_folders()
         if not self._loaded:
-            return broken_limit(self._bounds, self._pid, with_disk=True) is None
+            self._looks += 1
+            broken = broken_limit(self._bounds, self._pid, with_disk=self._looks % DISK_EVERY == 0)
+            self._looked = counted_from(now)
+            return broken is None
         if self._kill_strays():
             self._let_reap()
         busy = self._workers or self._wanted or self._coming
