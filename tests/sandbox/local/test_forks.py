@@ -70,10 +70,11 @@ def tier(request: pytest.FixtureRequest) -> Tier:
     return tier
 
 
-def loading(script: str, tier: Tier | None = None) -> LoadingProcess:
+def loading(script: str, tier: Tier | None = None, **limits: int) -> LoadingProcess:
     """A loading process that runs a script of the test."""
     folder = make_folder()
-    return LoadingProcess(policy(folder.path, script, tier, memory=SHARE.memory), folder, threads=1)
+    within = {"memory": SHARE.memory, **limits}
+    return LoadingProcess(policy(folder.path, script, tier, **within), folder, threads=1)
 
 
 def tell(process: ForkedProcess, facts: dict[str, Any]) -> Any:
@@ -125,6 +126,18 @@ def test_a_loading_process_can_fork_no_process_that_shares_its_memory_or_files()
 
 def test_a_process_that_does_not_come_up_gives_no_worker_and_is_gone() -> None:
     process = loading("raise SystemExit(1)")
+    with pytest.raises(NotForked):
+        process.fork(SHARE)
+    assert gone(process._supervisor.pid)
+
+
+@pytest.mark.parametrize(
+    "excess",
+    ["held = b'x' * (200 << 20)", "open('f', 'wb').write(bytes(20 << 20))"],
+    ids=["memory", "disk"],
+)
+def test_a_limit_also_holds_while_the_libraries_load(excess: str) -> None:
+    process = loading(f"import time\n{excess}\ntime.sleep(600)", memory=100 << 20, disk=10 << 20)
     with pytest.raises(NotForked):
         process.fork(SHARE)
     assert gone(process._supervisor.pid)
