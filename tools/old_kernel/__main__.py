@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import guest
-from archive import SUITES, Kernel, Unavailable, fetch
+from archive import SUITES, Unavailable, fetch
 
 NOT_POSSIBLE = 77
 """Exit code for "not possible on this machine", as in automake."""
@@ -47,7 +47,9 @@ ALL, WORKING = "full,landlock,namespaces", {"5.10": "namespaces"}
 BUILD = """
 import json, sys
 from dataclasses import asdict
+from autocoder_jupyter.sandbox.host.bundle import bundle
 from tests.sandbox.sandboxes import base_spec, open_sandbox
+bundle()  # compiles the modules of a worker
 print(json.dumps(asdict(open_sandbox("local").build(base_spec("local")))))
 """
 
@@ -71,9 +73,16 @@ def main() -> int:
         variables.setdefault("AUTOCODE_TEST_TIERS", WORKING.get(options.kernel, ALL))
         ours = (lambda words: words) if options.program else guest.tests
         tries = [guest.Try(user, ours(shlex.split(words)), in_group) for in_group, (user, words) in options.tries]
-        variables |= _prepared(folder, [] if options.program else [one.command for one in tries])
-        script = guest.script(TREE, tries, variables, options.sysctl)
-        return _boot(kernel, guest.initial_files(kernel, folder, script), options)
+        arguments = [] if options.program else [word for _, (_, words) in options.tries for word in shlex.split(words)]
+        environment = _built(arguments)
+        (folder / "environment.json").write_text(json.dumps(environment), "utf-8")
+        variables |= {
+            "AUTOCODE_TEST_ENVIRONMENT": str(folder / "environment.json"),
+            "AUTOCODE_TEST_SECONDS": "120",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }
+        script = guest.script(TREE, Path(environment["location"]), tries, variables, options.sysctl)
+        return _boot(kernel.image(folder), guest.initial_files(kernel, folder, script), options)
 
 
 def _options() -> argparse.Namespace:
@@ -128,26 +137,25 @@ def _need_programs() -> None:
             raise Unavailable(f"apt cannot install {', '.join(missing)}: {done.stderr.strip()[-300:]}")
 
 
-def _prepared(folder: Path, tests: list[list[str]]) -> dict[str, str]:
+def _built(arguments: list[str]) -> dict[str, Any]:
     """Build the suites' environment and the bytecode of the tests, because the guest has no network and is slow.
 
+    The environment is that of the other tests of this machine's user, so it is built only once.
+
+    Args:
+        arguments: of pytest, for all users together; they select the tests.
+
     Returns:
-        Environment variables that say where they are.
+        The fields of the environment.
     """
-    cache, built = folder / "cache", folder / "environment.json"
     lean = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    lean |= {"AUTOCODE_CACHE_DIR": str(cache), "PYTHONPATH": str(TREE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    lean |= {"PYTHONPATH": str(TREE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     said = subprocess.run([sys.executable, "-c", BUILD], check=True, cwd=TREE, env=lean, capture_output=True, text=True)
-    built.write_text(json.dumps(json.loads(said.stdout)), "utf-8")
-    subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)  # the guest's changes stay in its memory
-    for command in tests:
-        subprocess.run([*command, "--collect-only"], check=True, cwd=TREE, env=lean, stdout=subprocess.DEVNULL)
-    return {
-        "AUTOCODE_CACHE_DIR": str(cache),
-        "AUTOCODE_TEST_ENVIRONMENT": str(built),
-        "AUTOCODE_TEST_SECONDS": "120",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
+    if arguments:
+        collect = [*guest.tests(arguments), "--collect-only"]
+        subprocess.run(collect, check=True, cwd=TREE, env=lean, stdout=subprocess.DEVNULL)
+    environment: dict[str, Any] = json.loads(said.stdout)
+    return environment
 
 
 def _machine() -> list[str]:
@@ -159,11 +167,11 @@ def _machine() -> list[str]:
     return ["-accel", "tcg", "-cpu", "Nehalem", "-smp", "1"]
 
 
-def _boot(kernel: Kernel, initial: Path, options: argparse.Namespace) -> int:
+def _boot(image: Path, initial: Path, options: argparse.Namespace) -> int:
     command = [
         *("qemu-system-x86_64", *_machine(), "-m", "3G"),
         *("-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot"),
-        *("-kernel", str(kernel.image), "-initrd", str(initial), "-append", f"{PLAIN} {options.append}"),
+        *("-kernel", str(image), "-initrd", str(initial), "-append", f"{PLAIN} {options.append}"),
         *("-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"),
     ]
     seen, began = [], time.monotonic()

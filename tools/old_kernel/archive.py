@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import os
 import re
+import struct
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,11 +47,15 @@ class Kernel:
 
     folder: Path
 
-    @property
-    def image(self) -> Path:
-        """The file to boot."""
+    def image(self, folder: Path) -> Path:
+        """The file to boot. If possible it is decompressed into `folder`; an emulated kernel needs seconds for that."""
         (image,) = self.folder.glob("boot/vmlinuz-*")
-        return image
+        content = _payload(image.read_bytes())
+        if not content.startswith(b"\x7fELF"):
+            return image
+        decompressed = folder / "vmlinux"
+        decompressed.write_bytes(content)
+        return decompressed
 
     def write_modules(self, names: tuple[str, ...], target: Path) -> list[str]:
         """Write modules and their dependencies, decompressed. Returns the names of the files in the order of loading.
@@ -166,6 +171,16 @@ def _with_dependencies(name: str, files: dict[str, Path]) -> Iterator[str]:
     for needed in said.group(1).decode().split(",") if said else ():
         yield from _with_dependencies(needed, files)
     yield name
+
+
+def _payload(image: bytes) -> bytes:
+    """The kernel in a bootable image; b"" if it is not compressed with xz. The boot protocol defines the fields."""
+    setup_sectors, (offset, size) = image[0x1F1], struct.unpack_from("<II", image, 0x248)
+    begin = (setup_sectors + 1) * 512 + offset
+    try:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(image[begin : begin + size])
+    except lzma.LZMAError:
+        return b""
 
 
 def _content(module: Path) -> bytes:

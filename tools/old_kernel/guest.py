@@ -44,7 +44,7 @@ exec busybox switch_root /new /bin/bash {script}
 SCRIPT = """#!/bin/bash
 # The guest's first process. Its changes of files stay in the guest's memory.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-chmod a+x /root # the interpreter may be there
+chmod a+x {folders} # the interpreter and the environment may be in the home of root
 cd {tree}
 ulimit -c 0
 [ -d /sys/fs/cgroup ] && mount -t cgroup2 cgroup2 /sys/fs/cgroup
@@ -102,16 +102,21 @@ class Try:
         return f"{how} {shlex.join([self.user, *self.command])} | sed -u 's/^/as {name}: /' &"
 
 
-def script(tree: Path, tries: Iterable[Try], variables: Mapping[str, str], settings: Iterable[str]) -> str:
+def script(
+    tree: Path, environment: Path, tries: Iterable[Try], variables: Mapping[str, str], settings: Iterable[str]
+) -> str:
     """The script that the guest runs after its file system is mounted.
 
     Args:
         tree: the folder of this project.
+        environment: the folder of the suites' environment.
         tries: the commands; they run in parallel.
         variables: environment variables.
         settings: kernel settings, in the form of `sysctl`.
     """
+    read = (tree, environment, Path(sys.base_prefix).resolve())
     return SCRIPT.format(
+        folders=shlex.join(sorted({str(parent) for place in read for parent in place.parents} - {"/"})),
         tree=shlex.quote(str(tree)),
         tries="\n".join(one.line() for one in tries),
         variables=shlex.join(f"{name}={value}" for name, value in variables.items()),
