@@ -10,7 +10,6 @@ import base64
 import binascii
 import re
 from xml.parsers import expat
-from xml.sax.saxutils import escape, quoteattr
 
 from .errors import Corrupt
 from .png import size_of
@@ -40,6 +39,11 @@ _ROOT_LINES = {"stroke-linejoin": "round", "stroke-linecap": "butt"}
 _TARGET = re.compile(r"#[\w.:-]{1,200}")
 _LOCAL_URL = re.compile(r"url\(\s*['\"]?#[\w.:-]{1,200}['\"]?\s*\)")
 _FORBIDDEN = re.compile(r"url\s*\(|image\s*\(|image-set|expression|javascript|@|\\|/\*|://|data:", re.IGNORECASE)
+_IN_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_TEXT = str.maketrans(_IN_TEXT)
+_VALUE = str.maketrans(_IN_TEXT | {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+"""References for text and for values of attributes. `xml.sax.saxutils` has functions for this, but it imports HTTP and
+TLS, which every start of a worker would wait for."""
 _PNG_ADDRESS = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=\s]+)")
 
 
@@ -103,7 +107,8 @@ class _Writer:
         if tag == "use":
             self._using.update(owner for owner in self._owners if owner)
             self._used.add(attributes.get("xlink:href", "")[1:])
-        self._out.append(f"<{tag}{''.join(f' {key}={quoteattr(value)}' for key, value in attributes.items())}>")
+        written = [f' {key}="{value.translate(_VALUE)}"' for key, value in attributes.items()]
+        self._out.append(f"<{tag}{''.join(written)}>")
         self._open.append(tag)
 
     def _attributes(self, tag: str, given: dict[str, str]) -> list[tuple[str, str]]:
@@ -130,7 +135,7 @@ class _Writer:
 
     def text(self, content: str) -> None:
         if not self._skipped and self._open and self._open[-1] in ("text", "tspan", "title"):
-            self._out.append(escape(content))
+            self._out.append(content.translate(_TEXT))
 
     def whole(self) -> bytes:
         if self._using & self._used:  # copies of copies: a few lines could become millions of shapes

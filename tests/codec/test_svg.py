@@ -28,6 +28,7 @@ def drawn(inside: str, attributes: str = "") -> str:
         '<path d="M 0 0 L 1 1" style="fill: none; stroke: #1f77b4"></path>',
         '<g id="a" transform="translate(1 2)"><rect width="1" height="2" fill="red"></rect></g>',
         '<text x="1">a &amp; b &lt; c</text>',
+        '<text font-family="\'A\' &amp; &quot;B&quot; &lt;C&gt;" x="1&#10;2&#13;3&#9;4">"C" \'D\' &gt; E</text>',
         '<defs><path id="m" d="M 0 0"></path></defs><use xlink:href="#m" x="1"></use>',
         '<g clip-path="url(#p)"></g>',
         f'<image width="1" xlink:href="data:image/png;base64,{base64.b64encode(png()).decode()}"></image>',
