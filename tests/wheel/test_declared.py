@@ -22,7 +22,7 @@ ELSEWHERE = {
     "polars": "only for who asks for tables in its form, or gives one of a library that converts by it",
     "claude_agent_sdk": "of the extra `agent`; without it one sentence says how to install it",
     "httpx": "the same",
-    "jsonschema": "of mcp, which claude_agent_sdk needs; it is loaded before claude_agent_sdk asks for it",
+    "jsonschema": "of claude_agent_sdk; it is loaded before claude_agent_sdk asks for it",
     "openai": "a part of litellm, which is loaded before litellm asks for it",
     "pydantic_monty": "of the extra `codemode`; the same",
     "openpyxl": "only for Excel files; without it they are described by name and size",
