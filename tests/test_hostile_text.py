@@ -1,7 +1,7 @@
 """Reading any text that a program or a model wrote takes time in proportion to its length.
 
 No speed is measured. The texts are so long that quadratic work would take far more processor time than the limit, which
-is ten times the time of the longest reading; an alarm ends it, and the test fails.
+is several times that of the longest reading; an alarm ends it, and the test fails.
 """
 
 from __future__ import annotations
