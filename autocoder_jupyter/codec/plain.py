@@ -12,7 +12,7 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -48,13 +48,13 @@ def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) ->
     Raises:
         Unencodable: the value, or a value inside it, has a type that cannot cross.
     """
-    kind = type(value)
-    if value is None or kind is str or kind is bool:
+    if _is_json(value):
         return value
+    kind = type(value)
     if kind is int:
-        return value if -(2**63) <= value < 2**64 else {TAG: "int", "v": hex(value)}
+        return {TAG: "int", "v": hex(value)}
     if kind is float:
-        return value if math.isfinite(value) else {TAG: "float", "v": repr(value)}
+        return {TAG: "float", "v": repr(value)}
     writer = _WRITERS.get(kind)
     if writer is not None:
         tag, written = writer(value, path)
@@ -65,14 +65,17 @@ def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) ->
     def inner(item: Any, step: str) -> Any:
         return to_json(item, f"{path}{step}", simplify=simplify, depth=depth + 1)
 
+    def items(values: Iterable[Any]) -> list[Any]:
+        return [item if _is_json(item) else inner(item, f"[{n}]") for n, item in enumerate(values)]
+
     if simplify and isinstance(value, np.generic) and isinstance(value.item(), (str, bool, int, float)):
         return to_json(value.item(), path, simplify=True, depth=depth)
     if kind is dict or (simplify and isinstance(value, dict)):
         return _dict_to_json(value, inner)
     if kind is list:
-        return [inner(item, f"[{position}]") for position, item in enumerate(value)]
+        return items(value)
     if kind is tuple:
-        return {TAG: "tuple", "v": [inner(item, f"[{position}]") for position, item in enumerate(value)]}
+        return {TAG: "tuple", "v": items(value)}
     if kind in (set, frozenset):
         # Sets have no order. They are sorted, so that equal sets give equal text.
         return {TAG: kind.__name__, "v": sorted((inner(item, "{}") for item in value), key=_text)}
@@ -85,6 +88,16 @@ def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) ->
     raise Unencodable(path, f"holds a {_name(kind)}, which cannot cross into or out of the sandbox", _hint(value))
 
 
+def _is_json(value: Any) -> bool:
+    """Whether a value is written as it is. Most are, and so they need no path and no further call."""
+    kind = type(value)
+    if kind is int:
+        return bool(-(2**63) <= value < 2**64)
+    if kind is float:
+        return math.isfinite(value)
+    return kind is str or kind is bool or value is None
+
+
 def from_json(value: Any) -> Any:
     """The value that was given to `to_json`.
 
@@ -93,11 +106,11 @@ def from_json(value: Any) -> Any:
         ValueError, TypeError, KeyError and others: a part is malformed. `decode` turns them into `Corrupt`.
     """
     if isinstance(value, list):
-        return [from_json(item) for item in value]
+        return [from_json(item) if isinstance(item, (list, dict)) else item for item in value]
     if not isinstance(value, dict):
         return value
     if TAG not in value:
-        return {key: from_json(item) for key, item in value.items()}
+        return {key: from_json(item) if isinstance(item, (list, dict)) else item for key, item in value.items()}
     reader = _READERS.get(value[TAG])
     if reader is None:
         raise Corrupt(f"unknown kind of value {value[TAG]!r}")
@@ -127,7 +140,7 @@ def _hint(value: Any) -> str:
 
 def _dict_to_json(value: dict[Any, Any], inner: Callable[[Any, str], Any]) -> Any:
     if all(type(key) is str for key in value) and TAG not in value:
-        return {key: inner(item, f"[{key!r}]") for key, item in value.items()}
+        return {key: item if _is_json(item) else inner(item, f"[{key!r}]") for key, item in value.items()}
     return {TAG: "dict", "v": [[inner(key, " key"), inner(item, f"[{key!r}]")] for key, item in value.items()]}
 
 
