@@ -16,7 +16,10 @@ def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
     """
     names = list(dict.fromkeys(known))
     folded = {name.casefold(): name for name in names}
-    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    wanted = word.casefold()
+    # A word of three times the length of a name is below the cutoff, and a long word takes long to compare.
+    candidates = [name for name in folded if len(wanted) < 3 * len(name)]
+    close = difflib.get_close_matches(wanted, candidates, n=1, cutoff=0.6) if candidates else []
     if close:
         return f"Did you mean {mark}{folded[close[0]]}?"
     if not names:

@@ -105,6 +105,8 @@ _MOST_READINGS = 20
 
 
 _OPENING, _CLOSING = "“„”", "”“"
+_ORDINARY_OUTSIDE = re.compile(rf'[^"{_OPENING}/#,}}\]\s]+')
+_ORDINARY_INSIDE = re.compile(rf'[^"{_CLOSING}\\]+')
 _COMMENT = re.compile(r"(?<![:\w])//[^\n]*|(?<!\S)#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
 
 
@@ -114,6 +116,10 @@ def _straightened(text: str) -> str:
     closing = ""
     position = 0
     while position < len(text):
+        if ordinary := (_ORDINARY_INSIDE if closing else _ORDINARY_OUTSIDE).match(text, position):
+            out.append(ordinary.group())
+            position = ordinary.end()
+            continue
         character = text[position]
         if closing:
             if character == "\\":
