@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from autocoder_jupyter.sandbox.host.pool import Pool
+from autocoder_jupyter.sandbox.local import forks
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker
@@ -17,6 +18,17 @@ if only := os.environ.get("AUTOCODE_TEST_TIER"):  # run the suites on a weaker t
     local_probe.TIERS = (tier_named(only),)  # type: ignore[attr-defined]
 
 LIMITS = Limits(cpu=1.0, memory=600 * 2**20, seconds=SECONDS, processes=48, disk=48 * 2**20, output_bytes=64 * 2**20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries_stay_loaded() -> Iterator[None]:
+    """The process that local workers are forked from stays for a minute, not for seconds.
+
+    Many tests end their worker. On a busy machine, the next one would often have to load the libraries again.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forks, "IDLE_SECONDS", max(forks.IDLE_SECONDS, 60.0))
+        yield
 
 
 @pytest.fixture(scope="session", params=EACH)
