@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -26,27 +29,62 @@ ROOT = Path(__file__).parents[2]
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
 
-class ForkServer:
-    """The process that forks. It ends when its standard input is closed, at the latest when this process ends."""
+ADDRESS = f"\0autocode-kernels-{os.environ.get('PYTEST_XDIST_TESTRUNUID') or os.getpid()}"
+"""The address of the process that forks: one for all processes of a run of tests. It is no file."""
 
-    def __init__(self) -> None:
+
+def connection() -> socket.socket:
+    """Connect to the process that forks."""
+    while True:
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            link.connect(ADDRESS)
+        except ConnectionRefusedError:
+            link.close()
+            start()
+        else:
+            return link
+
+
+def start() -> None:
+    """Start the process that forks, unless another process does it at this moment."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        try:
+            listener.bind(ADDRESS)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            time.sleep(0.01)
+            return
+        listener.listen()
         command = [sys.executable, "-m", "tests.magics.fork_server"]
         # Each kernel has its own search path.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        self._process = subprocess.Popen(
+        subprocess.run(
             command,
             cwd=ROOT,
             env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=listener.fileno(),
+            stdout=subprocess.DEVNULL,
             start_new_session=True,
+            check=True,
         )
+
+
+class ForkServer:
+    """A connection to the process that forks, which is started if there is none. It ends with its last connection."""
+
+    def __init__(self) -> None:
         self._one_question = threading.Lock()
+        self._link = connection()
+
+    def close(self) -> None:
+        """End the kernels of this connection, and the connection."""
+        self._link.close()
 
     def fork(self, arguments: list[str], folder: str, environment: dict[str, str]) -> ForkedProcess:
-        """Fork a new kernel. It ends with this server."""
-        arguments = [*arguments, f"--IPKernelApp.parent_handle={self._process.pid}"]
-        pid = self._ask({"arguments": arguments, "folder": folder, "environment": environment})
+        """Fork a new kernel. It ends with this process, and writes errors where this process does."""
+        pid = self._ask({"arguments": arguments, "folder": folder, "environment": environment}, [2])
         return ForkedProcess(self, pid)
 
     def exit_code(self, pid: int) -> int | None:
@@ -54,12 +92,12 @@ class ForkServer:
         code: int | None = self._ask({"poll": pid})
         return code
 
-    def _ask(self, request: dict[str, Any]) -> Any:
-        assert self._process.stdin and self._process.stdout
+    def _ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
         with self._one_question:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-            return json.loads(self._process.stdout.readline())
+            socket.send_fds(self._link, [json.dumps(request).encode()], descriptors)
+            answer = self._link.recv(1024)
+        assert answer, "The process that forks kernels has ended."
+        return json.loads(answer)
 
 
 class ForkedProcess:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.magics import forked_kernels
@@ -59,6 +61,7 @@ def test_a_kernel_finds_what_is_installed_whatever_path_its_server_was_started_w
     import nbformat
 
     monkeypatch.setattr(forked_kernels, "_server", None)
+    monkeypatch.setattr(forked_kernels, "ADDRESS", f"{forked_kernels.ADDRESS}-{os.getpid()}-other")
     with monkeypatch.context() as patch:
         patch.setenv("PYTHONPATH", str(forked_kernels.ROOT))
         forked_kernels.server()
@@ -66,3 +69,19 @@ def test_a_kernel_finds_what_is_installed_whatever_path_its_server_was_started_w
     cell = nbformat.v4.new_code_cell(f"import importlib, sys; [{found}, *sys.path]")
     forked_kernels.run_all(nbformat.v4.new_notebook(cells=[cell]), tmp_path)
     assert str(forked_kernels.ROOT) in cell.outputs[0].data["text/plain"]
+
+
+def test_processes_share_one_server_and_a_kernel_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    servers = [forked_kernels.ForkServer(), forked_kernels.ForkServer()]
+    kernels = [
+        server.fork(["ipykernel_launcher", "-f", str(tmp_path / f"{number}.json")], str(tmp_path), dict(os.environ))
+        for number, server in enumerate(servers)
+    ]
+    first, second = (psutil.Process(kernel.pid) for kernel in kernels)
+    assert first.ppid() == second.ppid()
+    assert first not in psutil.Process().children(recursive=True)
+    servers[1].close()
+    second.wait(timeout=30)
+    assert kernels[0].poll() is None
+    servers[0].close()
+    first.wait(timeout=30)
