@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.browser import plays
-from tests.browser.lab import CLOSE_NOTEBOOKS, COLD, EXTENSION, Lab, NotebookPage
+from tests.browser.lab import CLOSE_NOTEBOOKS, COLD, EXTENSION, UNUSED, Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
@@ -25,9 +25,12 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--process-per-site",  # another page of JupyterLab uses the compiled scripts of the first, half a second each
+    "--js-flags=--no-opt",  # no test runs long enough to gain from V8's slow compiler, which takes half a second a load
 )
 
 VIEWPORT: Any = {"width": 1100, "height": 900}
+MOTION: Any = "reduce"
+"""An animation draws sixty pictures a second. The test of animations turns them on."""
 
 Play = Callable[[Callable[[dict[str, Any]], "str | Answer"]], ScriptedModel]
 Open = Callable[..., NotebookPage]
@@ -82,7 +85,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with sync_playwright() as playwright:
         profile = tmp_path_factory.mktemp("chromium")
         window = playwright.chromium.launch_persistent_context(
-            profile, executable_path=program, args=list(FLAGS), viewport=VIEWPORT
+            profile, executable_path=program, args=list(FLAGS), viewport=VIEWPORT, reduced_motion=MOTION
         )
         yield window.browser
         window.close()
@@ -120,7 +123,7 @@ def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFa
         "AUTOCODE_MAX_ITERATIONS": "2",
         "AUTOCODE_CACHE": "disable",
     }
-    with Lab(folder, env) as lab:
+    with Lab(folder, env, disabled=UNUSED) as lab:
         yield lab
 
 
@@ -157,7 +160,7 @@ class Desk:
         page, self._page = self._page, None
         if keep and page is not None and not page.is_closed():
             page.set_viewport_size(VIEWPORT)
-            page.emulate_media(reduced_motion="null")
+            page.emulate_media(reduced_motion=MOTION)
             page.mouse.move(0, 0)
             if page.evaluate(CLOSE_NOTEBOOKS):
                 self._page = page

@@ -51,10 +51,10 @@ def the_beat_stops_for_who_wants_no_motion(page: NotebookPage) -> None:
         const beat = document.querySelector(".autocode-beat");
         return beat && getComputedStyle(beat).animationName === name;
     }"""
+    page.page.emulate_media(reduced_motion="no-preference")
     page.page.wait_for_function(moves, arg="autocode-beat", timeout=PATIENCE)
     page.page.emulate_media(reduced_motion="reduce")
     page.page.wait_for_function(moves, arg="none", timeout=10_000)
-    page.page.emulate_media(reduced_motion="null")
 
 
 def test_the_card_follows_the_stages_without_jumping_and_its_beat_stops_on_request(notebook: Open, play: Play) -> None:
