@@ -101,8 +101,12 @@ export class ResultsPanel extends ReactWidget {
     }
     this._toldOf = notebook;
     this._known = entries;
+    if (!this.isVisible) {
+      this._stopClock();
+      return; // it is drawn when it is shown
+    }
     this.update();
-    if (this.isVisible && entries.some(entry => isUnderWay(entry.job))) {
+    if (entries.some(entry => isUnderWay(entry.job))) {
       this._clock ??= setInterval(() => this.update(), 1000);
     } else {
       this._stopClock();

@@ -1,0 +1,41 @@
+import { CommandRegistry } from '@lumino/commands';
+import { MessageLoop } from '@lumino/messaging';
+import { Signal } from '@lumino/signaling';
+import { Widget } from '@lumino/widgets';
+import { act } from 'react';
+
+import type { IEntry } from '../../results/entries';
+import type { IResults } from '../../results/tokens';
+import { ResultsPanel } from '../panel';
+import { VersionManager } from '../versionManager';
+
+beforeAll(() => {
+  (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
+  globalThis.requestIdleCallback ??= callback => setTimeout(callback) as unknown as number; // jsdom has none
+});
+
+it('is drawn only while it is visible, and is up to date when it is shown', () => {
+  const results = { notebook: null, link: null, entries: [] as IEntry[] };
+  const changed = new Signal<IResults, void>(results as unknown as IResults);
+  const shown = Object.assign(results, { changed }) as unknown as IResults;
+  const panel = new ResultsPanel(shown, new CommandRegistry(), null, new VersionManager(shown));
+  const drawn = jest.spyOn(panel as unknown as { render: () => unknown }, 'render');
+  const change = (name: string): void =>
+    act(() => {
+      results.entries = [{ name, cellId: 'a', job: null }];
+      changed.emit();
+      MessageLoop.flush();
+    });
+  panel.hide();
+  act(() => Widget.attach(panel, document.body));
+  act(() => MessageLoop.flush());
+  drawn.mockClear();
+  change('growth');
+  expect(drawn).not.toHaveBeenCalled();
+  act(() => panel.show());
+  act(() => MessageLoop.flush());
+  expect(panel.node.querySelector('[data-name=growth]')).not.toBeNull();
+  change('churn');
+  expect(panel.node.querySelector('[data-name=churn]')).not.toBeNull();
+  act(() => panel.dispose());
+});
