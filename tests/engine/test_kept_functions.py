@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,6 +23,33 @@ pytestmark = pytest.mark.local_sandbox
 SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 MORE = pd.DataFrame({"price": [10.0, 20.0, 30.0, 40.0], "quantity": [1, 2, 3, 4]})
 FRAGILE = CODE.replace("return float(", 'assert len(sales) < 4, "too long"\n    return float(')
+
+
+Keep = Callable[[str], Report]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Report]]:
+    """A finished generation with each code: its `.autocode` folder, and its report."""
+    made = {}
+    for code in (CODE, FRAGILE):
+        root = tmp_path_factory.mktemp("recorded") / ".autocode"
+        played = asyncio.run(Theatre(root, "local").play({**SCRIPT, "code": [fenced(code)]}))
+        assert played.report.success, played.error
+        made[code] = (root, played.report)
+    return made
+
+
+@pytest.fixture
+def keep(recorded: dict[str, tuple[Path, Report]], theatre: Theatre) -> Keep:
+    """Puts the finished generation with a code into the folder of `theatre`, and returns its report."""
+
+    def put(code: str) -> Report:
+        root, report = recorded[code]
+        shutil.copytree(root, theatre.root)
+        return report
+
+    return put
 
 
 def begun(played: Played) -> list[tuple[str, str, bool]]:
@@ -49,18 +79,20 @@ async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(th
     assert files(theatre) == before
 
 
-async def test_a_kept_function_still_tells_that_an_agent_changed_its_tests(theatre: Theatre) -> None:
-    first = await theatre.play(SCRIPT)
-    file = theatre.root / "growth" / first.report.run_id / "report.json"
+async def test_a_kept_function_still_tells_that_an_agent_changed_its_tests(theatre: Theatre, keep: Keep) -> None:
+    first = keep(CODE)
+    file = theatre.root / "growth" / first.run_id / "report.json"
     trace = Trace(turns=3, max_turns=50, suite_changed=("test_sum",))
-    file.write_text(first.report.model_copy(update={"trace": trace}).model_dump_json())
+    file.write_text(first.model_copy(update={"trace": trace}).model_dump_json())
     again = await theatre.play({})
     assert again.report.kept and again.report.trace == trace
     assert [event.tests for event in again.of(SuiteChanged)] == [("test_sum",)]
 
 
-async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_its_own(theatre: Theatre) -> None:
-    first = await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]})
+async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_its_own(
+    theatre: Theatre, keep: Keep
+) -> None:
+    first = keep(FRAGILE)
     edit = {
         "find": 'assert len(sales) < 4, "too long"\n    return',
         "replace": "return",
@@ -70,8 +102,8 @@ async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_
     mended = await theatre.play(script, samples={"sales": MORE}, settings={"max_iterations": 1})
     assert mended.report.success and mended.asked == ["fix_code"] and mended.report.kept is None
     assert [attempt.code for attempt in mended.report.history] == [FRAGILE + "\n", CODE + "\n"]
-    assert mended.report.tests == first.report.tests
-    key = first.report.request_key
+    assert mended.report.tests == first.tests
+    key = first.request_key
     assert (mended.report.run_id, mended.report.parent) == (f"{key}-2", key)
     assert begun(mended)[0] == (key, "", True)
     version, why, kept = begun(mended)[1]
@@ -83,16 +115,18 @@ async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_
     assert again.asked == [] and again.report.run_id == f"{key}-2" and again.report.kept == "4 rows"
 
 
-async def test_a_kept_function_that_cannot_be_mended_leaves_the_good_version_as_it_was(theatre: Theatre) -> None:
-    first = await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]})
+async def test_a_kept_function_that_cannot_be_mended_leaves_the_good_version_as_it_was(
+    theatre: Theatre, keep: Keep
+) -> None:
+    first = keep(FRAGILE)
     before = files(theatre)
     edit = {"find": "len(sales) < 4", "replace": "len(sales) < 3", "mends": ["runs on the sample"]}
     script = {"fix_code": [json.dumps({"edits": [edit]})]}
     failed = await theatre.play(script, samples={"sales": MORE}, settings={"max_iterations": 1})
-    assert not failed.report.success and failed.report.run_id == f"{first.report.run_id}-2"
+    assert not failed.report.success and failed.report.run_id == f"{first.run_id}-2"
     assert {name: content for name, content in files(theatre).items() if name in before} == before
     back = await theatre.play({})
-    assert back.asked == [] and back.report.kept == "3 rows" and back.report.run_id == first.report.run_id
+    assert back.asked == [] and back.report.kept == "3 rows" and back.report.run_id == first.run_id
 
 
 @pytest.mark.parametrize(
@@ -103,18 +137,18 @@ async def test_a_kept_function_that_cannot_be_mended_leaves_the_good_version_as_
     ],
 )
 async def test_a_schema_that_matters_asks_the_model_and_says_what_changed(
-    theatre: Theatre, samples: pd.DataFrame, why: str
+    theatre: Theatre, keep: Keep, samples: pd.DataFrame, why: str
 ) -> None:
-    await theatre.play(SCRIPT)
+    keep(CODE)
     again = await theatre.play(SCRIPT, samples={"sales": samples}, settings={"max_iterations": 1})
     assert "plan" in again.asked
     assert why in begun(again)[0][1]
 
 
-async def test_a_new_column_that_nobody_speaks_of_changes_nothing(theatre: Theatre) -> None:
-    first = await theatre.play(SCRIPT)
+async def test_a_new_column_that_nobody_speaks_of_changes_nothing(theatre: Theatre, keep: Keep) -> None:
+    first = keep(CODE)
     again = await theatre.play({}, samples={"sales": sales().assign(region="north")})
-    assert again.asked == [] and again.report.kept == "3 rows" and again.report.run_id == first.report.run_id
+    assert again.asked == [] and again.report.kept == "3 rows" and again.report.run_id == first.run_id
 
 
 async def test_a_new_column_that_the_request_names_matters(theatre: Theatre) -> None:
@@ -125,16 +159,16 @@ async def test_a_new_column_that_the_request_names_matters(theatre: Theatre) -> 
     assert begun(again)[0][1] == "sales has the new 'region'"
 
 
-async def test_a_changed_request_says_what_changed(theatre: Theatre) -> None:
-    await theatre.play(SCRIPT)
+async def test_a_changed_request_says_what_changed(theatre: Theatre, keep: Keep) -> None:
+    keep(CODE)
     again = await theatre.play(SCRIPT, prompt="Revenue of @sales in all.", checks=("total > 0",))
     assert begun(again)[0][1] == again.report.change == "new wording; a new check: total > 0"
     assert again.report.run_id == again.report.request_key
 
 
-async def test_asking_anew_makes_a_version_that_counts_from_then_on(theatre: Theatre) -> None:
-    first = await theatre.play(SCRIPT)
-    key = first.report.request_key
+async def test_asking_anew_makes_a_version_that_counts_from_then_on(theatre: Theatre, keep: Keep) -> None:
+    first = keep(CODE)
+    key = first.request_key
     await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]}, settings={"cache": "override"})
     versions = Versions(theatre.root, "growth")
     assert [version.id for version in versions.all()] == [key, f"{key}-2"]
@@ -153,13 +187,15 @@ async def test_what_is_not_to_be_recorded_is_no_version(theatre: Theatre) -> Non
     assert len(third.asked) == 3 and len(Versions(theatre.root, "growth").all()) == 1
 
 
-async def test_a_pinned_version_is_used_whatever_the_request_says_and_never_mended(theatre: Theatre) -> None:
-    first = await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]})
+async def test_a_pinned_version_is_used_whatever_the_request_says_and_never_mended(
+    theatre: Theatre, keep: Keep
+) -> None:
+    first = keep(FRAGILE)
     versions = Versions(theatre.root, "growth")
-    versions.pin(first.report.run_id)
+    versions.pin(first.run_id)
     other = await theatre.play({}, prompt="Something else about @sales.")
-    assert other.asked == [] and other.report.run_id == first.report.run_id
-    assert begun(other) == [(first.report.run_id, "version 1 is pinned", True)]
+    assert other.asked == [] and other.report.run_id == first.run_id
+    assert begun(other) == [(first.run_id, "version 1 is pinned", True)]
     failed = await theatre.play({}, samples={"sales": MORE})
     assert not failed.report.success and failed.asked == [] and "too long" in (failed.report.error or "")
 
@@ -181,15 +217,15 @@ async def test_two_kernels_on_the_same_request_pay_once(theatre: Theatre) -> Non
     assert told == ["Another kernel works on the same request. This one waits for its result, and uses it."]
 
 
-async def test_a_restored_version_counts_for_the_wording_of_the_newest_one_too(theatre: Theatre) -> None:
-    first = await theatre.play(SCRIPT)
+async def test_a_restored_version_counts_for_the_wording_of_the_newest_one_too(theatre: Theatre, keep: Keep) -> None:
+    first = keep(CODE)
     other: dict[str, Any] = {"prompt": "Revenue of @sales in all."}
     await theatre.play(SCRIPT, **other)
     versions = Versions(theatre.root, "growth")
     versions.restore(versions.all()[0])
     back = await theatre.play({}, **other)
-    assert back.asked == [] and back.report.run_id == first.report.run_id
-    assert begun(back) == [(first.report.run_id, "version 1 was restored", True)]
+    assert back.asked == [] and back.report.run_id == first.run_id
+    assert begun(back) == [(first.run_id, "version 1 was restored", True)]
 
 
 def test_what_it_was_verified_on_names_each_sample(tmp_path: Any) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from autocoder_jupyter.errors import (
     ModelError,
 )
 from autocoder_jupyter.request import Earlier
+from autocoder_jupyter.types import Report
 from tests.engines.claude.agent_play import (
     GOOD,
     SALES,
@@ -47,6 +49,25 @@ pytestmark = pytest.mark.local_sandbox
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "the-key")
     return Play(tmp_path / ".autocode")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
+    """A recorded generation: the `.autocode` folder, and the report. Tests get a copy of the folder."""
+    root = tmp_path_factory.mktemp("done") / ".autocode"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ANTHROPIC_API_KEY", "the-key")
+        played = Play(root).play([WRITES_BOTH, "Done."])
+    assert played.report.success, played.report.error
+    return root, played.report
+
+
+@pytest.fixture
+def first(done: tuple[Path, Report], play: Play) -> Report:
+    """The report of a generation that was recorded before, in the folder of `play`."""
+    root, report = done
+    shutil.copytree(root, play.root)
+    return report
 
 
 # One sentence for what cannot work
@@ -134,8 +155,8 @@ def test_an_agent_that_leaves_nothing_is_reminded_and_then_fails(play: Play) -> 
     assert "The agent stopped although there is no tests.py" in (played.report.error or "")
 
 
+@pytest.mark.usefixtures("first")
 def test_a_second_generation_never_takes_files_of_the_first(play: Play) -> None:
-    play.play([WRITES_BOTH, "Done."])
     played = play.play([calls(bash("ls"), read("solution.py")), "Done.", "Done.", "Done."], cache="override")
     assert not played.report.success and "there is no solution.py" in (played.report.error or "")
     assert "There is no solution.py" in played.calls[1].observed
@@ -265,8 +286,7 @@ def test_a_kept_function_that_fails_today_is_mended_in_a_workspace_that_holds_it
 PICKY = GOOD.replace("    return", "    if (sales[\"v\"] < 0).any():\n        raise KeyError('v')\n    return")
 
 
-def test_a_refinement_begins_with_the_files_of_the_earlier_version(play: Play) -> None:
-    first = play.play([WRITES_BOTH, "Done."])
+def test_a_refinement_begins_with_the_files_of_the_earlier_version(play: Play, first: Report) -> None:
     doubled = GOOD.replace(".sum())", ".sum() * 2)")
     kept = TESTS.replace("== 3.0", "== 6.0").replace("== 1.5", "== 3.0")
     names = ("test_other_sum", "test_other_missing")
@@ -274,7 +294,7 @@ def test_a_refinement_begins_with_the_files_of_the_earlier_version(play: Play) -
     changes = calls(write("solution.py", doubled), write("tests.py", kept))
     played = play.play(
         [calls(bash("cat solution.py tests.py")), changes, "Done."],
-        play.request(wishes=("Twice that.",), earlier=Earlier.of(first.report)),
+        play.request(wishes=("Twice that.",), earlier=Earlier.of(first)),
         stages={
             "sort_tests": json.dumps({"verdicts": dropped}),
             "tests": f"```python\n{kept.replace('test_', 'test_other_')}```",
@@ -307,9 +327,8 @@ def test_of_a_failure_on_the_data_the_agent_is_told_what_may_be_shared(play: Pla
     assert played.calls[2].observed == "solution.py\ntests.py", "no file holds rows that may not be seen"
 
 
-def test_an_edit_of_the_person_meets_the_blind_tests_too_and_asks_nobody(play: Play) -> None:
-    first = play.play([WRITES_BOTH, "Done."])
-    (play.root / "total" / first.report.run_id / "solution.py").write_text(WRONG)
+def test_an_edit_of_the_person_meets_the_blind_tests_too_and_asks_nobody(play: Play, first: Report) -> None:
+    (play.root / "total" / first.run_id / "solution.py").write_text(WRONG)
     edited = play.play([])
     assert not edited.model.requests and edited.report.author == "you" and edited.report.trace is None
     failed = [test.id for test in edited.report.evidence.tests if test.outcome != "passed"]
