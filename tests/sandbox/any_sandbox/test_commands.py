@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -167,7 +168,9 @@ def test_the_next_command_finds_nothing_of_the_one_before(worker: Worker) -> Non
 
 def test_no_file_of_one_workspace_is_in_another(pool: Pool, environment: Environment, limits: Limits) -> None:
     leaving = f"for place in . $HOME /tmp /dev/shm; do echo {SECRET} > $place/left.py; done; sleep 600"
-    search = "sleep 0.5; cat /tmp/*.py /dev/shm/* /tmp/*/*.py /tmp/*/*/*.py /tmp/*/*/*/*.py /proc/[0-9]*/cwd/*.py"
+    below = ["*.py", "*/*.py", "*/*/*.py", "*/*/*/*.py"]
+    places = [f"{folder}/{files}" for folder in {"/tmp", tempfile.gettempdir()} for files in below]
+    search = f"sleep 0.5; cat {' '.join(places)} /dev/shm/* /proc/[0-9]*/cwd/*.py"
     with (
         pool.lease(environment, limits) as one,
         pool.lease(environment, limits, other_than=[one.id]) as other,

@@ -91,7 +91,7 @@ def test_the_interpreters_prefix_is_granted_in_parts_because_it_may_be_a_home(tm
 def test_files_for_the_network_are_granted_only_with_it(tmp_path: Path) -> None:
     offline, online = (set(granted(tmp_path, network=network).readable) for network in (False, True))
     assert all(path.startswith("/etc/") for path in online - offline)
-    assert not offline & {"/etc", "/home", "/root", "/proc", "/tmp", str(Path.home())}
+    assert not offline & {"/etc", "/home", "/root", "/proc", "/tmp", tempfile.gettempdir(), str(Path.home())}
 
 
 def test_the_worker_sees_no_variable_of_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
