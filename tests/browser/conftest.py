@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.browser import plays
-from tests.browser.lab import CLOSE_NOTEBOOKS, COLD, EXTENSION, UNUSED, Lab, NotebookPage
+from tests.browser.lab import CLOSE_NOTEBOOKS, COLD, EXTENSION, Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
@@ -123,7 +123,7 @@ def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFa
         "AUTOCODE_MAX_ITERATIONS": "2",
         "AUTOCODE_CACHE": "disable",
     }
-    with Lab(folder, env, disabled=UNUSED) as lab:
+    with Lab(folder, env) as lab:
         yield lab
 
 

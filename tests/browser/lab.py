@@ -67,18 +67,6 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-UNUSED = [
-    f"@jupyterlab/{name}-extension"
-    for name in (
-        *("celltags", "csvviewer", "debugger", "extensionmanager", "fileeditor", "help", "htmlviewer", "hub"),
-        *("imageviewer", "inspector", "javascript", "json", "logconsole", "lsp", "markdownviewer", "mermaid"),
-        *("metadataform", "pdf", "pluginmanager", "running", "terminal", "toc", "tooltip"),
-    )
-]
-"""Extensions of JupyterLab that no test uses. Without them, a load takes a second of processor time less. The table of
-contents would also search for headings whenever an output changes.
-"""
-
 FORK_KERNELS = f"""\
 from tests.magics import forked_kernels
 
@@ -127,12 +115,9 @@ class Lab:
         folder: its root; notebooks are written there.
         env: further environment variables of kernels.
         theme: of JupyterLab.
-        disabled: names of JupyterLab's own extensions that are not loaded.
     """
 
-    def __init__(
-        self, folder: Path, env: Mapping[str, str], theme: str = THEME, *, disabled: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str], theme: str = THEME) -> None:
         self.folder = folder
         self._state = folder.parent / f"{folder.name}-state"
         self._env = env
@@ -141,7 +126,7 @@ class Lab:
         self._changed: set[str] = set()
         """Extensions whose settings were written since the server started."""
         self._write_settings()
-        self._write_page_config(disabled)
+        self._write_page_config()
         self._fork_kernels()
         self._link_extension()
         with socket.socket() as free:
@@ -246,15 +231,11 @@ class Lab:
         for place, values in {**SETTINGS, THEMES: {"theme": self._theme}}.items():
             self._write(place, values)
 
-    def _write_page_config(self, disabled: Sequence[str]) -> None:
-        """Turn off these extensions, and the question whether to rebuild JupyterLab.
-
-        For this question the server starts Node twice for each page.
-        """
+    def _write_page_config(self) -> None:
+        """Turn off the question whether to rebuild JupyterLab; for it the server starts Node twice for each page."""
         path = self._state / "config" / "labconfig" / "page_config.json"
         path.parent.mkdir(parents=True)
-        config = {"buildAvailable": False, "buildCheck": False, "disabledExtensions": dict.fromkeys(disabled, True)}
-        path.write_text(json.dumps(config))
+        path.write_text(json.dumps({"buildAvailable": False, "buildCheck": False}))
 
     def _fork_kernels(self) -> None:
         """Fork kernels from one process, except those of the kind "cold"."""
