@@ -44,7 +44,7 @@ def strip(page: NotebookPage) -> Any:
 
 def recognised(page: NotebookPage) -> None:
     """Wait until the cell is shown as an `%%autocode` cell."""
-    page.cell(1).locator(".autocode-prose").first.wait_for(timeout=10_000)
+    page.cell(1).locator(".autocode-prose").first.wait_for(timeout=PATIENCE)
 
 
 def says_that_it_was_cut_off(page: NotebookPage, number: int = 1) -> None:
@@ -148,7 +148,7 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
     broken.set()
     for socket in open_sockets:
         socket.close(code=1011)
-    page.page.wait_for_function(CONNECTION_IS_BROKEN, timeout=10_000)
+    page.page.wait_for_function(CONNECTION_IS_BROKEN, timeout=PATIENCE)
     release.set()
     page.page.wait_for_timeout(3000)
     expect(page.output(1)).not_to_contain_text("Interrupted", use_inner_text=True)
@@ -156,4 +156,4 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
     wait_for_title(page, 1, "Ready")
     wait_until_gone(page.output(1).locator(".jupyter-widgets"))
     item = page.page.locator(".jp-AutocodeStatus")
-    item.get_by_text("1 result").wait_for(timeout=10_000)
+    item.get_by_text("1 result").wait_for(timeout=PATIENCE)

@@ -24,7 +24,7 @@ def wait_for_title(page: NotebookPage, number: int, title: str) -> None:
 
 
 def wait_until_gone(found: Any) -> None:
-    found.first.wait_for(state="detached", timeout=10_000)
+    found.first.wait_for(state="detached", timeout=PATIENCE)
 
 
 def top(page: NotebookPage, number: int, words: str) -> float:
@@ -54,7 +54,7 @@ def the_beat_stops_for_who_wants_no_motion(page: NotebookPage) -> None:
     page.page.emulate_media(reduced_motion="no-preference")
     page.page.wait_for_function(moves, arg="autocode-beat", timeout=PATIENCE)
     page.page.emulate_media(reduced_motion="reduce")
-    page.page.wait_for_function(moves, arg="none", timeout=10_000)
+    page.page.wait_for_function(moves, arg="none", timeout=PATIENCE)
 
 
 def test_the_card_follows_the_stages_without_jumping_and_its_beat_stops_on_request(notebook: Open, play: Play) -> None:
@@ -233,7 +233,7 @@ def test_the_kernel_is_free_and_cancel_works_by_a_click(notebook: Open, play: Pl
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     page.run(2)
-    page.output(2).get_by_text("2", exact=True).wait_for(timeout=5_000)
+    page.output(2).get_by_text("2", exact=True).wait_for(timeout=PATIENCE)
     page.output(1).get_by_role("button", name="Cancel").click()
     wait_for_title(page, 1, "Cancelled")
     assert model.hung_up.wait(60)
@@ -263,15 +263,15 @@ def test_an_interrupt_lets_go_of_the_waiting_cell_only(notebook: Open, play: Pla
     page.run(2)
     page.page.keyboard.press("Escape")
     line = page.output(2).locator(".autocode-wait")
-    line.get_by_text("interrupt to stop waiting, it goes on").wait_for(timeout=10_000)
+    line.get_by_text("interrupt to stop waiting, it goes on").wait_for(timeout=PATIENCE)
     page.page.screenshot(path=ARTIFACTS / "waiting_line.png")
     page.page.keyboard.press("i")
     page.page.keyboard.press("i")
-    page.output(2).get_by_text("KeyboardInterrupt").first.wait_for(timeout=10_000)
+    page.output(2).get_by_text("KeyboardInterrupt").first.wait_for(timeout=PATIENCE)
     page.wait_for_prompt(2)
     wait_until_gone(line)
     page.run(3)
-    page.output(3).get_by_text("running").wait_for(timeout=10_000)
+    page.output(3).get_by_text("running").wait_for(timeout=PATIENCE)
     release.set()
     wait_for_title(page, 1, "Ready")
 

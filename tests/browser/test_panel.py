@@ -32,7 +32,7 @@ def panel(page: NotebookPage) -> Any:
     found = page.page.locator(".jp-AutocodePanel")
     if not found.is_visible():
         keys(page, "p")
-        found.wait_for(timeout=10_000)
+        found.wait_for(timeout=PATIENCE)
     return found
 
 
@@ -108,7 +108,7 @@ def shown_in_toolbar(page: NotebookPage, number: int, *expected: str) -> None:
             return shown.map(button => button.dataset.jpItemName.slice(9)).join() === expected.join();
         }""",
         arg=[number, list(expected)],
-        timeout=10_000,
+        timeout=PATIENCE,
     )
 
 
@@ -145,10 +145,10 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
 
     page.cell(2).locator(".cm-content").click()
     ready.get_by_role("button", name="Show the cell").click()
-    page.page.locator(".jp-Cell.jp-mod-active", has_text="%%autocode growth").wait_for(timeout=5_000)
+    page.page.locator(".jp-Cell.jp-mod-active", has_text="%%autocode growth").wait_for(timeout=PATIENCE)
 
     ready.get_by_role("button", name="Insert the code").click()
-    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="def growth(").wait_for(timeout=10_000)
+    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="def growth(").wait_for(timeout=PATIENCE)
     has_source(page, 2, "import pandas as pd", whole=False)
     has_source(page, 3, "1 + 1")
 
@@ -165,12 +165,12 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
     dialog = page.page.get_by_role("dialog")
     expect(dialog.get_by_role("textbox")).to_have_value("growth.py")
     dialog.get_by_role("button", name="Export").click()
-    page.page.get_by_text(re.compile(r"Wrote .*growth\.py")).first.wait_for(timeout=10_000)
+    page.page.get_by_text(re.compile(r"Wrote .*growth\.py")).first.wait_for(timeout=PATIENCE)
     assert "def run(" in (lab.folder / "growth.py").read_text()
     (lab.folder / "growth.py").write_text("mine")
     ready.get_by_role("button", name="Export").click()
     dialog.get_by_role("button", name="Export").click()
-    page.page.get_by_text("The file growth.py exists.").wait_for(timeout=10_000)
+    page.page.get_by_text("The file growth.py exists.").wait_for(timeout=PATIENCE)
     dialog.get_by_role("button", name="Cancel").click()
     page.page.wait_for_timeout(300)
     assert (lab.folder / "growth.py").read_text() == "mine"
@@ -193,7 +193,7 @@ def test_the_first_steps_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
         lab.use_settings("autocoder-jupyter/plugin", {})
     page.cell(1).locator(".cm-content").click()
     page.page.get_by_role("button", name="+ Autocode").click()
-    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="%%autocode result").wait_for(timeout=5_000)
+    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="%%autocode result").wait_for(timeout=PATIENCE)
     page.page.keyboard.type("Revenue of ")  # in the place of the words that were there
     has_source(page, 2, "%%autocode result\nRevenue of ")
 
@@ -267,22 +267,22 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
     wait_for(page, "growth", "Ready")
     shown_in_toolbar(page, 1, "run", "inspect", "insert", "export")
     page.cell(2).locator(".cm-content").click()
-    page.cell(2).locator(".jp-cell-toolbar [data-jp-item-name='delete-cell']").wait_for(timeout=5_000)
+    page.cell(2).locator(".jp-cell-toolbar [data-jp-item-name='delete-cell']").wait_for(timeout=PATIENCE)
     shown_in_toolbar(page, 2)
 
     tab.keyboard.press("Control+Shift+C")
     tab.locator(".lm-CommandPalette-input").type("autocode inspect")
-    tab.locator(".lm-CommandPalette-item", has_text="Inspect: growth").wait_for(timeout=5_000)
+    tab.locator(".lm-CommandPalette-item", has_text="Inspect: growth").wait_for(timeout=PATIENCE)
     tab.keyboard.press("Enter")
     inspector = tab.locator(".jp-AutocodeInspector")
     inspector.get_by_text("two runs agree").first.wait_for(timeout=30_000)
     picture(page, "inspector")
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     inspector.get_by_role("button", name="Copy").first.click()
-    inspector.get_by_role("button", name="Copied").wait_for(timeout=5_000)
+    inspector.get_by_role("button", name="Copied").wait_for(timeout=PATIENCE)
     assert "def run(" in tab.evaluate("navigator.clipboard.readText()")
     inspector.get_by_role("button", name="Insert").first.click()
-    page.cell(3).locator(".cm-content", has_text="def growth(").wait_for(timeout=5_000)
+    page.cell(3).locator(".cm-content", has_text="def growth(").wait_for(timeout=PATIENCE)
     page.cell(3).click()
     keys(page, "p")
     names = []
@@ -327,7 +327,7 @@ def test_a_reload_a_second_page_a_new_name_and_a_restart(notebook: Open, lab: La
     dialog = page.page.get_by_role("dialog")
     dialog.get_by_role("textbox").fill("renamed.ipynb")
     dialog.get_by_role("button", name="Rename").click()
-    panel(page).get_by_text("renamed.ipynb").wait_for(timeout=10_000)
+    panel(page).get_by_text("renamed.ipynb").wait_for(timeout=PATIENCE)
     wait_for(page, "growth", "Ready")
 
     page.cell(2).locator(".jp-InputPrompt").click()
@@ -351,7 +351,7 @@ def test_the_settings_page_reaches_the_kernel_at_once(notebook: Open, lab: Lab) 
     page.run(1)
     page.wait_for_prompt(1)
     expect(page.output(1)).not_to_contain_text("JupyterLab", use_inner_text=True)
-    panel(page).get_by_text("No results yet.").wait_for(timeout=5_000)
+    panel(page).get_by_text("No results yet.").wait_for(timeout=PATIENCE)
     picture(page, "dark")
     tab.keyboard.press("Control+Shift+D")  # a tab for each document
     tab.get_by_text("Settings", exact=True).first.click()
@@ -363,20 +363,20 @@ def test_the_settings_page_reaches_the_kernel_at_once(notebook: Open, lab: Lab) 
     tab.wait_for_timeout(1500)  # the page of settings saves after a pause
     tab.locator(".lm-TabBar-tabLabel", has_text=page.name).click()
     page.run(2)
-    page.output(2).get_by_text("JupyterLab").first.wait_for(timeout=10_000)
+    page.output(2).get_by_text("JupyterLab").first.wait_for(timeout=PATIENCE)
     rows = page.output(2).locator("tr").filter(has_text="JupyterLab").all_inner_texts()
     assert [row.split()[:3] for row in rows] == [["max_cost", "0.75", "JupyterLab"], ["share", "schema", "JupyterLab"]]
 
     tab.locator(".lm-TabBar-tabLabel", has_text=re.compile("^Settings$")).click()
     tab.locator("[name$=plugin_max_cost]").fill("-1")
-    tab.get_by_text(re.compile("Autocode settings: .*max_cost.*")).first.wait_for(timeout=10_000)
+    tab.get_by_text(re.compile("Autocode settings: .*max_cost.*")).first.wait_for(timeout=PATIENCE)
     picture(page, "refused")
     tab.locator("[name$=plugin_max_cost]").fill("")
     tab.locator("[name$=plugin_share]").select_option(label="Not set here")
     tab.wait_for_timeout(1500)
     tab.locator(".lm-TabBar-tabLabel", has_text=page.name).click()
     page.run(2)
-    page.output(2).locator("tr", has_text="JupyterLab").first.wait_for(state="detached", timeout=10_000)
+    page.output(2).locator("tr", has_text="JupyterLab").first.wait_for(state="detached", timeout=PATIENCE)
 
 
 def test_notebook_7_has_the_panel_and_the_commands(notebook: Open) -> None:
