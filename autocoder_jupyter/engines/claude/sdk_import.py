@@ -38,7 +38,7 @@ def _grammars_compiled_later() -> Iterator[None]:
         yield
         return
     stand_in = ModuleType(_GRAMMARS)
-    stand_in.is_valid_syntax = _is_valid_syntax  # type: ignore[attr-defined]
+    vars(stand_in)["is_valid_syntax"] = _is_valid_syntax
     sys.modules[_GRAMMARS] = stand_in
     try:
         yield
