@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .collisions import without_collisions
 from .columns import MAX_UNBACKED_ROWS, Note
 from .errors import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
-from .plain import frequency_name, from_json, to_json, without_collisions
+from .plain import frequency_name, from_json, to_json
 
 WriteArray = Callable[[Any, ArrowWriter, str], Note]
 ReadArray = Callable[[Mapping[str, Any], ArrowReader], Any]

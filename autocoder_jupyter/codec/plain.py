@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .collisions import without_collisions
 from .errors import Corrupt, Unencodable
 from .zones import zone_from_json, zone_to_json
 
 TAG = "$"
 MAX_DEPTH = 64
-_MOST_COLLISIONS = 1_000
 _ENCODER = json.JSONEncoder(
     separators=(",", ":"), allow_nan=False
 )  # shared by all cells: creating an encoder costs more than using it
@@ -273,20 +273,6 @@ def _unit(text: Any) -> Any:
 def _dict_from_json(items: Any) -> dict[Any, Any]:
     keys = without_collisions([from_json(key) for key, _ in items])
     return {key: from_json(item) for key, (_, item) in zip(keys, items, strict=True)}
-
-
-def without_collisions(keys: list[Any]) -> list[Any]:
-    """Return `keys` if few of them have the same hash.
-
-    Keys with the same hash are compared with each other, which takes quadratic time. The hash of a number is the
-    number modulo a prime, so hostile code can easily make such keys.
-
-    Raises:
-        Corrupt: more than 1000 keys have the hash of another key.
-    """
-    if len(keys) - len(set(map(hash, keys))) > _MOST_COLLISIONS:
-        raise Corrupt("keys that collide")
-    return keys
 
 
 def frequency_name(text: Any) -> str:

@@ -194,7 +194,8 @@ class Conversation:
         if ran.lost:
             self._journal.drop_block(key)
             await self._closed()
-        return self._taken(ran, talk)
+        # Converting a large value takes long and must not block the loop.
+        return await background.call_blocking(lambda: self._taken(ran, talk))
 
     def _taken(self, ran: Ran, talk: Talk) -> Ran:
         """The outcome with its value converted for the user. If that is not possible, the block has failed."""

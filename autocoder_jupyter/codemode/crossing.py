@@ -10,13 +10,16 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from autocoder_jupyter.errors import UnsupportedData
 
 LEVELS = 40
 """The maximum nesting depth of values."""
+
+VALUES = 2_000_000
+"""The maximum number of values that leave the sandbox at once. An object that occurs twice counts twice."""
 
 _VALUE_BYTES = 128
 _PLAIN = (bool, int, float, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal, type(None), type(...))
@@ -51,9 +54,8 @@ class Crossing:
             UnsupportedData: it cannot cross, or is too large.
         """
         numbers = itertools.count()
-        return self._in(
-            value, _Taken(self._limit, what), 0, lambda table: self._wrap(table, f"{origin}/{next(numbers)}")
-        )
+        taken = _Taken(self._limit, what)
+        return self._in(value, taken, 0, lambda table: self._wrap(table, f"{origin}/{next(numbers)}"))
 
     def plain(self, value: Any, what: str) -> Any:
         """Like `inward`, but with tables unchanged.
@@ -82,15 +84,12 @@ class Crossing:
             taken.add(len(value))
             return bytes(value)
         if isinstance(value, dict):
-            return {
-                self._in(key, taken, level + 1, wrap): self._in(item, taken, level + 1, wrap)
-                for key, item in value.items()
-            }
+            keys = [self._in(key, taken, level + 1, wrap) for key in value]
+            items = [self._in(item, taken, level + 1, wrap) for item in value.values()]
+            return dict(zip(_hashed(keys, taken.what), items, strict=True))
         if isinstance(value, list | tuple | set | frozenset):
             taken.add(_VALUE_BYTES * len(value))
-            items = [self._in(item, taken, level + 1, wrap) for item in value]
-            plain = next(plain for plain in (list, tuple, frozenset, set) if isinstance(value, plain))
-            return plain(items)
+            return _collected(value, [self._in(item, taken, level + 1, wrap) for item in value], taken.what)
         if isinstance(value, int) and not isinstance(value, bool):
             taken.add(value.bit_length() // 8)
             return int(value)
@@ -120,20 +119,26 @@ class Crossing:
             what: the receiver of the value, for error messages.
 
         Raises:
-            UnsupportedData: it exists only in the sandbox, such as a class of the program.
+            UnsupportedData: it exists only in the sandbox, such as a class of the program; or it has too many values,
+                such as a list that contains another one many times.
         """
-        return self._out(value, what, 0)
+        return self._out(value, what, 0, itertools.count())
 
-    def _out(self, value: Any, what: str, level: int) -> Any:
+    def _out(self, value: Any, what: str, level: int, values: Iterator[int]) -> Any:
         if level > 4 * LEVELS:
             raise UnsupportedData(f"{what} was given a value that is nested too deep.")
+        if next(values) >= VALUES:
+            raise UnsupportedData(
+                f"{what} was given more than {VALUES:,} values.", hint="Give less, or give a Frame instead."
+            )
         if isinstance(value, (str, bytes, *_PLAIN)):
             return value
         if isinstance(value, dict):
-            return {self._out(key, what, level + 1): self._out(item, what, level + 1) for key, item in value.items()}
+            keys = [self._out(key, what, level + 1, values) for key in value]
+            items = [self._out(item, what, level + 1, values) for item in value.values()]
+            return dict(zip(_hashed(keys, what), items, strict=True))
         if isinstance(value, list | tuple | set | frozenset):
-            kind = next(kind for kind in (list, tuple, frozenset, set) if isinstance(value, kind))
-            return kind(self._out(item, what, level + 1) for item in value)
+            return _collected(value, [self._out(item, what, level + 1, values) for item in value], what)
         try:
             return self._unwrap(value)
         except LookupError:
@@ -143,6 +148,28 @@ class Crossing:
             f"{what} was given {name}, which exists in the program only.",
             hint="Give plain values, such as a dict of its fields, or a Frame.",
         )
+
+
+def _collected(like: Any, items: list[Any], what: str) -> Any:
+    """The items as a list, tuple or set, as `like` is."""
+    kind = next(kind for kind in (list, tuple, frozenset, set) if isinstance(like, kind))
+    return kind(items if kind in (list, tuple) else _hashed(items, what))
+
+
+def _hashed(keys: list[Any], what: str) -> list[Any]:
+    """Keys of a dict or set that is going to be built; see `without_collisions`."""
+    if all(type(key) is str for key in keys):
+        return keys
+    from autocoder_jupyter.codec import Corrupt  # imports pandas
+    from autocoder_jupyter.codec.collisions import without_collisions
+
+    try:
+        return without_collisions(keys)
+    except Corrupt:
+        raise UnsupportedData(
+            f"{what}: a set or dict has too many keys with the same hash, and would take too long to build.",
+            hint="Give a list instead.",
+        ) from None
 
 
 class _Taken:

@@ -22,7 +22,7 @@ _FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "timedelta": lambda text: dt.timedelta(microseconds=int(text)),
     "Decimal": decimal.Decimal,
 }
-_FROM_LIST: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_SETS: dict[str, Callable[[list[Any]], Any]] = {"set": set, "frozenset": frozenset}
 
 
 class NotRecordable(ValueError):
@@ -102,7 +102,19 @@ def _decoded(kind: str, value: Any) -> Any:
     if kind == "ellipsis":
         return ...
     if kind == "dict":
-        return {decode(key): decode(item) for key, item in value}
-    if kind in _FROM_LIST:
-        return _FROM_LIST[kind]([decode(item) for item in value])
+        keys = _hashed([decode(key) for key, _ in value])
+        return dict(zip(keys, (decode(item) for _, item in value), strict=True))
+    if kind in _SETS:
+        return _SETS[kind](_hashed([decode(item) for item in value]))
+    if kind == "tuple":
+        return tuple(decode(item) for item in value)
     return _FROM_TEXT[kind](str(value))
+
+
+def _hashed(keys: list[Any]) -> list[Any]:
+    """Keys of a dict or set that is going to be built; see `without_collisions`."""
+    if all(type(key) is str for key in keys):
+        return keys
+    from autocoder_jupyter.codec.collisions import without_collisions  # imports pandas
+
+    return without_collisions(keys)

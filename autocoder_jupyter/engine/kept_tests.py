@@ -7,6 +7,7 @@ a small wrapper that returns the earlier outputs, so that no model has to rewrit
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 
 from autocoder_jupyter.engine.interface import FUNCTION
@@ -143,7 +144,8 @@ def _body_of(source: str, name: str) -> str | None:
     ]
     if not found:
         return None
-    for node in ast.walk(found[-1]):
+    test = copy.deepcopy(found[-1])
+    for node in ast.walk(test):
         if isinstance(node, ast.Name) and (node.id == FUNCTION or node.id.startswith(_EARLIER)):
             node.id = FUNCTION
-    return ast.dump(found[-1])
+    return ast.dump(test)

@@ -14,7 +14,7 @@ from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.engine.prompt import extended
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import BLIND
-from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.parsing import TESTS, TooLong, parse
 
 _INSTRUCTIONS = """\
 You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be
@@ -76,7 +76,11 @@ def with_tests(suite: TestSuite, written: str) -> TestSuite:
 
 
 def read_suite(source: str) -> TestSuite:
-    """Find the tests in a module by pytest's default rules, without running it."""
+    """Find the tests in a module by pytest's default rules, without running it.
+
+    Raises:
+        SyntaxError: it does not parse, or has more than `TESTS` tests.
+    """
     sentences: dict[str, str] = {}
     for node in parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
@@ -85,6 +89,8 @@ def read_suite(source: str) -> TestSuite:
                     sentences[f"{node.name}::{member.name}"] = _sentence(member)
         elif _is_test(node):
             sentences[node.name] = _sentence(node)
+    if len(sentences) > TESTS:
+        raise TooLong(f"it has {len(sentences):,} tests, at most {TESTS:,} can be run")
     return TestSuite(source, sentences)
 
 

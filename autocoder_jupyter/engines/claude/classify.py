@@ -33,6 +33,7 @@ from autocoder_jupyter.engines.claude.judgement import (
     OTHERS_NOT_RUN,
     SAFE,
     TESTS,
+    TOO_LONG,
     UNREAD,
     VARIABLES,
     Judgement,
@@ -229,7 +230,10 @@ class _Judge:
 
     def _script(self, path: str, *, shell: bool = False) -> Judgement:
         """Classify a file of the workspace that is run."""
-        content = self._content(path.removeprefix("./"))
+        path = path.removeprefix("./")
+        if path not in self._written and len(self._files.get(path, b"")) > _LONGEST_SCRIPT:
+            return TOO_LONG
+        content = self._content(path)
         if content is None:
             return UNREAD if shell or not path.endswith(".py") else SAFE  # missing, or made on this line
         if shell or re.match(r"#!.*\b(?:ba|da|z)?sh\b", content):
@@ -239,7 +243,7 @@ class _Judge:
     def _content(self, path: str) -> str | None:
         if path in self._written or path not in self._files:
             return self._written.get(path)
-        return self._files[path][:_LONGEST_SCRIPT].decode("utf-8", "replace")
+        return self._files[path].decode("utf-8", "replace")
 
 
 def _without_keywords(words: Sequence[Word]) -> Sequence[Word]:

@@ -40,6 +40,7 @@ NETWORK = Judgement("denied", "there is no network in the workspace")
 PACKAGES = Judgement("denied", "packages are not installed by hand; name them in packages.txt, one a line")
 RIGHTS = Judgement("denied", "nothing in the workspace needs the rights of another user")
 VARIABLES = Judgement("denied", "environment variables are not shown")
+TOO_LONG = Judgement("denied", "the program that it runs is too long to be read; split it")
 UNREAD = Judgement("denied", "what it runs cannot be read from the command; write it into a file first")
 
 

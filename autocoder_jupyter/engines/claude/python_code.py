@@ -10,13 +10,14 @@ from autocoder_jupyter.engines.claude.judgement import (
     NETWORK,
     SAFE,
     TESTS,
+    TOO_LONG,
     VARIABLES,
     Judgement,
     outside,
     runners_file,
     worst,
 )
-from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.parsing import TooLong, parse
 
 _STARTS_A_SHELL = re.compile(r"os\.(?:system|popen)|subprocess\.get(?:status)?output")
 _STARTS_A_COMMAND = re.compile(r"subprocess\.(?:run|call|check_call|check_output|Popen)|os\.(?:exec|spawn)\w+")
@@ -38,6 +39,8 @@ def judge(source: str, shell: Shell) -> Judgement:
     """Judge a module by its calls and names. One that does not parse is safe: it does nothing."""
     try:
         tree = parse(source)
+    except TooLong:
+        return TOO_LONG
     except SyntaxError:
         return SAFE
     names = _imported(tree)
