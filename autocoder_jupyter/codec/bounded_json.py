@@ -28,9 +28,9 @@ _OPEN, _CLOSE, _COMMA, _QUOTE, _BACKSLASH = b"[{", b"]}", b",", 0x22, 0x5C
 class Allowance:
     """The remaining budget of one value. All JSON texts of the value share it."""
 
-    def __init__(self) -> None:
-        self.containers = MAX_CONTAINERS
-        self.items = MAX_ITEMS
+    def __init__(self, containers: int = MAX_CONTAINERS, items: int = MAX_ITEMS) -> None:
+        self.containers, self.items = containers, items
+        self._most = f"more than {containers:,} lists and dicts, or {items:,} entries, in one value"
 
     def take(self, containers: int, items: int) -> None:
         """Subtract what will be built from a text.
@@ -45,14 +45,11 @@ class Allowance:
         self.containers -= containers
         self.items -= items
         if self.containers < 0 or self.items < 0:
-            raise Corrupt(
-                f"more than {MAX_CONTAINERS:,} lists and dicts, or {MAX_ITEMS:,} entries, in one value; "
-                "tables cross as a DataFrame"
-            )
+            raise Corrupt(f"{self._most}; tables cross as a DataFrame")
 
 
 def parse(text: bytes | memoryview, allowance: Allowance) -> Any:
-    """The value of a JSON text in ASCII.
+    """The value of a JSON text in UTF-8.
 
     Raises:
         Corrupt: it would become too many objects, or is nested too deeply.
@@ -175,8 +172,9 @@ class _Builder:
         elif end - start <= _PART:
             value.update(json.loads(b"{%b}" % text))
         else:
-            key, behind = json.JSONDecoder().raw_decode(text.decode("ascii"), len(text) - len(text.lstrip()))
+            written = text.decode("utf-8", "surrogatepass").lstrip()
+            key, behind = json.JSONDecoder().raw_decode(written)
             if not isinstance(key, str):
                 raise Corrupt("an entry without a key")
-            colon = text.index(b":", behind)
-            value[key] = self.build(start + colon + 1, end, left + 1, right, depth)
+            value_text = written[written.index(":", behind) + 1 :].encode("utf-8", "surrogatepass")
+            value[key] = self.build(end - len(value_text), end, left + 1, right, depth)

@@ -15,6 +15,9 @@ VALUES = 1_000_000
 _MARKS = 3
 """Most brackets and commas per value. Those inside of strings are counted, too."""
 
+_AT_ONCE = 2**20
+"""Bytes. The parser of the standard library holds the GIL until it has read a text, so a longer one is read in parts."""
+
 
 def parse(text: str | bytes, *, values: int = VALUES) -> Any:
     """Parse JSON.
@@ -27,6 +30,11 @@ def parse(text: str | bytes, *, values: int = VALUES) -> Any:
         text = text.decode("utf-8")
     if sum(map(text.count, "[{,")) > _MARKS * values:  # checked before memory is allocated for the values
         raise ValueError(f"it may hold more than {values:,} values")
+    if len(text) > _AT_ONCE:
+        from autocoder_jupyter.codec import bounded_json  # imports pandas
+
+        allowance = bounded_json.Allowance(items=values)
+        return bounded(bounded_json.parse(text.encode("utf-8", "surrogatepass"), allowance), values=values)
     try:
         parsed = json.loads(text)
     except RecursionError:
