@@ -22,7 +22,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -60,6 +60,7 @@ class Answer:
         drop_after: number of characters that are streamed before the connection is reset.
         end_after: number of characters that are streamed before the stream ends as if it were complete.
         raw: sent as the body without changes.
+        wire: makes everything that is sent: the status line, the headers and the body. It may never end.
         piece: number of characters of one streamed piece.
         pace: seconds between two pieces.
     """
@@ -78,6 +79,7 @@ class Answer:
     drop_after: int | None = None
     end_after: int | None = None
     raw: str | None = None
+    wire: Callable[[], Iterable[bytes]] | None = None
     piece: int = 80
     pace: float = 0.0
 
@@ -105,6 +107,7 @@ class ScriptedModel:
         self.unforeseen: list[dict[str, Any]] = []
         self.hung_up = threading.Event()
         self.hang_ups = 0
+        self.bytes_sent = 0
         self._answer = script if callable(script) else in_order(script)
         self._refuse = frozenset(refuse)
         self._latency = latency
@@ -179,6 +182,15 @@ class ScriptedModel:
         if self._latency:
             time.sleep(self._latency)
         return Answer(answer) if isinstance(answer, str) else answer
+
+
+EVENTS = "text/event-stream"
+
+
+def head_of(kind: str = EVENTS, *more: str, status: str = "200 OK") -> bytes:
+    """The status line and the headers of a response that lasts as long as its connection."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", "Connection: close", *more]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
 def in_order(answers: Sequence[str | Answer]) -> Callable[[dict[str, Any]], str | Answer]:
@@ -266,6 +278,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _play(self, request: dict[str, Any], answer: Answer) -> None:
+        if answer.wire is not None:
+            self.close_connection = True
+            for data in answer.wire():
+                self.connection.sendall(data)
+                self.endpoint.bytes_sent += len(data)
+            return
         time.sleep(answer.delay)
         if not answer.hold_after:
             self._hold(answer)

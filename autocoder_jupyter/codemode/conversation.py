@@ -27,8 +27,10 @@ from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
+from autocoder_jupyter.models.cut_off import exchange_of
+from autocoder_jupyter.models.metering import Tab
 from autocoder_jupyter.models.protocol import LanguageModel, Question
-from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.untrusted.parsing import parse
 
 Messages = list[dict[str, str]]
@@ -170,16 +172,27 @@ class Conversation:
         turn = talk.turns
         self._emit(TurnBegun(turn, self._rules.max_turns))
         question = Question("codemode", ({"role": "system", "content": self._system}, *talk.messages))
-        exchange = await self._model.ask(
-            question,
-            on_text=lambda text: self._emit(TextStreamed(turn, text)),
-            on_retry=lambda reason, seconds: self._emit(Retrying(turn, reason, seconds)),
-            meter=self._budget,
-        )
-        talk.exchanges.append(exchange)
-        self._emit(TokensUsed(turn, exchange.usage, self._budget.used, exchange.seconds, exchange.replayed))
+        tab = Tab(self._budget)
+        try:
+            exchange = await self._model.ask(
+                question,
+                on_text=lambda text: self._emit(TextStreamed(turn, text)),
+                on_retry=lambda reason, seconds: self._emit(Retrying(turn, reason, seconds)),
+                meter=tab,
+            )
+        except BaseException as error:  # also a cancel: what arrived is paid for
+            if (cut := exchange_of(error)) is not None:
+                self._note(talk, cut)
+            elif tab.spent != Usage():
+                self._emit(TokensUsed(turn, tab.spent, self._budget.used, 0.0, False))
+            raise
+        self._note(talk, exchange)
         _add(talk, "assistant", exchange.answer)
         return exchange.answer, exchange.replayed
+
+    def _note(self, talk: Talk, exchange: Exchange) -> None:
+        talk.exchanges.append(exchange)
+        self._emit(TokensUsed(talk.turns, exchange.usage, self._budget.used, exchange.seconds, exchange.replayed))
 
     # The code
 

@@ -13,6 +13,7 @@ from autocoder_jupyter.models.keys import question_key
 from autocoder_jupyter.models.metering import Meter
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.types import Exchange, Usage
+from autocoder_jupyter.untrusted.valid_unicode import valid_unicode
 
 CallLLM = Callable[[str, str, list[dict[str, str]]], "Awaitable[str] | str"]
 """`await call_llm(model, system, messages)` returns the model's answer. A blocking function is also accepted."""
@@ -51,6 +52,7 @@ class CalledModel:
             raise ModelError(f"call_llm failed: {type(error).__name__}: {error}.") from error
         if not isinstance(answer, str):
             raise ModelError(f"call_llm must return a text, not {type(answer).__name__}.")
+        answer = valid_unicode(answer)
         if on_text is not None:
             on_text(answer)
         return Exchange(

@@ -22,6 +22,13 @@ LEAST_ANSWER = 1000
 _REPLAYED = "and run the cell again; the answers so far are replayed at no cost."
 
 
+@dataclass(eq=False)
+class _Held:
+    """What is reserved for one request."""
+
+    usage: Usage
+
+
 @dataclass
 class Budget:
     """The limits, and how much of each is used. None means no limit.
@@ -37,7 +44,7 @@ class Budget:
     seconds: float | None = None
     used: Usage = Usage()
     started: float = field(default_factory=time.monotonic)
-    _held: list[Usage] = field(default_factory=list)
+    _held: list[_Held] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -74,10 +81,10 @@ class Budget:
             await self._changed.wait()
         if room < min(LEAST_ANSWER, worst.answer.output_tokens):
             raise self._spent(worst)
-        held = _at_most(worst, room)
+        held = _Held(_at_most(worst, room))
         self._held.append(held)
         try:
-            yield Grant(room, self._spend)
+            yield Grant(room, self._spend, lambda usage: self._grow(held, usage))
         finally:
             self._held.remove(held)
             self._changed.set()
@@ -86,9 +93,17 @@ class Budget:
     def _spend(self, usage: Usage) -> None:
         self.used = self.used + usage
 
+    def _grow(self, held: _Held, usage: Usage) -> str:
+        """Reserve more for an answer that is longer than it may be. Returns the exceeded limit, or ""."""
+        held.usage = usage
+        taken = sum((one.usage for one in self._held), self.used)
+        if self.tokens is not None and _tokens(taken) > self.tokens:
+            return "max_tokens"
+        return "max_cost" if self.cost is not None and (taken.cost or 0.0) > self.cost else ""
+
     def _room(self, worst: Worst) -> int:
         """Tokens left for an answer, after those used and reserved; below zero if the question alone is too long."""
-        taken = sum(self._held, self.used)
+        taken = sum((one.usage for one in self._held), self.used)
         asked = worst.answer.output_tokens
         room = asked
         if self.tokens is not None:

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.events import Emit, Retrying, Stage, TextStreamed, TokensUsed
 from autocoder_jupyter.models.code import ask_code
-from autocoder_jupyter.models.metering import Meter
+from autocoder_jupyter.models.cut_off import exchange_of
+from autocoder_jupyter.models.metering import Meter, Tab
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.structured import ask_structured
 from autocoder_jupyter.types import Exchange, Usage
@@ -48,7 +49,15 @@ class Conversation:
         Raises:
             BudgetSpent: too little of the budget is left.
         """
-        exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry, meter=meter or self._budget)
+        tab = Tab(meter or self._budget)
+        try:
+            exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry, meter=tab)
+        except BaseException as error:  # also a cancel: what arrived is paid for
+            if (cut := exchange_of(error)) is not None:
+                self.note(cut)
+            elif tab.spent != Usage():
+                self._emit(TokensUsed(cast(Stage, question.stage), tab.spent, self._budget.used, 0.0, False))
+            raise
         self.note(exchange)
         return exchange
 

@@ -6,20 +6,23 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.errors import AutocodeError, ModelError, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models import credentials, faults, library, preflight
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable
+from autocoder_jupyter.models import credentials, faults, library, preflight, received
 from autocoder_jupyter.models.cache_marks import as_sent
 from autocoder_jupyter.models.continuation import CONTINUE, join
+from autocoder_jupyter.models.cut_off import CUT_OFF, cut_off_error
 from autocoder_jupyter.models.dialect import Dialect, dialect_of
 from autocoder_jupyter.models.keys import question_key
+from autocoder_jupyter.models.limits import Limits
 from autocoder_jupyter.models.metering import Grant, Meter, Unmetered, Worst, worst_case
 from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price
 from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.reading import Reading, Reply
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.sent import Announcer, OnSend
 from autocoder_jupyter.types import Exchange, Usage
@@ -34,15 +37,6 @@ _ROOM = ("max_completion_tokens", "max_tokens")
 """Parameters that limit the length of an answer."""
 
 Messages = list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class _Reply:
-    """One response of the service."""
-
-    text: str
-    finish_reason: str
-    usage: Usage
 
 
 @dataclass(frozen=True)
@@ -122,19 +116,7 @@ class LiteLLMModel:
             litellm = await library.preload()
             dialect, key = await background.call_blocking(lambda: self._readied(litellm))
         session = _Session(litellm, dialect, key, question, content_key, on_text, on_retry, meter or Unmetered())
-        started = time.monotonic()
-        messages, reply = await self._whole_answer(session)
-        seconds = time.monotonic() - started
-        return Exchange(
-            stage=question.stage,
-            key=content_key,
-            model=self._config.model,
-            messages=tuple(as_sent(message, marked=False) for message in messages),
-            answer=reply.text,
-            finish_reason=reply.finish_reason,
-            usage=reply.usage,
-            seconds=seconds,
-        )
+        return await self._whole_answer(session)
 
     async def preflight(self) -> None:
         """Check once whether the model can be asked, before the slow import of litellm.
@@ -166,32 +148,57 @@ class LiteLLMModel:
         if self._limited:
             require_price(self._config, litellm)
         library.load_client(self._config.model)
+        received.install()
         return dialect_of(self._config, litellm), credentials.find_key(self._config, litellm)
 
-    async def _whole_answer(self, session: _Session) -> tuple[Messages, _Reply]:
-        """The messages of the last request and the joined answer."""
+    async def _whole_answer(self, session: _Session) -> Exchange:
+        """The exchange with the joined answer, and the messages of the last request."""
         asked: Messages = [dict(message) for message in session.question.messages]
-        messages, room = asked, session.question.max_tokens
-        answer, usage = "", Usage()
+        messages, room, started = asked, session.question.max_tokens, time.monotonic()
+        answer, usage, allowed = "", Usage(), 0
+
+        def exchange(finish_reason: str, cut_off_at: int | None = None) -> Exchange:
+            return Exchange(
+                stage=session.question.stage,
+                key=session.content_key,
+                model=self._config.model,
+                messages=tuple(as_sent(message, marked=False) for message in messages),
+                answer=answer,
+                finish_reason=finish_reason,
+                usage=usage,
+                seconds=time.monotonic() - started,
+                room=cut_off_at,
+            )
+
         for _ in range(1 + CONTINUATIONS):
-            reply = await self._patiently(session, messages, room)
-            usage += reply.usage
+            reply, grant, spent = None, None, ""
+            try:
+                reply, grant = await self._patiently(session, messages, room)
+            except BudgetSpent as error:
+                if not answer.strip():
+                    raise
+                spent = str(error)
+            if reply is None or grant is None:
+                raise cut_off_error(exchange(CUT_OFF, allowed), spent, shortened=True)
+            usage, allowed = usage + reply.usage, grant.room
             answer = join(answer, reply.text)
+            if reply.stopped and not usage.output_tokens:
+                raise self._no_answer(reply.stopped)
+            if reply.stopped:
+                shortened = bool(reply.limit) or allowed < room
+                raise cut_off_error(exchange(CUT_OFF, allowed), reply.stopped, shortened=shortened)
             if reply.finish_reason != "length":
-                return messages, _Reply(answer, reply.finish_reason, usage)
+                return exchange(reply.finish_reason)
             if answer.strip():
                 continuation = [{"role": "assistant", "content": answer}, {"role": "user", "content": CONTINUE}]
                 messages = asked + continuation
             else:  # a reasoning model used all tokens for reasoning
                 room *= 2
-        raise UnusableAnswer(
-            f"The answer of {self._config.model} was still cut off after {CONTINUATIONS} continuations.",
-            why=f"Each part may have {room} tokens.",
-            hint="Split the request, or raise max_tokens in litellm_params.",
-        )
+        why = f"It was still cut off after {CONTINUATIONS} continuations. Each part may have {room:,} tokens."
+        raise cut_off_error(exchange(CUT_OFF, allowed), why, shortened=False)
 
-    async def _patiently(self, session: _Session, messages: Messages, room: int) -> _Reply:
-        """One response. Transient faults are retried, refused options are left out."""
+    async def _patiently(self, session: _Session, messages: Messages, room: int) -> tuple[Reply, Grant]:
+        """One response, and what was granted for it. Transient faults are retried, refused options are left out."""
         failures, started = 0, time.monotonic()
         while True:
             offered = self._offered(session, messages, room)
@@ -200,7 +207,7 @@ class LiteLLMModel:
                 async with session.meter.reserve(worst) as grant:
                     sent = [as_sent(message, marked=session.dialect.marks) for message in messages]
                     arguments = self._arguments(session, sent, offered, grant.room)
-                    return await self._stream(session, arguments, grant)
+                    return await self._replied(session, arguments, worst, grant), grant
             except AutocodeError:
                 raise
             except Exception as error:
@@ -236,7 +243,7 @@ class LiteLLMModel:
         arguments = {
             "api_base": self._config.api_base,
             "api_key": session.key,
-            "timeout": self._config.seconds,
+            "timeout": Limits.of(self._config).silence,
             "drop_params": True,
             **offered,
             **{name: value for name, value in self._config.params.items() if name not in OWN_PRICES},
@@ -250,26 +257,17 @@ class LiteLLMModel:
         limits = {name: min(arguments[name], room) for name in _ROOM if type(arguments.get(name)) is int}
         return arguments | limits
 
-    async def _stream(self, session: _Session, arguments: dict[str, Any], grant: Grant) -> _Reply:
-        pieces: list[str] = []
-        stream = await self._sent(session, arguments)
-        try:
-            await _read(stream, pieces, session.on_text)
-        except Exception:  # the text before the error is paid for, although no usage is reported
-            if pieces:
-                guessed = _usage(stream, "".join(pieces), arguments["messages"]).model_copy(update={"cost": 0.0})
-                grant.spend(await self._priced(guessed, session.litellm))
-            raise
-        text = "".join(pieces)
-        usage = await self._priced(_usage(stream, text, arguments["messages"]), session.litellm)
+    async def _replied(self, session: _Session, arguments: dict[str, Any], worst: Worst, grant: Grant) -> Reply:
+        """One response. What it used is charged to the grant."""
+        reading = Reading(Limits.of(self._config), grant, worst, arguments["messages"], session.on_text)
+        reply = await reading.reply(lambda: self._sent(session, arguments))
+        if reply.stopped:  # it is charged already
+            return reply
+        usage = await self._priced(reply.usage, session.litellm)
         grant.spend(usage)
-        # litellm reports "stop" even if a stream just ended; these two have the service's own value.
-        finish_reason = stream.received_finish_reason or stream.intermittent_finish_reason
-        if finish_reason is None:
-            raise faults.EndedEarly
-        if finish_reason == "content_filter":
+        if reply.finish_reason == "content_filter":
             raise faults.filtered(self._config)
-        return _Reply(text, finish_reason, usage)
+        return replace(reply, usage=usage)
 
     async def _priced(self, usage: Usage, litellm: ModuleType) -> Usage:
         """The usage with its cost; unchanged if the tokens were not counted."""
@@ -290,6 +288,13 @@ class LiteLLMModel:
         announcer.require_told(arguments)
         return stream
 
+    def _no_answer(self, why: str) -> ModelError:
+        return ModelError(
+            f"{self._config.model} sent no answer, and was stopped.",
+            why=why,
+            hint="Is the address (api_base) that of a language model? Try again with %autocode retry.",
+        )
+
     def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
         place = f" Is the service at {self._config.api_base} running?" if self._config.api_base else ""
         return ModelUnavailable(
@@ -297,34 +302,3 @@ class LiteLLMModel:
             why=f"Last: {reason}.",
             hint=f"Try again later (%autocode retry), or choose another model with -m.{place}",
         )
-
-
-async def _read(stream: Any, pieces: list[str], on_text: Callable[[str], None] | None) -> None:
-    pauses = background.Pauses()
-    async with contextlib.aclosing(stream):
-        async for chunk in stream:
-            piece = chunk.choices[0].delta.content if chunk.choices else None
-            if piece:
-                pieces.append(piece)
-                if on_text is not None:
-                    on_text(piece)
-            await pauses.pause_when_due()
-
-
-def _usage(stream: Any, text: str, messages: Messages) -> Usage:
-    """The usage that the service counted. litellm also reports guesses, so only counts in the stream are used.
-
-    Without a count, tokens are estimated as four characters each, and the cost is None: unknown.
-    """
-    counts = [chunk.usage for chunk in stream.chunks if getattr(chunk, "usage", None) is not None]
-    if not counts:
-        asked = sum(len(str(message.get("content") or "")) for message in messages)
-        return Usage(input_tokens=asked // 4 + 1, output_tokens=len(text) // 4 + 1, cost=None)
-    # Anthropic's stream has the count of the question at its start and that of the answer at its end.
-    details = [getattr(count, "prompt_tokens_details", None) for count in counts]
-    return Usage(
-        input_tokens=max(count.prompt_tokens or 0 for count in counts),
-        cached_tokens=max(getattr(detail, "cached_tokens", None) or 0 for detail in details),
-        written_tokens=max(getattr(detail, "cache_creation_tokens", None) or 0 for detail in details),
-        output_tokens=max(count.completion_tokens or 0 for count in counts),
-    )

@@ -9,8 +9,10 @@ from types import ModuleType
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, UnknownModel, UnusableAnswer
 from autocoder_jupyter.models import credentials
+from autocoder_jupyter.models.limits import Limits
 from autocoder_jupyter.models.preflight import HOW_TO_NAME
 from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.untrusted.visible import visible
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429, *range(500, 600)})
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|credit balance|billing", re.IGNORECASE)
@@ -46,10 +48,39 @@ class EndedEarly(Exception):
     """The stream ended without a finish reason."""
 
 
+class Silent(Exception):
+    """No content arrived for too long.
+
+    Args:
+        seconds: the limit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no content for {seconds:g} s")
+        self.seconds = seconds
+
+
+class WebPage(Exception):
+    """A web page came instead of an answer.
+
+    Args:
+        title: its title; "" if it has none.
+    """
+
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+        self.title = title
+
+
 def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing | ModelError:
     """Classify an exception of a call."""
     if isinstance(error, EndedEarly):
         return Passing("the answer broke off")
+    if isinstance(error, Silent):
+        return Passing(f"no answer within {error.seconds:g} s")
+    if isinstance(error, WebPage):
+        title = f" ({visible(error.title)!r})" if error.title else ""
+        return Passing(f"a web page{title} came instead of an answer; a proxy or a login may be between")
     status = getattr(error, "status_code", None)
     said = _said(error)
     code = str(getattr(error, "code", "") or "")
@@ -73,7 +104,7 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
     if status == 404 or _rejects(status, _NO_MODEL, said):
         return _unknown_model(said, config, litellm)
     if isinstance(error, litellm.exceptions.Timeout):
-        return Passing(f"no answer within {config.seconds:g} s")
+        return Passing(f"no answer within {Limits.of(config).silence:g} s")
     if _NOT_SENT.search(said):  # litellm reports this as a 500, too
         return ModelError(f"{config.model} cannot be asked from here.", why=said)
     if status in _PASSING_STATUS or isinstance(error, (litellm.exceptions.APIConnectionError, OSError)):

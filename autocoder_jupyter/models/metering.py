@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -27,6 +27,23 @@ class Worst:
     question: Usage
     answer: Usage
 
+    def of(self, asked: int, said: int) -> Usage:
+        """The usage of this many tokens, at the same prices. It does not block."""
+        costs = (
+            _share(self.question.cost, self.question.input_tokens, asked),
+            _share(self.answer.cost, self.answer.output_tokens, said),
+        )
+        cost = None if None in costs else sum(filter(None, costs))
+        return Usage(input_tokens=asked, output_tokens=said, cost=cost)
+
+
+def _share(cost: float | None, tokens: int, part: int) -> float | None:
+    return None if cost is None else cost * part / tokens if tokens else 0.0
+
+
+def _allowed(usage: Usage) -> str:
+    return ""
+
 
 @dataclass(frozen=True)
 class Grant:
@@ -35,10 +52,13 @@ class Grant:
     Args:
         room: the maximum number of tokens of its answer.
         spend: called with the usage of the request, once it is known.
+        grow: called with the usage so far if it is more than was reserved. It returns the setting whose limit is
+            exceeded, or "".
     """
 
     room: int
     spend: Callable[[Usage], None]
+    grow: Callable[[Usage], str] = _allowed
 
 
 class Meter(Protocol):
@@ -59,6 +79,29 @@ class Unmetered:
     def reserve(self, worst: Worst) -> AbstractAsyncContextManager[Grant]:
         """Permission without a wait."""
         return nullcontext(Grant(worst.answer.output_tokens, lambda usage: None))
+
+
+class Tab:
+    """A meter that also sums up what it allowed.
+
+    Args:
+        meter: the meter that decides.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self.spent = Usage()
+
+    @asynccontextmanager
+    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
+        """Permission for one request."""
+        async with self._meter.reserve(worst) as grant:
+
+            def spend(usage: Usage) -> None:
+                self.spent += usage
+                grant.spend(usage)
+
+            yield replace(grant, spend=spend)
 
 
 def worst_case(

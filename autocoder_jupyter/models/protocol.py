@@ -16,13 +16,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The model, its key and its address. See `AgentConfig` for the fields."""
+    """The model, its key and its address. See `AgentConfig` for the fields.
+
+    Args:
+        model, api_key, api_base, params: see `AgentConfig`; `params` are its `litellm_params`.
+        seconds: the maximum seconds without content, unless `params` has a `timeout`. Reasoning models are silent for
+            minutes, and the clients of OpenAI and Anthropic wait ten minutes, too.
+        total_seconds: the maximum seconds of one answer. A slow local model writes 8,000 tokens in about an hour.
+    """
 
     model: str
     api_key: str | None = None
     api_base: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict, repr=False)  # may contain a key
-    seconds: float = 180.0
+    seconds: float = 600.0
+    total_seconds: float = 3600.0
 
 
 @dataclass(frozen=True)

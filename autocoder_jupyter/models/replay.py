@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel
+from autocoder_jupyter.errors import AuthenticationFailed, AutocodeError, ModelError, ModelUnavailable, UnknownModel
+from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, exchange_of
 from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.metering import Meter
+from autocoder_jupyter.models.metering import Meter, Unmetered
 from autocoder_jupyter.models.protocol import ConfiguredModel, ExchangeStore, ModelConfig, Question
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange, Usage
@@ -42,11 +43,16 @@ class ReplayingModel:
         """The recorded exchange, marked as `replayed` and without cost, or a new one.
 
         Raises:
+            UnusableAnswer, BudgetSpent: the answer was cut off, or the recorded answer is one that was cut off, and a
+                new one could not be longer.
             ModelError: see the inner model. If it cannot be asked and the store has only other answers, the hint says
                 so.
             BudgetSpent: the meter does not allow a new request.
         """
-        if self._policy == "auto" and (recorded := self._store.find(question_key(question, self.config))):
+        recorded = self._store.find(question_key(question, self.config)) if self._policy == "auto" else None
+        if recorded is not None and recorded.finish_reason == CUT_OFF:
+            meter = OnlyLonger(meter or Unmetered(), recorded)
+        elif recorded is not None:
             if on_text is not None:
                 on_text(recorded.answer)
             # The replay costs nothing; `seconds` remains the latency of the original call.
@@ -55,6 +61,10 @@ class ReplayingModel:
             exchange = await self._inner.ask(question, on_text=on_text, on_retry=on_retry, meter=meter)
         except (AuthenticationFailed, UnknownModel, ModelUnavailable) as error:
             raise self._without_recording(error, question.stage) from error
+        except AutocodeError as error:
+            if (cut := exchange_of(error)) and not cut.replayed and self._policy != "disable":
+                self._store.add(cut)
+            raise
         if self._policy != "disable":
             self._store.add(exchange)
         return exchange

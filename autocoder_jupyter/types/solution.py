@@ -78,7 +78,8 @@ class Exchange(Record):
     """One question to the language model and its answer, as they crossed the wire.
 
     `stage` is what it was for ("plan", "code" …), `key` the content key of the question, `seconds` the latency of
-    the real call, `replayed` whether the answer came from the journal.
+    the real call, `replayed` whether the answer came from the journal. Of an answer that was cut off, `room` is the
+    number of tokens that it could have.
     """
 
     stage: str
@@ -90,3 +91,4 @@ class Exchange(Record):
     usage: Usage = Usage()
     seconds: float = 0.0
     replayed: bool = False
+    room: Count | None = None

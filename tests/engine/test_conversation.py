@@ -1,0 +1,58 @@
+"""What the engine's conversation tells about answers that did not come to their end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.engine.events import Event, TokensUsed
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.cut_off import CUT_OFF
+from autocoder_jupyter.models.protocol import Question
+from autocoder_jupyter.models.retries import Patience
+from tests.model_faults import WORDS, chunk, for_ever
+from tests.scripted_model import Answer, ScriptedModel, always
+
+SAID = [chunk({"content": word}) for word in WORDS]
+ASKED = Question("code", ({"role": "user", "content": "Write it."},), max_tokens=200)
+
+
+def used(events: list[Event]) -> list[TokensUsed]:
+    return [event for event in events if isinstance(event, TokensUsed)]
+
+
+async def test_an_answer_without_end_is_shown_with_its_tokens_and_kept() -> None:
+    events: list[Event] = []
+    budget = Budget()
+    with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint, pytest.raises(UnusableAnswer):
+        talk = Conversation(LiteLLMModel(endpoint.config(), Patience(tries=1)), budget, events.append)
+        await talk.ask(ASKED)
+    (told,) = used(events)
+    assert told.usage == told.total == budget.used and told.usage.output_tokens > 200
+    (kept,) = talk.exchanges
+    assert kept.finish_reason == CUT_OFF and kept.answer.startswith(WORDS[0])
+
+
+async def test_the_tokens_before_a_cancel_are_shown() -> None:
+    events: list[Event] = []
+    budget, begun = Budget(), asyncio.Event()
+    with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
+        talk = Conversation(LiteLLMModel(endpoint.config(), Patience(tries=1)), budget, events.append)
+        asking = asyncio.ensure_future(talk.ask(ASKED, on_text=lambda _: begun.set()))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    (told,) = used(events)
+    assert told.usage == budget.used and told.usage.output_tokens > 0
+
+
+async def test_a_fault_before_anything_arrived_shows_no_tokens() -> None:
+    events: list[Event] = []
+    with ScriptedModel([Answer(status=400)]) as endpoint, pytest.raises(Exception, match="refused the question"):
+        await Conversation(LiteLLMModel(endpoint.config()), Budget(), events.append).ask(ASKED)
+    assert not used(events)
