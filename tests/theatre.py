@@ -117,7 +117,9 @@ class Theatre:
 
             request = Request(name="growth", prompt=prompt, samples=samples, outputs=tuple(outputs), **fields)
             journal = Journal(self.root, "growth")
-            client = LiteLLMModel(ModelConfig(config.model, api_base=config.api_base), on_send=journal.add_sent)
+            client = LiteLLMModel(
+                ModelConfig(config.model, api_base=config.api_base), on_send=lambda sent: services.add_sent(sent)
+            )
             services = Services(
                 model=ReplayingModel(client, journal, config.cache),
                 sandbox=self.sandbox,

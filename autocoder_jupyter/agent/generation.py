@@ -63,7 +63,7 @@ async def generate_report(
         return LiteLLMModel(
             model,
             limited=config.max_cost is not None,
-            on_send=journal.add_sent,
+            on_send=lambda request: services.add_sent(request),
             on_loading=lambda begins: emit(LoadingClient(done=not begins)),
         )
 

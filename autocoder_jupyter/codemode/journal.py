@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.codemode import recording
-from autocoder_jupyter.engine.recorded_lines import recorded_lines
+from autocoder_jupyter.engine.recorded_lines import entry_of, recorded_lines
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.redaction.masking import Masker
@@ -110,6 +110,11 @@ class ConversationJournal:
         for entry in recorded_lines(Folder(self.root.parent), home, FILE, own=self.run_id):
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 self._remember(entry)
+        for line in self._run.waiting_lines(FILE):
+            for entry in entry_of(line.encode()):
+                with contextlib.suppress(ValueError, TypeError, KeyError):
+                    self._remember(entry)
+        self._run.write_waiting()
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
         key = str(entry.get("key"))
@@ -160,7 +165,7 @@ class ConversationJournal:
             self._sent[place] = record
         else:
             self._sent.append(record)
-        self._run.write("sent.json", json.dumps({"requests": self._sent}, indent=1, ensure_ascii=False, default=str))
+        self._run.replace("sent.json", json.dumps({"requests": self._sent}, indent=1, ensure_ascii=False, default=str))
 
     # Outcomes of tools
 

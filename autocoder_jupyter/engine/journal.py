@@ -33,6 +33,9 @@ from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.store import Versions
 
 
+FILE = "journal.jsonl"
+
+
 class Journal:
     """The folder of one run, and the recorded exchanges of all runs of the same name. An `ExchangeStore` for models.
 
@@ -60,8 +63,12 @@ class Journal:
         self.run_id = run_id
         self.folder = self.root / self.name / run_id
         self._run = RunFolder(self.root, self.name, run_id)
-        for entry in recorded_lines(self._files, f"{self.root.name}/{self.name}", "journal.jsonl", own=run_id):
+        for entry in recorded_lines(self._files, f"{self.root.name}/{self.name}", FILE, own=run_id):
             self._remember(entry)
+        for line in self._run.waiting_lines(FILE):
+            for entry in entry_of(line.encode()):
+                self._remember(entry)
+        self._run.write_waiting()
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
         if entry.get("kind") == "exchange":
@@ -79,7 +86,7 @@ class Journal:
         return self._exchanges.get(key)
 
     def add(self, exchange: Exchange) -> None:
-        """Record an exchange. It is on disk when this returns."""
+        """Record an exchange. It is on disk when this returns; if the disk is full, see `RunFolder.append`."""
         self._exchanges[exchange.key] = exchange
         self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
 
@@ -121,7 +128,7 @@ class Journal:
     def _append(self, entry: Mapping[str, Any]) -> None:
         self._grown = True
         line = json.dumps(entry, ensure_ascii=False, default=str) + "\n"
-        self._run.append("journal.jsonl", line)
+        self._run.append(FILE, line)
 
     def write_request(self, request: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
         """Write the request and the text about the data, before anything is sent.
@@ -135,10 +142,11 @@ class Journal:
         if self._run.holds_json("request.json") and self._run.holds_json("sent.json") and recorded == sent:
             return
         self._run.write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
-        self._write_sent()
+        self._run.write("sent.json", self._sent_text())
 
     def add_sent(self, request: SentRequest) -> None:
-        """Record a request before it is sent. It is on disk when this returns, so that a crash hides no request.
+        """Record a request before it is sent. It is on disk when this returns, so that a crash hides no request; if the
+        disk is full, see `RunFolder.append`.
 
         Replayed answers need no request and are not recorded here.
         """
@@ -148,10 +156,10 @@ class Journal:
             requests[place] = record
         else:
             requests.append(record)
-        self._write_sent()
+        self._run.replace("sent.json", self._sent_text())
 
-    def _write_sent(self) -> None:
-        self._run.write("sent.json", json.dumps(self._sent, indent=1, ensure_ascii=False, default=str))
+    def _sent_text(self) -> str:
+        return json.dumps(self._sent, indent=1, ensure_ascii=False, default=str)
 
     def write_report(self, report: Report) -> None:
         """Write the report. A run that only replayed changes its folder only to repair lost or damaged files."""

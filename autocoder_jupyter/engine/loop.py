@@ -135,7 +135,7 @@ async def _open_version(setup: GenerationSetup, packages: Packages, start: Start
     if start.kept is None and not config.locked:  # a run that asks no model sends nothing
         record = request_record(setup.request, config, setup.prepared.key)
         journal.write_request(record, setup.prepared.context.sent())
-    _tell_notes(setup)
+    setup.services.tell_notes()
     is_kept = start.kept is not None
     author = start.draft.author if start.draft is not None else "model"
     is_new = start.has_before and start.draft is None and setup.request.earlier is None
@@ -150,11 +150,6 @@ def _told_environment(setup: GenerationSetup, packages: Packages) -> str:
     before = surroundings.recalled(journal, key) if setup.config.cache == "auto" else ""
     lock = setup.prepared.pinned or setup.session.recorded_lock(packages.of_the_base(), ())
     return before or surroundings.versions(setup.config, lock)
-
-
-def _tell_notes(setup: GenerationSetup) -> None:
-    for note in setup.services.journal.take_notes():
-        setup.emit(Noticed(note))
 
 
 class _Generation:
@@ -266,17 +261,13 @@ class _Generation:
                     "kernel ends. Free space and run the cell again; that asks no model."
                 )
             )
-        _tell_notes(self._setup)
+        self._setup.services.tell_notes()
 
     def _keep_sources(self, report: Report) -> None:
         """Restore lost or damaged files of a kept version. The function itself needs none of them."""
         with suppress(AutocodeError):
             self._setup.services.journal.write_sources(report)
-        _tell_notes(self._setup)
-
-    def _tell_notes(self) -> None:
-        for note in self._setup.services.journal.take_notes():
-            self._setup.emit(Noticed(note))
+        self._setup.services.tell_notes()
 
     async def _drafted(self) -> tuple[GenerationState, Writer]:
         """State and writer of the first attempt, from the draft or from the model."""

@@ -8,12 +8,26 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder, Refused
 from autocoder_jupyter.untrusted.plain_json import parse
+
+
+@dataclass
+class _Unwritten:
+    """What the disk refused, by the name of the file; `is_told` once the user knows."""
+
+    lines: dict[str, list[str]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    is_told: bool = False
+
+
+_unwritten: dict[tuple[Path, str], _Unwritten] = {}
+"""By the folder of a run. It is kept until it is written or this process ends, because answers were paid for."""
 
 
 class RunFolder:
@@ -50,19 +64,69 @@ class RunFolder:
             self._files.write(path, content)
 
     def append(self, name: str, line: str) -> None:
-        """Append a line to a file. It is on disk when this returns. A full disk is only noted, because the line is
-        also in memory, and its answer was paid for.
+        """Append a line to a file. It is on disk when this returns. If the disk refuses it, it is kept in memory and
+        written later, because its answer was paid for; a note says so.
 
         Raises:
             AutocodeError: the path is not a regular file.
         """
+        self._waiting.lines.setdefault(name, []).append(line)
+        self.write_waiting()
+
+    def replace(self, name: str, text: str) -> None:
+        """Write a file. If the disk refuses it, the text is kept in memory as by `append`.
+
+        Raises:
+            AutocodeError: the path is not a regular file.
+        """
+        self._waiting.texts[name] = text
+        self.write_waiting()
+
+    def waiting_lines(self, name: str) -> tuple[str, ...]:
+        """The lines of a file that the disk refused, in this run or in an earlier one of this process."""
+        waiting = _unwritten.get(self._key)
+        return tuple(waiting.lines.get(name, ())) if waiting else ()
+
+    def write_waiting(self) -> None:
+        """Write what the disk refused, if there is anything.
+
+        Raises:
+            AutocodeError: a path is not a regular file.
+        """
+        waiting = _unwritten.get(self._key)
+        if waiting is None:
+            return
         try:
-            with self._writable():
-                self._files.append(self._path(name), line.encode())
+            for name, lines in list(waiting.lines.items()):
+                with self._writable():
+                    self._files.append(self._path(name), "".join(lines).encode())
+                del waiting.lines[name]
+            for name, text in list(waiting.texts.items()):
+                self.write(name, text)
+                del waiting.texts[name]
         except AutocodeError as error:
             if isinstance(error.__cause__, Refused):
+                del _unwritten[self._key]
                 raise
-            self.notes.append(f"The journal of {self._name} lacks a step: {error.why}")
+            if not waiting.is_told:
+                self.notes.append(
+                    f"Nothing of {self._name} is recorded since then: {error.why.rstrip('.')}. The answers are kept "
+                    "until this kernel ends. They are written, and not paid for again, if you free space and run the "
+                    "cell again before that."
+                )
+            waiting.is_told = True
+        else:
+            if waiting.is_told:
+                self.notes.append(f"The journal of {self._name} is complete again.")
+            del _unwritten[self._key]
+
+    @property
+    def _waiting(self) -> _Unwritten:
+        return _unwritten.setdefault(self._key, _Unwritten())
+
+    @property
+    def _key(self) -> tuple[Path, str]:
+        return self._root, self._home
 
     def holds(self, name: str) -> bool:
         """Whether anything has that name: a file, a folder or a link."""

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.engine.events import Emit
+from autocoder_jupyter.engine.events import Emit, Noticed
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.models.protocol import LanguageModel
+from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
 from autocoder_jupyter.settings.tiers import SandboxTier
@@ -53,3 +54,13 @@ class Services:
     second_model: LanguageModel | None = None
     ask: Ask = ask_nobody
     tier: SandboxTier | None = None
+
+    def tell_notes(self) -> None:
+        """Emit what the journal has to say to the user: files that were repaired or could not be written."""
+        for note in self.journal.take_notes():
+            self.emit(Noticed(note))
+
+    def add_sent(self, request: SentRequest) -> None:
+        """Record a request before it is sent. If the disk is full, the user reads it now, not at the end."""
+        self.journal.add_sent(request)
+        self.tell_notes()

@@ -104,14 +104,19 @@ class Folder:
                 os.fsync(descriptor)
 
     def write(self, path: str, *pieces: bytes | memoryview) -> None:
-        """Write a file in one atomic step. It replaces an earlier file, or a link, whose target does not change."""
+        """Write a file in one atomic step, and wait until it is on disk. It replaces an earlier file, or a link, whose
+        target does not change. After a crash of the machine the path has the old content or the new one, never a part.
+        """
         with self._parent(path, make=True) as (place, name):
             staged = f".{name}.{secrets.token_hex(8)}"
             descriptor = _open(place, staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     file.writelines(pieces)
+                    file.flush()
+                    os.fsync(descriptor)
                 _rename(place, staged, name)
+                _sync(place)
             except BaseException:
                 _unlink(place, staged)
                 raise
@@ -259,6 +264,12 @@ def _open(place: int | Path, name: str, flags: int) -> int:
 
 def _look(place: int | Path, name: str) -> os.stat_result:
     return os.stat(name, dir_fd=place, follow_symlinks=False) if isinstance(place, int) else os.lstat(place / name)
+
+
+def _sync(place: int | Path) -> None:
+    """Wait until the names in an open folder are on disk. Only a system that can open a folder can do that."""
+    if isinstance(place, int):
+        os.fsync(place)
 
 
 def _require_plain(status: os.stat_result, name: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from autocoder_jupyter.engine import recorded_lines
 from autocoder_jupyter.engine.journal import Journal, sent_record
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.types import Exchange, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions
@@ -332,8 +333,48 @@ def test_a_step_that_cannot_be_written_is_noted_and_used_all_the_same(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Folder, "append", full)
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "append", full)
+        opened.add(exchange("k"))
+        opened.add(exchange("l"))
+        assert opened.find("k") is not None
+        (note,) = opened.take_notes()
+        assert note.startswith("Nothing of growth is recorded since then: No space left on device.")
+        again = journal(tmp_path)  # in the same process, the answers are not asked for again
+        assert again.find("k") is not None and again.find("l") is not None
+        assert again.take_notes() == ()
+    again.add(exchange("m"))
+    assert again.take_notes() == ("The journal of growth is complete again.",)
+    lines = (again.folder / "journal.jsonl").read_text().splitlines()
+    assert [json.loads(line)["exchange"]["key"] for line in lines] == ["k", "l", "m"]
+
+
+def test_a_request_that_cannot_be_noted_is_sent_all_the_same_and_noted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = journal(tmp_path)
+    opened.write_request({"asked": 1}, {"share": "rows"})
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "write", full)
+        opened.add_sent(SentRequest("plan", "k", "http://model", {"messages": []}, 1))
     opened.add(exchange("k"))
-    assert opened.find("k") is not None
-    assert opened.take_notes() == ("The journal of growth lacks a step: No space left on device.",)
-    assert opened.take_notes() == ()
+    assert [request["key"] for request in sent_record(tmp_path, "growth", "r1")["requests"]] == ["k"]
+
+
+def test_a_link_that_appears_in_the_place_of_the_journal_ends_the_run_and_keeps_nothing(
+    tmp_path: Path, mine: Path
+) -> None:
+    opened = journal(tmp_path / "other")
+    opened.add(exchange("k"))
+    file = opened.folder / "journal.jsonl"
+    file.unlink()
+    file.symlink_to(mine)
+    before = mine.read_bytes()
+    for _ in range(2):
+        with pytest.raises(AutocodeError, match="not written"):
+            opened.add(exchange("l"))
+    assert mine.read_bytes() == before

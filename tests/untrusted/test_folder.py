@@ -15,6 +15,26 @@ from autocoder_jupyter.untrusted.folder import Folder, Refused
 from tests.hostile_folder import HOSTILE
 
 
+def test_a_file_is_on_disk_before_it_takes_its_name_and_the_name_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    def renamed(*args: object, **options: object) -> None:
+        done.append("rename")
+        rename(*args, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    Folder(tmp_path).write("report.json", b"{}")
+    assert done == ["file", "rename", "folder"]
+
+
 @pytest.fixture(params=["relative to open folders", "by paths"])
 def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     """Both implementations; the second is for systems that cannot open files relative to a folder."""

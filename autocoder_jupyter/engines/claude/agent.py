@@ -136,7 +136,7 @@ class Agent:
             locked=setup.config.locked,
             meter=setup.budget,
             most_turns=turns,
-            on_send=setup.services.journal.add_sent,
+            on_send=setup.services.add_sent,
             listener=Listener(
                 begun=lambda turn: setup.emit(TurnBegun(turn, turns)),
                 said=lambda turn, text: setup.emit(AgentSaid(turn, text)),

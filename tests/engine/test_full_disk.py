@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter.errors import AutocodeError
+from tests.engine.test_damage import GOOD, noticed
+from tests.theatre import Theatre
+
+PAGE, PAGES = 4096, 40
+
+LEAST = 2
+"""Free pages with which a run begins: `request.json` and `sent.json`."""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real disk of `PAGES` pages."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={PAGES * PAGE}", "none", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        if os.environ.get("CI") == "true":
+            pytest.fail("CI must be able to mount a small disk")
+        pytest.skip("only root can mount a small disk")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=False)
+
+
+@pytest.mark.parametrize("free", range(20))
+async def test_a_disk_that_fills_up_loses_no_answer_that_was_paid_for(
+    theatre: Theatre, small_disk: Path, free: int
+) -> None:
+    theatre.root = small_disk / ".autocode"
+    filler = small_disk / "filler"
+    filler.write_bytes(b"x" * (PAGES - free) * PAGE)
+    if free < LEAST:  # the request itself finds no place, so nothing is asked
+        with pytest.raises(AutocodeError, match="No space left on device"):
+            await theatre.play({})
+        filler.unlink()
+        return
+    played = await theatre.play(GOOD)
+    assert played.report.success, played.report.error
+    again = await theatre.play({})  # the disk is still full
+    assert again.report.success and again.asked == []
+    filler.unlink()
+    last = await theatre.play({})
+    assert last.report.success and last.asked == []
+    assert list(theatre.root.glob("growth/*/report.json"))
+    is_complete = "Nothing of growth is recorded" not in " ".join(noticed(played))
+    assert is_complete or "complete again" in " ".join(noticed(last)), noticed(last)
