@@ -32,7 +32,6 @@ from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.store import Versions
 
-
 FILE = "journal.jsonl"
 
 

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,9 @@ def test_a_file_is_on_disk_before_it_takes_its_name_and_the_name_too(
         done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
         sync(descriptor)
 
-    def renamed(*args: object, **options: object) -> None:
+    def renamed(*args: Any, **options: Any) -> None:
         done.append("rename")
-        rename(*args, **options)  # type: ignore[call-overload]
+        rename(*args, **options)
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "replace", renamed)
