@@ -17,7 +17,7 @@ from autocoder_jupyter.codemode.approval import Approve, Consent
 from autocoder_jupyter.codemode.calls import Calls
 from autocoder_jupyter.codemode.conversation import Conversation, Rules, Talk, checked_history
 from autocoder_jupyter.codemode.events import Emit, EndState, Event, Finished, LoadingClient, Noticed
-from autocoder_jupyter.codemode.frame import Sight
+from autocoder_jupyter.codemode.frame import FailedOnData, Sight
 from autocoder_jupyter.codemode.functions import Functions
 from autocoder_jupyter.codemode.interpreter import Interpreter
 from autocoder_jupyter.codemode.journal import ConversationJournal, Memory, block_key
@@ -206,7 +206,7 @@ class CodeModeAgent:
         journal = ConversationJournal(root, self.name, self._cache, memory)
         question = json.dumps([self.model, self._system, messages])
         await background.call_blocking(lambda: journal.begin(question))
-        shown = Shown(self.limits.observation, self.share)
+        shown = Shown(self.limits.observation, shapes=self._sight.is_everything)
         frames = handles.Frames(self._sight, self.limits, tables)
         budget = Budget(tokens=self._max_tokens, cost=self._max_cost, seconds=self._max_seconds)
         tools = {**self._tools, **self._functions.tools()}
@@ -278,6 +278,12 @@ class CodeModeAgent:
             )
         except AutocodeError as raised:
             error = raised
+        except FailedOnData as raised:
+            error = AutocodeError(
+                f"An operation of the code on a table could not be done: {raised}.",
+                why="The model is not told, because what failed depends on rows that are not shared with it.",
+                hint="Check the values of the columns in the code above, or share more (--share, --mask).",
+            )
         except asyncio.CancelledError:
             emit(Finished("cancelled", "Cancelled."))
             raise

@@ -20,6 +20,7 @@ from autocoder_jupyter.codemode.events import (
     TokensUsed,
     TurnBegun,
 )
+from autocoder_jupyter.codemode.frame import FailedOnData
 from autocoder_jupyter.codemode.interpreter import Interpreter, Ran, Start
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
 from autocoder_jupyter.codemode.result import Block
@@ -203,12 +204,17 @@ class Conversation:
         self._emit(CodeStarted(talk.turns, code.source))
         self._calls.scope = BlockScope(talk.turns, key, recorded=recorded)
         self._journal.add_block(key)
-        ran = await self._in_sandbox(sandbox, code.source)
+        try:
+            outcome = await self._in_sandbox(sandbox, code.source)
+            # Converting a large value takes long and must not block the loop.
+            ran = await background.call_blocking(lambda: self._taken(outcome, talk))
+        except FailedOnData:
+            self._journal.drop_block(key)
+            raise
         if ran.lost:
             self._journal.drop_block(key)
             await self._closed()
-        # Converting a large value takes long and must not block the loop.
-        return await background.call_blocking(lambda: self._taken(ran, talk))
+        return ran
 
     def _taken(self, ran: Ran, talk: Talk) -> Ran:
         """The outcome with its value converted for the user. If that is not possible, the block has failed."""

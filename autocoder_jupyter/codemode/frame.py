@@ -1,16 +1,35 @@
-"""The operations of programs on a table: each has plain arguments and a result of limited size.
+"""The tables of a program, and the rule on what the program sees of them.
 
-No expressions are evaluated: a condition is a column, one of a few operators, and a value.
+Each table shows its cells, figures, or names:
+
+- *cells*: everything except the cells of masked columns. With `share="rows"`, every table from the user or a tool.
+- *figures*: the number of rows, and figures of single columns. With `share="stats"`, a table that the user passed.
+- *names*: the names and dtypes of its columns. Every other table.
+
+**An operation makes a table that shows cells only if all cells that it reads are shown. Any other operation makes a
+table that shows names.** Its columns, dtypes and errors are those of the same operation on tables without rows, so they
+are the same whatever the cells are. An operation that fails on the rows is found out when the table leaves: it ends the
+run, and the model is not asked again. A table that shows names is not lost: it can go to tools and to the user.
+
+Figures of a column are computed from its cells in sorted order, without the other columns. So they say nothing about
+which row a cell is in. Filters, groups and joins with figures are not possible, because the difference of two figures
+over overlapping rows can be the value of one row.
+
+The rule is tested by comparing what two programs see: of tables that differ in what is not shown, they see the same.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from autocoder_jupyter.codemode import operations
+from autocoder_jupyter.codemode.operations import AGGREGATES, OPERATORS, Join
 from autocoder_jupyter.codemode.recording import encode
 from autocoder_jupyter.errors import UnsupportedData
 from autocoder_jupyter.request import Share
@@ -22,22 +41,28 @@ if TYPE_CHECKING:
 HEAD_ROWS = 100
 """The maximum number of rows of `head`."""
 
-GROUP_ROWS = 5
-"""If only statistics are shared, a figure must be computed from at least this many rows."""
-
-JOINED_ROWS = 2_000_000
-"""A join is refused if its result has more rows than this, and more than twice the rows of either frame."""
-
-OPERATORS = (
-    *("==", "!=", "<", "<=", ">", ">=", "in", "not in"),
-    *("contains", "starts with", "ends with", "is null", "not null"),
-)
-AGGREGATES = ("count", "sum", "mean", "median", "min", "max", "std", "nunique")
-Join = Literal["inner", "left", "right", "outer"]
-
+FIGURE_CELLS = 5
+"""The minimum number of cells of a figure that is not a count."""
 
 MASKED = "<masked>"
 """The placeholder for values of a masked column."""
+
+SUFFIX = "_right"
+"""The ending of a column's name after a join, if both tables have a column with this name."""
+
+Shows = Literal["cells", "figures", "names"]
+"""What the program sees of a table; see the module's docstring."""
+
+_PLAIN = (str, bytes, bool, int, float, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal, type(None))
+_FORBIDDEN = {
+    "rows": "this table depends on cells of a masked column, so only its columns and dtypes are shown",
+    "stats": "only statistics are shared here. Of a table that was passed: count(); after aggregate without `by`, the "
+    f"count and nunique of a column, and the sum, mean and std of numbers (at least {FIGURE_CELLS}, none larger than "
+    "the others together); after aggregate({'rows': (column, 'count')}, by=column), the values of a column that has "
+    "few and frequent ones. Of other tables only columns and dtypes are shown",
+    "schema": "only names and dtypes of the columns are shared here, no values",
+}
+_WAY_OUT = "A tool can take this table, and the person gets it as the value of the answer"
 
 
 @dataclass(frozen=True)
@@ -54,75 +79,106 @@ class Sight:
     hide: frozenset[str] = frozenset()
     mask: frozenset[str] = frozenset()
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether the code may see all cells of all tables."""
+        return self.share == "rows" and not self.hide and not self.mask
+
+    def hidden(self, names: Iterable[str]) -> frozenset[str]:
+        """The hidden ones of these columns."""
+        return frozenset(name for name in names if _without_suffix(name, self.hide))
+
+    def masked(self, names: Iterable[str]) -> frozenset[str]:
+        """The masked ones of these columns."""
+        return frozenset(name for name in names if _without_suffix(name, self.mask))
+
 
 class Room:
     """The memory limit for all tables of one run.
 
+    Tables whose cells are not shown are counted apart: the error of a full room would tell how many rows they have.
+
     Args:
-        limit: the limit in bytes; None for no limit.
+        limit: the limit in bytes of each of the two sorts; None for no limit.
     """
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
-        self._taken = 0
+        self._taken = {True: 0, False: 0}
 
-    def take(self, count: int) -> None:
+    def take(self, count: int, *, shown: bool) -> None:
         """Count a new table.
 
         Raises:
             MemoryError: the limit is exceeded.
         """
-        if self._limit is not None and self._taken + count > self._limit:
+        if self._limit is not None and self._taken[shown] + count > self._limit:
             raise MemoryError(
                 f"the tables that this run makes would take more than {self._limit // 2**20:,} MiB together. "
                 "Select the columns and filter the rows that are needed, once, and aggregate"
             )
-        self._taken += count
+        self._taken[shown] += count
 
 
 class Withheld(PermissionError):
     """The sharing level does not allow this."""
 
 
-@dataclass(frozen=True)
+class FailedOnData(Exception):
+    """An operation failed on rows that are not shown. The program must not learn this: it ends the run."""
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A table whose rows stay in the notebook. Its methods never change it.
 
     Args:
-        table: the table. Its column names are unique texts.
+        table: the table. Its column names are unique texts. If it shows cells, hidden and masked columns hold row
+            numbers of `sources` instead, so that no operation can depend on them.
         origin: how it was made; the same in every run of the same code.
-        sight: what the code may see of it.
-        smallest: the smallest number of rows behind a figure in it; 1 for a table of rows.
+        sight: what the code may see of tables.
+        shows: what the code sees of this one.
+        hidden: names of the columns that the code does not see.
+        masked: names of the columns whose cells the code does not see.
+        sources: the cells of hidden and masked columns, if the table has row numbers in their place.
+        pattern: the table without rows, if the code sees only its names.
+        failure: why there is no table.
         room: the memory limit for tables that are derived from it.
-        given: the original object from the user or a tool, if it was not a DataFrame. It is returned unchanged.
+        given: the original object from the user or a tool, if it is not `table`. It is returned unchanged.
     """
 
     table: pd.DataFrame
     origin: str
-    sight: Sight = Sight()
-    smallest: int = 1
-    room: Room = field(default_factory=Room, compare=False, repr=False)
+    sight: Sight
+    shows: Shows
+    hidden: frozenset[str] = frozenset()
+    masked: frozenset[str] = frozenset()
+    sources: Mapping[str, pd.Series[Any]] = field(default_factory=dict, repr=False)
+    pattern: pd.DataFrame | None = field(default=None, repr=False)
+    failure: str = ""
+    room: Room = field(default_factory=Room, repr=False)
     given: Any = None
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in order."""
-        return [name for name in self.table.columns if name not in self.sight.hide]
+        table = self.table if self.pattern is None else self.pattern
+        return [name for name in table.columns if name not in self.hidden]
 
     @property
     def dtypes(self) -> dict[str, str]:
         """Dtype of each column."""
-        return {name: str(self.table[name].dtype) for name in self.columns}
+        return {name: str(self._dtype(name)) for name in self.columns}
 
     def count(self) -> int:
         """Number of rows."""
-        if self.sight.share == "schema":
-            raise Withheld("count: only names and dtypes of the columns are shared here")
+        if self.shows == "names":
+            raise self._withheld("count")
         return len(self.table)
 
     def head(self, n: int = 5) -> list[dict[str, Any]]:
         """The first rows, as dicts by column; a missing value is None."""
-        self._require_visible("head")
+        self._require_cells("head")
         if not _is_count(n) or n > HEAD_ROWS:
             raise ValueError(f"head gives 1 to {HEAD_ROWS} rows, not {n!r}")
         columns = self.columns
@@ -131,7 +187,7 @@ class Frame:
 
     def scalar(self, column: str | None = None) -> Any:
         """The value of a column in a frame of one row."""
-        self._require_visible("scalar")
+        self._require_cells("scalar")
         if column is None and len(self.columns) != 1:
             raise ValueError(f"scalar needs the name of a column: {self._known()}")
         name = self.columns[0] if column is None else self._column(column)
@@ -142,43 +198,44 @@ class Frame:
     def filter(self, column: str, operator: str, value: Any = None) -> Frame:
         """The rows for which a condition on one column is true. A missing value satisfies only `is null`."""
         name = self._column(column)
-        condition = _CONDITIONS.get(operator)
-        if condition is None:
+        if operator not in OPERATORS:
             raise ValueError(f"filter knows {', '.join(OPERATORS)}, not {operator!r}")
-        is_list = isinstance(value, list | tuple | set | frozenset)
-        if is_list != (operator in ("in", "not in")) or isinstance(value, dict | Frame):
-            raise TypeError(f"filter {operator!r} needs {'one value' if is_list else 'a list of values'}")
-        cells = self.table[name]
-        held = condition(cells, value).fillna(False).astype(bool)
-        table = self.table[held if operator == "is null" else held & cells.notna()]
-        return self._derived(table, "filter", [name, operator, value])
+        if operator in ("in", "not in"):
+            if not isinstance(value, list | tuple | set | frozenset) or not all(
+                isinstance(one, _PLAIN) for one in value
+            ):
+                raise TypeError(f"filter {operator!r} needs a list of values")
+        elif not isinstance(value, _PLAIN):
+            raise TypeError(f"filter {operator!r} needs one value")
+        return self._made(
+            "filter", [name, operator, value], lambda table: operations.filtered(table, name, operator, value), [name]
+        )
 
     def select(self, *columns: str) -> Frame:
         """These columns, in this order."""
         names = self._columns(columns)
-        return self._derived(self.table[names], "select", names)
+        return self._made("select", names, lambda table: table[names], [], keeps_rows=True)
 
     def sort(self, by: str | Sequence[str], descending: bool = False) -> Frame:
         """The rows sorted by one or more columns. The sort is stable; missing values come last."""
         names = self._columns(by)
-        table = self.table.sort_values(names, ascending=not descending, kind="stable", na_position="last")
-        return self._derived(table, "sort", [names, bool(descending)])
+        is_descending = bool(descending)
+        return self._made(
+            "sort", [names, is_descending], lambda table: operations.ordered(table, names, is_descending), names
+        )
 
     def aggregate(self, figures: dict[str, Any], by: str | Sequence[str] = ()) -> Frame:
         """One row for each group, or one row for all. Each figure is a new name with a column and a function."""
         names = self._columns(by) if by else []
         wanted = {new: self._figure(new, figure) for new, figure in _dict("aggregate", figures).items()}
-        if taken := [new for new in wanted if new in names or new in self.sight.hide | self.sight.mask]:
+        if taken := [new for new in wanted if new in names]:
             raise ValueError(f"aggregate: {taken[0]!r} is a column already; give the figure another name")
-        grouped = self.table.groupby(names, dropna=False, observed=True, sort=True) if names else None
-        if grouped is None:
-            table = _table({new: [getattr(self.table[column], how)()] for new, (column, how) in wanted.items()})
-            least = len(self.table)
-        else:
-            table = grouped.agg(**wanted).reset_index()
-            least = int(grouped.size().min()) if len(table) else 0
-        made = self._derived(table, "aggregate", [wanted, names])
-        return replace(made, smallest=least * self.smallest)
+        read = [*names, *(column for column, _ in wanted.values())]
+        source = self._single_columns(wanted, names) or self
+        made = source._made(
+            "aggregate", [wanted, names], lambda table: operations.aggregated(table, wanted, names), read
+        )
+        return replace(made, hidden=frozenset(), masked=made.masked.intersection(names), sources={})
 
     def join(self, other: Frame, on: str | Sequence[str], how: Join = "inner") -> Frame:
         """A join on these columns. Other columns that both frames have become `name` and `name_right`."""
@@ -188,28 +245,156 @@ class Frame:
             raise ValueError(f"join knows {', '.join(get_args(Join))}, not {how!r}")
         names = self._columns(on)
         other._columns(on)
-        rows = _joined_rows(self.table, other.table, names, how)
-        most = max(JOINED_ROWS, 2 * len(self.table), 2 * len(other.table))
-        if rows > most:
-            raise ValueError(f"join would give {rows:,} rows, at most {most:,}: the keys are not unique enough")
-        table = self.table.merge(other.table, on=names, how=how, suffixes=("", "_right"))
-        made = self._derived(table, "join", [other.origin, names, how])
-        return replace(made, smallest=min(self.smallest, other.smallest), sight=_joined_sight(self, other))
+        ours, theirs = _joined_names(self, other, names)
+        return self._renamed(ours)._made(
+            "join",
+            [other.origin, names, how],
+            lambda left, right: operations.joined(left, right, names, how),
+            names,
+            [other._renamed(theirs)],
+        )
 
-    def _derived(self, table: pd.DataFrame, step: str, arguments: Any) -> Frame:
+    def released(self) -> Any:
+        """The table for a tool or the user.
+
+        Raises:
+            FailedOnData: the operation that made it, or an earlier one, failed.
+        """
+        return self._whole() if self.given is None else self.given
+
+    # How tables are made
+
+    def _made(
+        self,
+        step: str,
+        arguments: Any,
+        work: Callable[..., pd.DataFrame],
+        reads: Sequence[str],
+        others: Sequence[Frame] = (),
+        *,
+        keeps_rows: bool = False,
+    ) -> Frame:
+        """The table that an operation makes; see the rule in the module's docstring.
+
+        Args:
+            step: the operation.
+            arguments: its arguments.
+            work: the operation on tables.
+            reads: the columns whose cells it reads.
+            others: the frames that it takes besides this one.
+            keeps_rows: whether all rows are in the result.
+        """
+        frames = (self, *others)
         said = encode([self.origin, step, arguments], lambda value: type(value).__name__)
-        self.room.take(int(table.memory_usage().sum()))
-        origin = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-        return replace(self, table=table.reset_index(drop=True), origin=origin, given=None)
+        hidden = frozenset[str]().union(*(frame.hidden for frame in frames))
+        masked = frozenset[str]().union(*(frame.masked for frame in frames))
+        shows: Shows = "names"
+        if all(frame.shows == "cells" for frame in frames) and not masked.intersection(reads):
+            shows = "cells"
+        elif keeps_rows:
+            shows = self.shows
+        table, pattern, failure, sources = self.table, None, "", {}
+        if shows == "names":
+            pattern = operations.without_rows(work(*(frame._without_rows() for frame in frames)))
+            table, failure = self._unseen(step, work, frames)
+        else:
+            table = work(*(frame.table for frame in frames))
+            self.room.take(int(table.memory_usage().sum()), shown=True)
+            sources = {name: cells for frame in frames for name, cells in frame.sources.items() if name in table}
+        names = (table if pattern is None else pattern).columns
+        return replace(
+            self,
+            table=table,
+            origin=hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest(),
+            shows=shows,
+            hidden=hidden.intersection(names),
+            masked=masked.intersection(names),
+            sources=sources,
+            pattern=pattern,
+            failure=failure,
+            given=None,
+        )
 
-    def _require_visible(self, what: str) -> None:
-        if self.sight.share == "schema":
-            raise Withheld(f"{what}: only names and dtypes of the columns are shared here, no values")
-        if self.sight.share == "stats" and self.smallest < GROUP_ROWS:
-            raise Withheld(
-                f"{what}: only statistics are shared here. "
-                f"Use aggregate first; each of its rows must stand for {GROUP_ROWS} rows or more"
+    def _unseen(
+        self, step: str, work: Callable[..., pd.DataFrame], frames: Sequence[Frame]
+    ) -> tuple[pd.DataFrame, str]:
+        """A table that the code does not see, and why there is none."""
+        try:
+            table = work(*(frame._whole() for frame in frames))
+            self.room.take(int(table.memory_usage().sum()), shown=False)
+        except FailedOnData as error:
+            return self.table.iloc[:0], str(error)
+        except Exception as error:  # pandas may raise any error for cells that do not fit the operation
+            return self.table.iloc[:0], f"{step} failed with {type(error).__name__}"
+        return table, ""
+
+    def _whole(self) -> pd.DataFrame:
+        """The table with the cells of all columns.
+
+        Raises:
+            FailedOnData: there is none.
+        """
+        if self.failure:
+            raise FailedOnData(self.failure)
+        cells = {name: _cells_at(cells, self.table[name]) for name, cells in self.sources.items()}
+        return self.table.assign(**cells) if cells else self.table
+
+    def _without_rows(self) -> pd.DataFrame:
+        """The table with its columns and dtypes, without rows."""
+        if self.pattern is not None:
+            return self.pattern
+        empty = {name: self._missing(name).iloc[:0] for name in self.sources}
+        return operations.without_rows(self.table.iloc[:0].assign(**empty) if empty else self.table)
+
+    def _missing(self, name: str) -> pd.Series[Any]:
+        """A hidden or masked column with at most one cell. It has the dtype of the whole column."""
+        rows = self.table[name]
+        return _cells_at(self.sources[name], rows[rows.isna()].iloc[:1])
+
+    def _dtype(self, name: str) -> Any:
+        if name in self.sources:
+            return self._missing(name).dtype
+        return (self.table if self.pattern is None else self.pattern)[name].dtype
+
+    def _renamed(self, names: dict[str, str]) -> Frame:
+        """The same frame with other names of columns."""
+        pattern = None if self.pattern is None else self.pattern.rename(columns=names)
+        return replace(
+            self,
+            table=self.table.rename(columns=names),
+            hidden=frozenset(names[name] for name in self.hidden),
+            masked=frozenset(names[name] for name in self.masked),
+            sources={names[name]: cells for name, cells in self.sources.items()},
+            pattern=pattern,
+        )
+
+    def _single_columns(self, figures: operations.Figures, by: Sequence[str]) -> Frame | None:
+        """The columns for these figures, each in an order of its own; None if the figures are not shown."""
+        columns = {*by, *(column for column, _ in figures.values())}
+        if self.shows != "figures" or self.masked.intersection(columns):
+            return None
+        if by:
+            is_shown = all([column, how] == [*by, "count"] for column, how in figures.values())
+            is_shown = is_shown and operations.has_few_frequent_values(self.table[by[0]])
+        else:
+            is_shown = all(
+                how in ("count", "nunique")
+                or (how in ("sum", "mean", "std") and operations.has_many_cells(self.table[column], FIGURE_CELLS))
+                for column, how in figures.values()
             )
+        if not is_shown:
+            return None
+        table = operations.separated(self.table, sorted(columns))
+        return replace(self, table=table, shows="cells", hidden=frozenset(), masked=frozenset(), sources={})
+
+    # What the code may see
+
+    def _require_cells(self, what: str) -> None:
+        if self.shows != "cells":
+            raise self._withheld(what)
+
+    def _withheld(self, what: str) -> Withheld:
+        return Withheld(f"{what}: {_FORBIDDEN[self.sight.share]}. {_WAY_OUT}")
 
     def _columns(self, columns: str | Sequence[str]) -> list[str]:
         given = [columns] if isinstance(columns, str) else list(columns)
@@ -233,8 +418,6 @@ class Frame:
         column, how = figure
         if how not in AGGREGATES:
             raise ValueError(f"aggregate knows {', '.join(AGGREGATES)}, not {how!r}")
-        if column in self.sight.mask and how not in ("count", "nunique"):
-            raise Withheld(f"aggregate: no value of {column!r} is shared here, only count and nunique")
         return self._column(column), how
 
     def _seen(self, name: str, cell: Any) -> Any:
@@ -243,15 +426,22 @@ class Frame:
 
         if pd.api.types.is_scalar(cell) and pd.isna(cell):
             return None
-        return MASKED if name in self.sight.mask else cell
+        return MASKED if name in self.masked else cell
 
 
 METHODS = ("count", "head", "scalar", "filter", "select", "sort", "aggregate", "join")
 """The methods that the program may call."""
 
 
-def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None) -> Frame:
+def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None, *, passed: bool = False) -> Frame:
     """A handle for a table from the user or a tool. A Series becomes a frame with one column.
+
+    Args:
+        value: the table.
+        origin: its name.
+        sight: what the code may see of tables.
+        room: the memory limit for tables that are derived from it.
+        passed: whether the user passed it, and no tool made it.
 
     Raises:
         UnsupportedData: two columns have the same name.
@@ -261,17 +451,64 @@ def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None) ->
     from autocoder_jupyter.data.capture import capture
 
     value = capture(value)
-    given, table = (value, value.to_frame(_series_name(value))) if isinstance(value, pd.Series) else (None, value)
+    table = value.to_frame(_series_name(value)) if isinstance(value, pd.Series) else value
     names = [name if isinstance(name, str) else str(name) for name in table.columns]
     if twins := sorted({name for name in names if names.count(name) > 1}):
         raise UnsupportedData(f"Two columns of a DataFrame have the name {twins[0]!r}.", hint="Rename one of them.")
     if names != list(table.columns):
-        given, table = value, table.set_axis(names, axis=1)
-    return Frame(table, origin, sight, room=room or Room(), given=given)
+        table = table.set_axis(names, axis=1)
+    hidden, masked = sight.hidden(names), sight.masked(names)
+    sources = {name: table[name].reset_index(drop=True) for name in names if name in hidden | masked}
+    if sources:
+        table = table.assign(**dict.fromkeys(sources, range(len(table))))
+    shows: Shows = "figures" if passed and sight.share == "stats" else "names"
+    return Frame(
+        table,
+        origin,
+        sight,
+        "cells" if sight.share == "rows" else shows,
+        hidden,
+        masked,
+        sources,
+        room=room or Room(),
+        given=None if table is value else value,
+    )
 
 
 def _series_name(series: Any) -> Any:
     return "value" if series.name is None else series.name
+
+
+def _cells_at(cells: pd.Series[Any], rows: pd.Series[Any]) -> pd.Series[Any]:
+    """The cells of these rows; missing where the row is. The result has the index of `rows`."""
+    return cells.reindex(rows.array).set_axis(rows.index)
+
+
+def _joined_names(left: Frame, right: Frame, keys: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The names of both tables' columns in a join.
+
+    The names of hidden columns are chosen last, so that they change no name that the code sees.
+    """
+    names: tuple[dict[str, str], dict[str, str]] = ({}, {key: key for key in keys})
+    taken: set[str] = set()
+    for is_hidden in (False, True):
+        for frame, chosen in zip((left, right), names, strict=True):
+            for name in frame._without_rows().columns:
+                if name in chosen or (name in frame.hidden) != is_hidden:
+                    continue
+                new = name
+                while new in taken:
+                    new += SUFFIX
+                chosen[name] = new
+                taken.add(new)
+    return names
+
+
+def _without_suffix(name: str, names: frozenset[str]) -> bool:
+    """Whether a name is one of these, or became so by joins."""
+    while name not in names and name.endswith(SUFFIX):
+        name = name.removesuffix(SUFFIX)
+    return name in names
 
 
 def _is_count(n: Any) -> bool:
@@ -282,58 +519,3 @@ def _dict(what: str, value: Any) -> dict[Any, Any]:
     if not isinstance(value, dict) or not value:
         raise TypeError(f"{what} needs a dict that is not empty")
     return value
-
-
-def _table(columns: dict[str, list[Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(columns)
-
-
-def _text(test: str) -> Callable[[Any, Any], Any]:
-    """A condition on texts, taken literally."""
-
-    def condition(column: Any, value: Any) -> Any:
-        if not isinstance(value, str):
-            raise TypeError(f"this condition needs a text, not {type(value).__name__}")
-        texts = column.astype("string").str
-        return texts.contains(value, regex=False) if test == "contains" else getattr(texts, test)(value)
-
-    return condition
-
-
-_CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": lambda column, value: column == value,
-    "!=": lambda column, value: column != value,
-    "<": lambda column, value: column < value,
-    "<=": lambda column, value: column <= value,
-    ">": lambda column, value: column > value,
-    ">=": lambda column, value: column >= value,
-    "in": lambda column, value: column.isin(list(value)),
-    "not in": lambda column, value: ~column.isin(list(value)),
-    "contains": _text("contains"),
-    "starts with": _text("startswith"),
-    "ends with": _text("endswith"),
-    "is null": lambda column, value: column.isna(),
-    "not null": lambda column, value: column.notna(),
-}
-
-
-def _joined_sight(left: Frame, right: Frame) -> Sight:
-    """What the code may see of a join. A hidden or masked column stays so under its new name."""
-    sight = left.sight
-    hide = {f"{name}_right" for name in right.table.columns if name in sight.hide}
-    mask = {f"{name}_right" for name in right.table.columns if name in sight.mask}
-    return replace(sight, hide=sight.hide | right.sight.hide | hide, mask=sight.mask | right.sight.mask | mask)
-
-
-def _joined_rows(left: pd.DataFrame, right: pd.DataFrame, names: list[str], how: Join) -> int:
-    """The number of rows of a join, computed without the join."""
-    ours = left.groupby(names, dropna=False, observed=True).size()
-    theirs = right.groupby(names, dropna=False, observed=True).size()
-    rows = int((ours * theirs).dropna().sum())
-    if how in ("left", "outer"):
-        rows += int(ours[~ours.index.isin(theirs.index)].sum())
-    if how in ("right", "outer"):
-        rows += int(theirs[~theirs.index.isin(ours.index)].sum())
-    return rows

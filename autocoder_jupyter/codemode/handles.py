@@ -20,15 +20,21 @@ LONGEST = 2_000
 
 _SEEN = {
     "rows": "Any of it may be shown.",
-    "stats": "Rows are not shared: head and scalar work after aggregate, over groups of 5 rows or more.",
-    "schema": "Only names and dtypes are shared: count, head and scalar are refused.",
+    "stats": """No row is shown. Of the frames that your code has by name these are: count(); head and scalar after an
+aggregate without `by` of count, nunique, and of numbers sum, mean and std; and after
+aggregate({"rows": (column, "count")}, by=column) if the column has few values. Every other frame shows only columns and
+dtypes: count, head and scalar are refused.""",
+    "schema": "Only names and dtypes are shown: count, head and scalar are refused.",
 }
-_MASKED = ' Of some columns no value is shown ("<masked>"); count and nunique work on them, other figures do not.'
+_UNSEEN = " A frame that is not shown can be given to a tool, and to the person."
+_MASKED = """ Some columns are masked: each of their cells is shown as "<masked>". Of a frame that was filtered,
+sorted, grouped, aggregated or joined by such a column only columns and dtypes are shown."""
 
 
 def about(sight: Sight) -> str:
     """The description of Frames for the model."""
-    seen = _SEEN[sight.share] + (_MASKED if sight.mask else "")
+    seen = _SEEN[sight.share] + (_MASKED if sight.mask and sight.share == "rows" else "")
+    seen += _UNSEEN if sight.mask or sight.share != "rows" else ""
     return f"""\
 # Frames
 A table is a `Frame`: its rows stay outside of your code. It has no `[]`, no `len`, no operators and no other methods
@@ -65,11 +71,12 @@ class Frames:
 
     def globals(self) -> dict[str, Any]:
         """The handles for a new sandbox by name. Tables of the previous sandbox are dropped."""
-        self._room = Room(self._limits.table_bytes)
-        return {name: self._wrap(table, name) for name, table in self._tables.items()}
+        both = self._sight.mask and self._sight.share == "rows"  # only then there are tables of both sorts
+        self._room = Room(self._limits.table_bytes // (2 if both else 1))
+        return {name: self._wrap(table, name, passed=True) for name, table in self._tables.items()}
 
-    def _wrap(self, table: Any, origin: str) -> Any:
-        return _handle_class()(frame_of(table, origin, self._sight, self._room), self.crossing)
+    def _wrap(self, table: Any, origin: str, *, passed: bool = False) -> Any:
+        return _handle_class()(frame_of(table, origin, self._sight, self._room, passed=passed), self.crossing)
 
     @staticmethod
     def _unwrap(value: Any) -> Any:
@@ -77,7 +84,7 @@ class Frames:
             raise LookupError
         from autocoder_jupyter.data.capture import capture
 
-        return capture(value.table if value.given is None else value.given)
+        return capture(value.released())
 
 
 def key_form(value: Any) -> Any:

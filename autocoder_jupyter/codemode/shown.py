@@ -9,7 +9,6 @@ from typing import Any
 
 from autocoder_jupyter.codemode.crossing import is_frame
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.request import Share
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 LITTLE = 120
@@ -24,12 +23,12 @@ class Shown:
 
     Args:
         most: the maximum number of characters of one block for the model.
-        share: how much of the data the model may see.
+        shapes: whether the model may see how many rows and columns a table has.
     """
 
-    def __init__(self, most: int, share: Share) -> None:
+    def __init__(self, most: int, *, shapes: bool) -> None:
         self._most = most
-        self._share = share
+        self._shapes = shapes
         self._masker = Masker()
 
     def arguments(self, arguments: inspect.BoundArguments) -> str:
@@ -61,7 +60,7 @@ class Shown:
     def value_for_model(self, value: Any) -> str:
         """The `repr` of a value; of a large value the beginning of each part; of a table at most its shape."""
         writer = _writer(most=2_000, text=LONGEST, levels=8)
-        writer.shapes = self._share != "schema"
+        writer.shapes = self._shapes
         return self.for_model(writer.repr(value))
 
     def _line(self, text: str) -> str:

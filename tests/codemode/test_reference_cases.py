@@ -191,6 +191,6 @@ def test_an_observation_has_beginning_and_end_and_is_never_longer_than_its_limit
 
 def test_lists_in_lists_are_not_written_out_whole() -> None:
     many = [[list(range(1_000))] * 1_000] * 1_000  # a billion numbers
-    written = Shown(8_000, "rows").value_for_model(many)
+    written = Shown(8_000, shapes=True).value_for_model(many)
     assert written.startswith("[[[0, 1, 2,")
     assert len(written) < 9_000
