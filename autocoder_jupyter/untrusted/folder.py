@@ -12,9 +12,11 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +31,11 @@ _RELATIVE = {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_di
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Without O_NONBLOCK, opening a FIFO waits for a writer.
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+
+_STAGED = re.compile(r"[0-9a-f]{16}")
+
+_YOUNG_SECONDS = 60.0
+"""A younger staged file may still be written."""
 
 _JUNCTION = 0xA0000003
 """The reparse tag of a junction, a link to a folder on Windows."""
@@ -117,6 +124,7 @@ class Folder:
                     os.fsync(descriptor)
                 _rename(place, staged, name)
                 _sync(place)
+                _remove_staged(place, name)
             except BaseException:
                 _unlink(place, staged)
                 raise
@@ -264,6 +272,15 @@ def _open(place: int | Path, name: str, flags: int) -> int:
 
 def _look(place: int | Path, name: str) -> os.stat_result:
     return os.stat(name, dir_fd=place, follow_symlinks=False) if isinstance(place, int) else os.lstat(place / name)
+
+
+def _remove_staged(place: int | Path, name: str) -> None:
+    """Remove what a killed process left of the same file."""
+    with contextlib.suppress(OSError), os.scandir(place) as entries:
+        for entry in itertools.islice(entries, ENTRIES):
+            is_staged = entry.name.startswith(f".{name}.") and _STAGED.fullmatch(entry.name.removeprefix(f".{name}."))
+            if is_staged and time.time() - entry.stat(follow_symlinks=False).st_mtime > _YOUNG_SECONDS:
+                _unlink(place, entry.name)
 
 
 def _sync(place: int | Path) -> None:

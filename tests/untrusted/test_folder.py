@@ -36,6 +36,26 @@ def test_a_file_is_on_disk_before_it_takes_its_name_and_the_name_too(
     assert done == ["file", "rename", "folder"]
 
 
+def test_what_a_killed_process_left_of_a_file_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    left, young, other, linked = (
+        tmp_path / f".{name}"
+        for name in (
+            "sent.json.0123456789abcdef",
+            "sent.json.fedcba9876543210",
+            "sent.json.mine",
+            "sent.json.aaaaaaaaaaaaaaaa",
+        )
+    )
+    for file in (left, young, other):
+        file.write_text("x")
+    linked.symlink_to(tmp_path)
+    for file in (left, other):
+        os.utime(file, (0, 0))
+    Folder(tmp_path).write("sent.json", b"{}")
+    assert not left.exists()
+    assert young.exists() and other.exists() and linked.is_symlink()
+
+
 @pytest.fixture(params=["relative to open folders", "by paths"])
 def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     """Both implementations; the second is for systems that cannot open files relative to a folder."""

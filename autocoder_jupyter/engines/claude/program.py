@@ -6,18 +6,14 @@ starts a launcher of this package, which replaces itself by the program with onl
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_abandoned
-
-_FOLDER = "autocode-claude-"
+from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
 
 _OF_THE_SYSTEM = ("LANG", "LC_ALL", "TZ")
 """Variables that keep their value. Proxies may contain a password and are not needed: the program asks only us."""
@@ -37,11 +33,6 @@ class Home:
     env: Mapping[str, str]
 
 
-def remove_left() -> None:
-    """Remove the folders of programs whose kernel was killed. Stops after a short time."""
-    remove_abandoned(_FOLDER)
-
-
 @contextmanager
 def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
     """A folder for the program during a session. It is removed afterwards.
@@ -50,24 +41,19 @@ def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
         program: path of its executable.
         variables: further environment variables, such as its key and the address of the model's service.
     """
-    made = make_folder(_FOLDER)  # the program writes the session there, so it must be removed
-    root = made.path
-    folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}
-    env = {
-        **dict(variables),
-        "PATH": _PATH,
-        **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), folders["home"]),
-        "TMPDIR": folders["tmp"],
-        "CLAUDE_CONFIG_DIR": folders["config"],
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    }
-    try:
+    with temporary_folder("claude") as root:  # the program writes the session there, so it must be removed
+        folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}
+        env = {
+            **dict(variables),
+            "PATH": _PATH,
+            **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), folders["home"]),
+            "TMPDIR": folders["tmp"],
+            "CLAUDE_CONFIG_DIR": folders["config"],
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
         for folder in folders.values():
             Path(folder).mkdir()
         yield Home(_launcher(root, program, [*_OF_THE_SYSTEM, *_OF_THE_SDK, *env]), folders["cwd"], env)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
-        os.close(made.lock)
 
 
 def _launcher(root: Path, program: str, kept: list[str]) -> str:

@@ -16,8 +16,9 @@ from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engines.claude import sdk_import
 from autocoder_jupyter.engines.claude.gateway import Gateway
 from autocoder_jupyter.engines.claude.installed import not_installed, require_program
-from autocoder_jupyter.engines.claude.program import home, remove_left
+from autocoder_jupyter.engines.claude.program import home
 from autocoder_jupyter.errors import ModelError
+from autocoder_jupyter.sandbox.temporary_folder import remove_abandoned
 from autocoder_jupyter.untrusted.visible import visible_block
 
 SERVER = "workspace"
@@ -96,7 +97,7 @@ class Session:
         import claude_agent_sdk as sdk
 
         program = await call_blocking(require_program)
-        await call_blocking(remove_left)
+        await call_blocking(remove_abandoned)
         await self._gateway.start()
         address = {"ANTHROPIC_BASE_URL": self._gateway.url, "ANTHROPIC_API_KEY": self._gateway.token}
         place = self._stack.enter_context(home(program, {**_VARIABLES, **address}))

@@ -41,6 +41,7 @@ from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -170,8 +171,8 @@ def _label(line: str) -> str:
 
 
 def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | None, token: CancellationToken) -> None:
-    with tempfile.TemporaryDirectory(prefix="autocode-build-") as folder:
-        target = Path(folder) / "packages"
+    with temporary_folder("build") as folder:
+        target = folder / "packages"
         target.mkdir()
         if recipe.packages:
             locking.install_target(

@@ -10,20 +10,18 @@ from __future__ import annotations
 import io
 import os
 import select
-import shutil
 import socket
 import struct
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.programs.socket_streams import BUFFER, SOCKET
+from autocoder_jupyter.sandbox.temporary_folder import make_folder
 
 PIECE = 1 << 18
 
@@ -78,11 +76,11 @@ class SocketListener:
     """
 
     def __init__(self) -> None:
-        self._outer = Path(tempfile.mkdtemp(prefix="autocode-"))
-        self.folder = self._outer / "meet"
+        self._outer = make_folder("meeting")
+        self.folder = self._outer.path / "meet"
         self.folder.mkdir()
         self.folder.chmod(0o711)
-        self.hosts = self._outer / "hosts"
+        self.hosts = self._outer.path / "hosts"
         self.hosts.write_text("127.0.0.1\tlocalhost\n::1\tlocalhost\n", "utf-8")
         self.hosts.chmod(0o644)
         self._listener = socket.socket(socket.AF_UNIX)
@@ -133,7 +131,7 @@ class SocketListener:
     def close(self) -> None:
         """Stop listening and remove the folder."""
         self._listener.close()
-        shutil.rmtree(self._outer, ignore_errors=True)
+        self._outer.remove()
 
 
 class Attached:

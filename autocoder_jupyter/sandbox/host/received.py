@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import shutil
 import tempfile
 import weakref
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter import codec
+from autocoder_jupyter.sandbox.temporary_folder import TemporaryFolder, make_folder
 from autocoder_jupyter.types import Dir, Figure, File
 
 
@@ -30,7 +33,7 @@ def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) ->
     if header.get("type") not in ("File", "Dir"):
         value = codec.decode(header, payload, folder=Path(), trusted=trusted)
         return Figure(**vars(value)) if header.get("type") == "Figure" else value
-    folder = tempfile.mkdtemp(prefix="autocode-output-")
+    folder = tempfile.mkdtemp(dir=_outputs())
     try:
         path = codec.decode(header, payload, folder=Path(folder), wrap_path=_wrap, trusted=trusted)
     except BaseException:
@@ -38,6 +41,20 @@ def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) ->
         raise
     weakref.finalize(path, shutil.rmtree, folder, ignore_errors=True)
     return path
+
+
+def _outputs() -> Path:
+    """The folder of all files that functions returned to this process. A later process removes it after a crash."""
+    folder = _made_once().path
+    folder.mkdir(mode=0o700, exist_ok=True)  # a system may clean up its temporary files meanwhile
+    return folder
+
+
+@functools.cache
+def _made_once() -> TemporaryFolder:
+    folder = make_folder("output")
+    atexit.register(folder.remove)
+    return folder
 
 
 def _wrap(kind: str, path: Path) -> File | Dir:

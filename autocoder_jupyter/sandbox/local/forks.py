@@ -26,8 +26,8 @@ from autocoder_jupyter.sandbox.local.forked_worker import Share
 from autocoder_jupyter.sandbox.local.process import SupervisedProcess, read_line, start_supervisor, widen
 from autocoder_jupyter.sandbox.local.shared_supervisor import Loading
 from autocoder_jupyter.sandbox.local.supervisor import Policy
-from autocoder_jupyter.sandbox.local.worker_folder import WorkerFolder
 from autocoder_jupyter.sandbox.protocol import Environment
+from autocoder_jupyter.sandbox.temporary_folder import TemporaryFolder
 from autocoder_jupyter.sandbox.worker.frames import pack
 
 WORKERS = 24
@@ -70,7 +70,7 @@ class LoadingProcess:
         OSError: the supervisor cannot be started, for instance because too many files are open.
     """
 
-    def __init__(self, policy: Policy, folder: WorkerFolder, threads: int) -> None:
+    def __init__(self, policy: Policy, folder: TemporaryFolder, threads: int) -> None:
         self.name = secrets.token_hex(6)
         self._numbers = itertools.count(1)
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:

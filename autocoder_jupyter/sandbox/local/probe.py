@@ -13,7 +13,6 @@ import os
 import secrets
 import socket
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterable
@@ -31,6 +30,7 @@ from autocoder_jupyter.sandbox.local.trial_program import StartProgram, explain,
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.programs.confinement_trial import MUST_WORK, SEEN
 from autocoder_jupyter.sandbox.protocol import Probe
+from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
 
 SHORTAGE_HINT = "Free memory, disk, open files or processes (`ulimit -a` shows the limits), then run it again."
 """What to do if the system refuses a process or a file."""
@@ -240,7 +240,7 @@ def _refusal(start: StartProgram, tier: Tier) -> str:
 def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
     """The results of the trial program, or None and the reason why it failed."""
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="autocode-canary-"))
+        folder = str(stack.enter_context(temporary_folder("canary")))
         canary, path_socket, name = Path(folder, "canary"), str(Path(folder, "s")), f"autocode-{secrets.token_hex(8)}"
         canary.write_text("nobody may read this", "utf-8")
         port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]

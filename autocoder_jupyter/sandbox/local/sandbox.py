@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.local.forks import ForkedProcess, Kind
     from autocoder_jupyter.sandbox.local.process import LocalProcess
     from autocoder_jupyter.sandbox.local.supervisor import Policy
-    from autocoder_jupyter.sandbox.local.worker_folder import WorkerFolder
+    from autocoder_jupyter.sandbox.temporary_folder import TemporaryFolder
 
 _ADDRESS_SPACE_BESIDE_DATA = 4 * 2**30
 """Bytes that libraries map without using them. An allocation far over the limit then raises a MemoryError."""
-
-_swept = threading.Event()
 
 
 class LocalSandbox:
@@ -194,10 +191,7 @@ def _forked(
     return forked(kind, share, load, unlike)
 
 
-def _new_folder() -> WorkerFolder:
-    from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_abandoned
+def _new_folder() -> TemporaryFolder:
+    from autocoder_jupyter.sandbox.temporary_folder import make_folder
 
-    if not _swept.is_set():
-        _swept.set()
-        remove_abandoned()
-    return make_folder()
+    return make_folder("worker")

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.engines.claude import wire
-from autocoder_jupyter.engines.claude.program import home, remove_left
+from autocoder_jupyter.engines.claude.program import home
+from autocoder_jupyter.sandbox.temporary_folder import remove_abandoned
 from tests.scripted_model import ScriptedModel
 
 SDK = importlib.util.find_spec("claude_agent_sdk")
@@ -123,7 +124,7 @@ def test_what_a_killed_kernel_left_is_removed_by_the_next_session() -> None:
     (abandoned / "session.jsonl").write_text("rows")
     os.utime(abandoned, (0, 0))
     with held_folder() as used, home(PROGRAM, {}):
-        remove_left()
+        remove_abandoned()
         assert not abandoned.exists()
         assert used.exists()
 

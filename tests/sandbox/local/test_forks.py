@@ -19,8 +19,8 @@ from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.forked_worker import Share
 from autocoder_jupyter.sandbox.local.forks import ForkedProcess, LoadingProcess, NotForked
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.local.worker_folder import make_folder
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, origin_of
+from autocoder_jupyter.sandbox.temporary_folder import make_folder
 from tests.sandbox.local.test_sandbox import ended, gone, policy
 from tests.sandbox.sandboxes import say
 
@@ -72,7 +72,7 @@ def tier(request: pytest.FixtureRequest) -> Tier:
 
 def loading(script: str, tier: Tier | None = None, **limits: int) -> LoadingProcess:
     """A loading process that runs a script of the test."""
-    folder = make_folder()
+    folder = make_folder("worker")
     within = {"memory": SHARE.memory, **limits}
     return LoadingProcess(policy(folder.path, script, tier, **within), folder, threads=1)
 

@@ -14,13 +14,14 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
+from autocoder_jupyter.sandbox import temporary_folder
 from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local import process_tree, supervisor, trial_program, worker_folder
+from autocoder_jupyter.sandbox.local import process_tree, supervisor, trial_program
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.process import ConfinedProcess
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
@@ -29,8 +30,8 @@ from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.supervisor import Ending, Policy
 from autocoder_jupyter.sandbox.local.trial_program import read_all
-from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
+from autocoder_jupyter.sandbox.temporary_folder import Use, make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.worker import removal
 from tests.sandbox.sandboxes import say
 
@@ -58,7 +59,7 @@ def policy(folder: Path, script: str, tier: Tier | None = None, **limits: int) -
 
 
 def run(script: str, **limits: Any) -> LocalProcess:
-    folder = make_folder()
+    folder = make_folder("worker")
     return LocalProcess(policy(folder.path, script, **limits), folder.lock)
 
 
@@ -301,7 +302,7 @@ def test_a_trial_that_fails_is_told_in_words(
     script: str, seconds: float, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial_program, "_SECONDS", seconds)
-    folders = [make_folder() for _ in TIERS]
+    folders = [make_folder("worker") for _ in TIERS]
 
     def start(tier: Tier, _arguments: list[str]) -> LocalProcess:
         folder = folders.pop()
@@ -493,7 +494,7 @@ def test_a_supervisor_that_is_killed_takes_its_worker_along_and_is_not_the_progr
 
 @pytest.mark.local_sandbox
 def test_a_command_that_is_not_there_is_the_sandboxs_failure_or_an_exit() -> None:
-    folder = make_folder()
+    folder = make_folder("worker")
     made = policy(folder.path, "")
     process = LocalProcess(Policy(**{**made.__dict__, "command": ["/nowhere/python"]}), folder.lock)
     ended(process)
@@ -508,29 +509,32 @@ def test_a_command_that_is_not_there_is_the_sandboxs_failure_or_an_exit() -> Non
 @pytest.fixture
 def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(worker_folder, "_YOUNG_SECONDS", -1.0)
-    monkeypatch.setattr(worker_folder, "_SWEEP_SECONDS", 60.0)
+    monkeypatch.setattr(temporary_folder, "_YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(temporary_folder, "_SWEEP_SECONDS", 60.0)
     return tmp_path
 
 
 def test_a_workers_folder_is_private(own_temporary_folder: Path) -> None:
-    folder = make_folder()
+    folder = make_folder("worker")
     assert folder.path.stat().st_mode & 0o777 == 0o700
     os.close(folder.lock)
 
 
-def test_folders_of_dead_kernels_are_removed_and_locked_ones_stay(own_temporary_folder: Path) -> None:
-    dead, living = make_folder(), make_folder()
+@pytest.mark.parametrize("use", get_args(Use))
+def test_folders_of_dead_kernels_are_removed_and_locked_ones_stay(own_temporary_folder: Path, use: Use) -> None:
+    dead, living = make_folder(use), make_folder(use)
     (dead.path / "data").write_text("x", "utf-8")
     os.close(dead.lock)
+    others = own_temporary_folder / "autocode-of-somebody-else"
+    others.mkdir()
     remove_abandoned()
     assert not dead.path.exists()
-    assert living.path.exists()
+    assert living.path.exists() and others.exists()
     os.close(living.lock)
 
 
 def test_a_folder_deeper_than_any_stack_stops_no_kernel(own_temporary_folder: Path) -> None:
-    dead = make_folder()
+    dead = make_folder("worker")
     os.close(dead.lock)
     deepest = dead.path
     for _ in range(1_000):
@@ -548,15 +552,15 @@ def test_what_cannot_be_removed_stops_no_kernel(own_temporary_folder: Path, monk
         raise MemoryError
 
     monkeypatch.setattr(removal, "remove", out_of_memory)
-    os.close(make_folder().lock)
+    os.close(make_folder("worker").lock)
     remove_abandoned()
 
 
 def test_a_start_is_not_held_up_by_what_takes_long_to_remove(
     own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_folder, "_SWEEP_SECONDS", 0.0)
-    dead = make_folder()
+    monkeypatch.setattr(temporary_folder, "_SWEEP_SECONDS", 0.0)
+    dead = make_folder("worker")
     (dead.path / "data").touch()
     os.close(dead.lock)
     remove_abandoned()
@@ -564,8 +568,8 @@ def test_a_start_is_not_held_up_by_what_takes_long_to_remove(
 
 
 def test_a_young_folder_is_left_alone(own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_folder, "_YOUNG_SECONDS", 60.0)
-    folder = make_folder()
+    monkeypatch.setattr(temporary_folder, "_YOUNG_SECONDS", 60.0)
+    folder = make_folder("worker")
     os.close(folder.lock)
     remove_abandoned()
     assert folder.path.exists()
@@ -581,7 +585,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(own_temporary_folder: P
 
 
 def test_a_lock_is_seen_by_others() -> None:
-    folder = make_folder()
+    folder = make_folder("worker")
     other = os.open(folder.path, os.O_RDONLY)
     with pytest.raises(OSError) as caught:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
