@@ -56,7 +56,7 @@ class Conversation:
             if (cut := exchange_of(error)) is not None:
                 self.note(cut)
             elif tab.spent != Usage():
-                self._emit(TokensUsed(cast(Stage, question.stage), tab.spent, self._budget.used, 0.0, False))
+                self.charged(cast(Stage, question.stage), tab.spent)
             raise
         self.note(exchange)
         return exchange
@@ -66,6 +66,10 @@ class Conversation:
         self.exchanges.append(exchange)
         stage, used = cast(Stage, exchange.stage), self._budget.used
         self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))
+
+    def charged(self, stage: Stage, usage: Usage) -> None:
+        """Emit the tokens of an answer that is not complete. The budget has them already."""
+        self._emit(TokensUsed(stage, usage, self._budget.used))
 
     @property
     def spent(self) -> Usage:

@@ -182,8 +182,6 @@ class LiteLLMModel:
                 raise cut_off_error(exchange(CUT_OFF, allowed), spent, shortened=True)
             usage, allowed = usage + reply.usage, grant.room
             answer = join(answer, reply.text)
-            if reply.stopped and not usage.output_tokens:
-                raise self._no_answer(reply.stopped)
             if reply.stopped:
                 shortened = bool(reply.limit) or allowed < room
                 raise cut_off_error(exchange(CUT_OFF, allowed), reply.stopped, shortened=shortened)
@@ -287,13 +285,6 @@ class LiteLLMModel:
             announcer.put_right()
         announcer.require_told(arguments)
         return stream
-
-    def _no_answer(self, why: str) -> ModelError:
-        return ModelError(
-            f"{self._config.model} sent no answer, and was stopped.",
-            why=why,
-            hint="Is the address (api_base) that of a language model? Try again with %autocode retry.",
-        )
 
     def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
         place = f" Is the service at {self._config.api_base} running?" if self._config.api_base else ""

@@ -44,11 +44,15 @@ class Passing:
     retry_after: float | None = None
 
 
-class EndedEarly(Exception):
+class ResponseFault(Exception):
+    """A response without a complete answer. `judge` knows its meaning."""
+
+
+class EndedEarly(ResponseFault):
     """The stream ended without a finish reason."""
 
 
-class Silent(Exception):
+class Silent(ResponseFault):
     """No content arrived for too long.
 
     Args:
@@ -60,7 +64,7 @@ class Silent(Exception):
         self.seconds = seconds
 
 
-class WebPage(Exception):
+class WebPage(ResponseFault):
     """A web page came instead of an answer.
 
     Args:
@@ -72,6 +76,10 @@ class WebPage(Exception):
         self.title = title
 
 
+class NoAnswer(ResponseFault):
+    """The response was stopped at a limit, and nothing in it was an answer. The message says which limit."""
+
+
 def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing | ModelError:
     """Classify an exception of a call."""
     if isinstance(error, EndedEarly):
@@ -81,6 +89,12 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
     if isinstance(error, WebPage):
         title = f" ({visible(error.title)!r})" if error.title else ""
         return Passing(f"a web page{title} came instead of an answer; a proxy or a login may be between")
+    if isinstance(error, NoAnswer):
+        return ModelError(
+            f"{config.model} sent no answer, and was stopped.",
+            why=str(error),
+            hint="Is the address (api_base) that of a language model? Try again with %autocode retry.",
+        )
     status = getattr(error, "status_code", None)
     said = _said(error)
     code = str(getattr(error, "code", "") or "")

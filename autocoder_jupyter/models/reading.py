@@ -10,7 +10,7 @@ from typing import Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.models import plain_answer
-from autocoder_jupyter.models.faults import EndedEarly, Silent, WebPage
+from autocoder_jupyter.models.faults import EndedEarly, NoAnswer, Silent, WebPage
 from autocoder_jupyter.models.intake import Intake, size_of, valid_count
 from autocoder_jupyter.models.limits import Limits
 from autocoder_jupyter.models.metering import Grant, Worst
@@ -72,7 +72,7 @@ class Reading:
             send: sends the request and returns litellm's stream.
 
         Raises:
-            Silent, EndedEarly, WebPage: the response has no complete answer.
+            ResponseFault: the response has no complete answer.
             Exception: the error of litellm.
         """
         intake, error = self._intake, None
@@ -89,6 +89,8 @@ class Reading:
         if (reply := await self._complete(broken=error is not None)) is not None:
             return reply
         usage = self._charge()
+        if intake.stopped and not usage.output_tokens:
+            raise NoAnswer(intake.stopped) from error
         if intake.stopped:
             return Reply("".join(self._pieces), "length", usage, intake.stopped, intake.limit)
         if intake.was_silent:

@@ -142,6 +142,7 @@ class Agent:
                 said=lambda turn, text: setup.emit(AgentSaid(turn, text)),
                 exchanged=setup.talk.note,
                 retrying=lambda reason, seconds: setup.emit(Retrying(gateway.stage, reason, seconds)),
+                charged=lambda usage: setup.talk.charged(gateway.stage, usage),
             ),
         )
         hands = Hands(

@@ -10,20 +10,26 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
+import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from autocoder_jupyter.concurrency.background import Pauses, call_blocking
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.events import Stage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.claude import wire
+from autocoder_jupyter.engines.claude.arrival import Arrived, receive
 from autocoder_jupyter.engines.claude.loopback import Loopback
 from autocoder_jupyter.engines.claude.service import Refusal, Service
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, ModelError, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models import library
-from autocoder_jupyter.models.metering import Meter, worst_case
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, ModelError, ModelUnavailable
+from autocoder_jupyter.models import library, received
+from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, cut_off_error
+from autocoder_jupyter.models.faults import ResponseFault
+from autocoder_jupyter.models.intake import Intake
+from autocoder_jupyter.models.limits import Limits
+from autocoder_jupyter.models.metering import Meter, Tab, worst_case
 from autocoder_jupyter.models.prices import cost_of
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.sent import OnSend, SentRequest, place
@@ -49,12 +55,14 @@ class Listener:
         said: called with the turn and a piece of text.
         exchanged: called when a question was answered.
         retrying: called after a transient fault of the service, with the reason and the seconds until the next try.
+        charged: called with the usage of an answer that is not complete.
     """
 
     begun: Callable[[int], None]
     said: Callable[[int, str], None]
     exchanged: Callable[[Exchange], None]
     retrying: Callable[[str, float], None]
+    charged: Callable[[Usage], None]
 
 
 class Gateway:
@@ -155,21 +163,27 @@ class Gateway:
                 hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder.",
             )
         began = time.monotonic()
-        message, usage = await self._asked(body, headers, key, new)
+        answer, room = await self._asked(body, headers, key, new)
+        message = answer.message
         exchange = Exchange(
             stage=self.stage,
             key=key,
             model=self._service.config.model,
             messages=tuple(map(wire.readable_message, new)),
             answer=wire.readable(message.blocks),
-            finish_reason=message.stop_reason,
-            usage=usage,
+            finish_reason=CUT_OFF if answer.cut_off else message.stop_reason,
+            usage=answer.usage,
             seconds=time.monotonic() - began,
+            room=room if answer.cut_off else None,
         )
         if self._policy != "disable":
-            self._journal.add_step(STEP, key, {"blocks": message.blocks, "stop_reason": message.stop_reason})
+            if not answer.cut_off:
+                self._journal.add_step(STEP, key, {"blocks": message.blocks, "stop_reason": message.stop_reason})
             self._journal.add(exchange)
         self._listener.exchanged(exchange)
+        if answer.cut_off:
+            shortened = bool(answer.limit) or room < _room_of(body)
+            raise cut_off_error(exchange, answer.cut_off, shortened=shortened)
         return message
 
     def _replayed(self, key: str) -> wire.Message | None:
@@ -186,76 +200,60 @@ class Gateway:
 
     async def _asked(
         self, body: dict[str, Any], headers: Mapping[str, str], key: str, new: list[Any]
-    ) -> tuple[wire.Message, Usage]:
-        """Ask the service until it answers; transient faults are retried."""
+    ) -> tuple[Arrived, int]:
+        """Ask the service until it answers; transient faults are retried. Returns also the tokens that were granted."""
         if not self._reachable:
             await call_blocking(self._service.require_reachable)
             self._reachable = True
         litellm = await library.preload()
-        config, asked = self._service.config, int(body.get("max_tokens") or 8000)
-        texts = [{"content": str(body["messages"])}]
-        tools = [body.get("system"), body.get("tools")]
+        await call_blocking(received.install)
+        texts, tools = [{"content": str(body["messages"])}], [body.get("system"), body.get("tools")]
+        config, asked = self._service.config, _room_of(body)
         worst = await call_blocking(lambda: worst_case(texts, tools, asked, config, litellm))
         failures, started = 0, time.monotonic()
         while True:
+            tab = Tab(self._allowing(key))
             try:
-                async with self._meter.reserve(worst) as grant:
+                async with tab.reserve(worst) as grant:
                     sent = within(body, grant.room)
                     body_told = {**sent, "messages": new, "messages_before": len(body["messages"]) - len(new)}
                     number = next(_numbers)
                     self._on_send(SentRequest(self.stage, key, place(self._service.url), body_told, number))
-                    message = wire.Message()
-                    try:
-                        await self._read(message, sent, headers)
-                    finally:  # tokens before a fault or a cancel are paid for, too
-                        usage = self._priced(message, body, litellm)
-                        if message.blocks:
-                            grant.spend(usage)
-                    if message.stop_reason == "max_tokens":
-                        raise self._cut_off(shortened=grant.room < asked)
-                    return message, usage
-            except Refusal as refusal:
-                fault = self._service.judged(refusal, litellm)
+                    intake = Intake(Limits.of(config), grant, worst, len(texts[0]["content"]) // 4 + 1)
+                    answer = await receive(self._service, sent, headers, intake, self._say)
+                    if not answer.is_charged:
+                        answer = replace(answer, usage=self._priced(answer, litellm))
+                        grant.spend(answer.usage)
+                    return answer, grant.room
+            except (Refusal, ResponseFault) as raised:
+                fault = self._service.judged(raised, litellm)
                 if isinstance(fault, ModelError):
-                    raise fault from refusal
+                    raise fault from raised
                 failures += 1
                 pause = self._patience.pause(failures, time.monotonic() - started, fault.retry_after)
                 if pause is None:
-                    raise self._unavailable(fault.reason, failures) from refusal
+                    raise self._unavailable(fault.reason, failures) from raised
                 self._listener.retrying(fault.reason, pause)
                 await asyncio.sleep(pause)
+            finally:
+                if sys.exception() is not None and tab.spent != Usage():  # also a cancel
+                    self._listener.charged(tab.spent)
 
-    async def _read(self, message: wire.Message, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-        """Fill a message from the service's stream."""
-        reader, pauses = wire.EventReader(), Pauses()
-        async with self._service.stream({**body, "stream": True}, headers) as response:
-            async for data in response.aiter_bytes():
-                for event in reader.feed(data):
-                    if event.get("type") == "error":
-                        raise Refusal(str(event.get("error")), 529)
-                    if piece := message.take(event):
-                        self._listener.said(self.turn, piece)
-                await pauses.pause_when_due()
-        if not message.stop_reason:
-            raise Refusal("the answer broke off", 503)
+    def _allowing(self, key: str) -> Meter:
+        """The meter for a question. If its answer was cut off before, only a longer one is allowed."""
+        recorded = self._journal.find(key) if self._policy == "auto" else None
+        is_cut_off = recorded is not None and recorded.finish_reason == CUT_OFF
+        return OnlyLonger(self._meter, recorded) if recorded is not None and is_cut_off else self._meter
 
-    def _cut_off(self, *, shortened: bool) -> AutocodeError:
-        if shortened:
-            return BudgetSpent(
-                "The rest of the budget was too small for the agent's answer.",
-                hint="Raise max_tokens or max_cost and run the cell again; the answers so far are replayed at no cost.",
-            )
-        return UnusableAnswer(f"An answer of {self._service.config.model} was longer than it may be, and cut off.")
+    def _say(self, piece: str) -> None:
+        self._listener.said(self.turn, piece)
 
-    def _priced(self, message: wire.Message, body: Mapping[str, Any], litellm: Any) -> Usage:
-        """The usage. If the service does not count, tokens are estimated; the cost of a complete answer is unknown."""
-        counted, config = message.usage, self._service.config
-        if counted is None:
-            asked, said = len(str(body["messages"])), len(str(message.blocks))
-            counted = Usage(input_tokens=asked // 4 + 1, output_tokens=said // 4 + 1)
-            if message.stop_reason:
-                return counted.model_copy(update={"cost": None})
-        surcharge = Usage(input_tokens=round(message.written_to_cache * _CACHE_SURCHARGE))
+    def _priced(self, answer: Arrived, litellm: Any) -> Usage:
+        """The usage of a complete answer with its cost. If the service does not count, the cost is unknown."""
+        counted, config = answer.usage, self._service.config
+        if counted.cost is None:
+            return counted
+        surcharge = Usage(input_tokens=round(answer.message.written_to_cache * _CACHE_SURCHARGE))
         costs = [cost_of(usage, config, litellm) for usage in (counted, surcharge) if usage != Usage()]
         known = [cost for cost in costs if cost is not None]
         return counted.model_copy(update={"cost": sum(known) if len(known) == len(costs) else None})
@@ -268,9 +266,15 @@ class Gateway:
         )
 
 
+def _room_of(body: Mapping[str, Any]) -> int:
+    """The tokens that an answer may have."""
+    asked = body.get("max_tokens")
+    return asked if type(asked) is int and asked > 0 else 8000
+
+
 def within(body: Mapping[str, Any], room: int) -> dict[str, Any]:
     """The request with `max_tokens` reduced to `room`."""
-    asked = int(body.get("max_tokens") or 8000)
+    asked = _room_of(body)
     shortened = {**body, "max_tokens": min(asked, room)}
     thinking = body.get("thinking")
     if room < asked and isinstance(thinking, dict) and "budget_tokens" in thinking:

@@ -120,7 +120,7 @@ class Service:
         import httpx
 
         passed = {name: headers[name] for name in _PASSED_ON if name in headers}
-        timeout = httpx.Timeout(self.config.seconds, connect=_CONNECT_SECONDS)
+        timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)  # the reader of the answer limits its time
         try:
             async with httpx.AsyncClient(timeout=timeout) as client:
                 sent = {**passed, **self._key_headers(), **self._own_headers()}
@@ -131,11 +131,11 @@ class Service:
         except httpx.HTTPError as error:
             raise Refusal(f"Connection error: {error}") from error
 
-    def judged(self, refusal: Refusal, litellm: ModuleType) -> Passing | ModelError:
-        """The meaning of a refusal: a transient fault, or an error for the user."""
-        if refusal.status_code is None:
+    def judged(self, fault: Exception, litellm: ModuleType) -> Passing | ModelError:
+        """The meaning of a refusal or another fault: a transient one, or an error for the user."""
+        if isinstance(fault, Refusal) and fault.status_code is None:
             return Passing("no connection to the service")
-        return judge(refusal, self.config, litellm)
+        return judge(fault, self.config, litellm)
 
 
 async def _refusal(response: httpx.Response) -> Refusal:

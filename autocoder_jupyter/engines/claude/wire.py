@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from autocoder_jupyter.models.intake import size_of, valid_count
 from autocoder_jupyter.types import Usage
+from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.valid_unicode import valid_record, valid_unicode
 
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 _OF_THE_PROGRAM = "x-anthropic-billing-header"
@@ -113,42 +116,102 @@ class Message:
 
     def _grow(self, delta: Mapping[str, Any]) -> str:
         block, place = self.blocks[-1], len(self.blocks) - 1
-        if "partial_json" in delta:
-            self._inputs[place] = self._inputs.get(place, "") + str(delta["partial_json"])
-            return ""
+        texts = {part: text for part, text in delta.items() if isinstance(text, str)}
+        if "partial_json" in texts:
+            self._inputs[place] = self._inputs.get(place, "") + texts["partial_json"]
         for part in ("text", "thinking", "signature"):
-            if part in delta:
-                block[part] = str(block.get(part) or "") + str(delta[part])
-        return str(delta.get("text") or "")
+            if part in texts:
+                block[part] = str(block.get(part) or "") + texts[part]
+        return texts.get("text", "")
 
     def _close(self) -> None:
         place = len(self.blocks) - 1
         if place in self._inputs:
-            try:
-                self.blocks[place]["input"] = json.loads(self._inputs.pop(place) or "{}")
-            except ValueError:
-                self.blocks[place]["input"] = {}
+            self.blocks[place]["input"] = _tool_input(self._inputs.pop(place))
 
     def _count(self, usage: object) -> None:
         if isinstance(usage, dict):
-            self.counts |= {name: count for name, count in usage.items() if type(count) is int and count >= 0}
+            counts = {name: valid_count(count) for name, count in usage.items()}
+            self.counts |= {name: count for name, count in counts.items() if count is not None}
+
+    def repair(self) -> None:
+        """Make the message one that can be recorded and passed on: blocks with a type, valid Unicode, known fields."""
+        self.blocks = [_repaired(block) for block in self.blocks if isinstance(block.get("type"), str)]
+        self.stop_reason = valid_unicode(self.stop_reason)[:100]
 
     @property
-    def usage(self) -> Usage | None:
-        """The counted tokens; None if they were not counted."""
-        if "output_tokens" not in self.counts:
+    def asked(self) -> int | None:
+        """The counted tokens of the question; None if they were not counted."""
+        if not self.counts:
             return None
         cached, fresh = self.counts.get("cache_read_input_tokens", 0), self.counts.get("input_tokens", 0)
-        return Usage(
-            input_tokens=fresh + cached + self.written_to_cache,
-            cached_tokens=cached,
-            output_tokens=self.counts["output_tokens"],
-        )
+        return fresh + cached + self.written_to_cache
+
+    @property
+    def said(self) -> int | None:
+        """The counted tokens of the answer; None if they were not counted."""
+        return self.counts.get("output_tokens")
+
+    def with_cached(self, usage: Usage) -> Usage:
+        """The usage with the number of tokens that were read from a cache."""
+        if usage.cost is None:
+            return usage
+        return usage.model_copy(update={"cached_tokens": self.counts.get("cache_read_input_tokens", 0)})
 
     @property
     def written_to_cache(self) -> int:
         """Input tokens that were written to the cache, for which the service charges extra."""
         return self.counts.get("cache_creation_input_tokens", 0)
+
+    @property
+    def text(self) -> str:
+        """The text of the answer."""
+        return "".join(str(block.get("text") or "") for block in self.blocks if block.get("type") == "text")
+
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+        return sum(map(size_of, self.blocks))
+
+
+def _tool_input(written: str) -> dict[str, Any]:
+    """The arguments of a tool call; none if they are not an object of JSON."""
+    try:
+        given = parse(written or "{}")
+        json.dumps(given, allow_nan=False)  # the program would not read NaN
+    except ValueError:
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _repaired(block: dict[str, Any]) -> dict[str, Any]:
+    block = valid_record(block)
+    for part in ("text", "thinking", "signature"):
+        if part in block:
+            block[part] = block[part] if isinstance(block[part], str) else ""
+    if block["type"] == "tool_use":
+        block["input"] = block["input"] if isinstance(block.get("input"), dict) else {}
+    return block
+
+
+def content_size(event: Mapping[str, Any]) -> int:
+    """Bytes of the content in an event."""
+    part = event.get("delta") if event.get("type") == "content_block_delta" else event.get("content_block")
+    return size_of(part) if isinstance(part, dict) else 0
+
+
+def message_of(body: bytes) -> Message | None:
+    """The message in a response that was not streamed; None if it is no message."""
+    try:
+        whole = parse(body)
+    except ValueError:
+        return None
+    blocks = whole.get("content") if isinstance(whole, dict) and whole.get("type") == "message" else None
+    if not isinstance(blocks, list) or not whole.get("stop_reason"):
+        return None
+    message = Message([dict(block) for block in blocks if isinstance(block, dict)], str(whole["stop_reason"]))
+    message.take({"type": "message_start", "message": whole})
+    return message
 
 
 def recorded_message(step: Mapping[str, Any] | None) -> Message | None:
@@ -235,14 +298,13 @@ class EventReader:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
-        """Add data. Yields the events that are now complete; invalid ones are skipped."""
+    def feed(self, data: bytes) -> Iterator[dict[str, Any] | None]:
+        """Add data. Yields the events that are now complete. None stands for one that cannot be read."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):
                 try:
-                    event = json.loads(line[5:])
+                    event = parse(line[5:].decode("utf-8", "replace"))
                 except ValueError:
-                    continue
-                if isinstance(event, dict):
-                    yield event
+                    event = None
+                yield event if isinstance(event, dict) else None

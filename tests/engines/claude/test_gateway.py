@@ -45,6 +45,7 @@ class Desk:
         self.said: list[str] = []
         self.heard = asyncio.Event()
         self.retried: list[str] = []
+        self.charged: list[Usage] = []
         self.exchanges: list[Exchange] = []
         self.budget = changes.pop("meter", Budget())
         config = ModelConfig(MODEL, api_base=model.root, **changes.pop("config", {}))
@@ -60,6 +61,7 @@ class Desk:
                 said=self._hear,
                 exchanged=self.exchanges.append,
                 retrying=lambda reason, seconds: self.retried.append(reason),
+                charged=self.charged.append,
             ),
         }
         self.gateway = Gateway(Service(config), **{**given, **changes})
