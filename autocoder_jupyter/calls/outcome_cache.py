@@ -117,7 +117,7 @@ def _encoded(value: Any, type_name: TypeName) -> Encoded:
 
 
 def _home() -> Path:
-    from autocoder_jupyter.sandbox.environments.locking import cache_folder
+    from autocoder_jupyter.concurrency.cache_folder import cache_folder
 
     return cache_folder() / "outcomes"
 

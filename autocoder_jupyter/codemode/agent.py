@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.codemode import handles
 from autocoder_jupyter.codemode.approval import Approve, Consent
-from autocoder_jupyter.codemode.calls import Calls
+from autocoder_jupyter.codemode.calls import IN_THREAD, Calls
 from autocoder_jupyter.codemode.conversation import Conversation, Rules, Talk, checked_history
 from autocoder_jupyter.codemode.events import Emit, EndState, Event, Finished, LoadingClient, Noticed
 from autocoder_jupyter.codemode.frame import FailedOnData, Sight
 from autocoder_jupyter.codemode.functions import Functions
 from autocoder_jupyter.codemode.interpreter import Interpreter
-from autocoder_jupyter.codemode.journal import ConversationJournal, Memory, block_key
+from autocoder_jupyter.codemode.journal import ConversationJournal, Memory, block_key, run_id_of
 from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.codemode.model import CalledModel, CallLLM
 from autocoder_jupyter.codemode.prompt import system_prompt
@@ -28,16 +29,21 @@ from autocoder_jupyter.codemode.result import AgentResult
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.codemode.signatures import declaration, stubs
 from autocoder_jupyter.codemode.tools import Tool, toolbox
-from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency import background, file_locks
+from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
+from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
 
 FOLDER_NAME = "tools"
 """The default folder of conversations in `.autocode`."""
+
+
+_ELSEWHERE = "Another kernel is working on this request. This run waits for it, and then uses what it recorded."
 
 
 class CodeModeAgent:
@@ -204,8 +210,7 @@ class CodeModeAgent:
         started = time.monotonic()
         memory = self._memories.setdefault(root, Memory())
         journal = ConversationJournal(root, self.name, self._cache, memory)
-        question = json.dumps([self.model, self._system, messages])
-        await background.call_blocking(lambda: journal.begin(question))
+        run_id = run_id_of(json.dumps([self.model, self._system, messages]))
         shown = Shown(self.limits.observation, shapes=self._sight.is_everything)
         frames = handles.Frames(self._sight, self.limits, tables)
         budget = Budget(tokens=self._max_tokens, cost=self._max_cost, seconds=self._max_seconds)
@@ -234,12 +239,21 @@ class CodeModeAgent:
                 journal.clock(began),
                 frames.globals(),
             ),
+            reserved=frozenset((*tools, *tables, IN_THREAD)),
             shown=shown,
             rules=self._rules,
             emit=emit,
         )
         talk = Talk(messages)
-        state, error = await self._ended(conversation, talk, emit)
+
+        async def converse() -> None:
+            async with _alone(journal, run_id, emit) as alone:
+                await background.call_blocking(lambda: journal.begin(run_id, alone=alone))
+                for tool in (*self._tools.values(), *self._functions.generated):
+                    await tool.require_sandbox()
+                await conversation.run(talk)
+
+        state, error = await self._ended(converse(), emit)
         notes = journal.take_notes()
         for note in notes:
             emit(Noticed(note))
@@ -263,13 +277,11 @@ class CodeModeAgent:
             notes=notes,
         )
 
-    async def _ended(self, conversation: Conversation, talk: Talk, emit: Emit) -> tuple[EndState, AutocodeError | None]:
-        """Run the conversation. Returns how it ended, with the error if there was one."""
+    async def _ended(self, run: Coroutine[Any, Any, None], emit: Emit) -> tuple[EndState, AutocodeError | None]:
+        """Wait for a run. Returns how it ended, with the error if there was one."""
         try:
             async with asyncio.timeout(self._max_seconds):
-                for tool in (*self._tools.values(), *self._functions.generated):
-                    await tool.require_sandbox()
-                await conversation.run(talk)
+                await run
         except TimeoutError:
             error: AutocodeError = BudgetSpent(
                 f"The {self._max_seconds:g} seconds of this run are over.",
@@ -312,6 +324,20 @@ class CodeModeAgent:
                 on_loading=lambda begins: emit(LoadingClient(done=not begins)),
             )
         return ReplayingModel(model, journal, self._cache)
+
+
+@contextlib.asynccontextmanager
+async def _alone(journal: ConversationJournal, run_id: str, emit: Emit) -> AsyncIterator[bool]:
+    """Hold the lock of a run. A second kernel that starts the same run waits, and then uses what this one recorded.
+
+    Gives whether no other process can have the same run open.
+    """
+    if not journal.records:
+        yield False
+        return
+    lock = await background.call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, run_id))
+    async with hold_lock(lock, lambda: emit(Noticed(_ELSEWHERE))) as held:
+        yield held or not file_locks.SUPPORTED
 
 
 def _ignore(event: Event) -> None:

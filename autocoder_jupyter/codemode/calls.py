@@ -53,6 +53,10 @@ class ToolFailed(Exception):
         self.kind = kind
 
 
+class _Denied(ToolFailed):
+    """A call was not made, because nobody could be asked."""
+
+
 @dataclass
 class BlockScope:
     """The block of code whose calls are served.
@@ -62,12 +66,14 @@ class BlockScope:
         key: identifies the block and all messages before it.
         recorded: whether the code comes from a record, not from the model in this session.
         restoring: whether the block ran before, and is run again only to define its variables.
+        own: whether a model wrote it for this process.
     """
 
     turn: int
     key: str
     recorded: bool = False
     restoring: bool = False
+    own: bool = True
     _counts: dict[str, int] = field(default_factory=dict)
 
     def call_key(self, tool: str, arguments: Any) -> str:
@@ -80,7 +86,7 @@ class BlockScope:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call that has begun; `place` is its index in `Calls.made`."""
+    """One call that has begun; `place` is its index in `Calls.made`, None if it is not listed there."""
 
     name: str
     tool: Tool
@@ -89,7 +95,7 @@ class _Call:
     key: str
     line: int
     scope: BlockScope
-    place: int
+    place: int | None
 
     @property
     def depends_on_data(self) -> bool:
@@ -133,8 +139,14 @@ class Calls:
         self._loop = loop
         self._context = contextvars.copy_context()  # the caller's context variables, for the tools
         self._open: set[concurrent.futures.Future[Any]] = set()
-        self.scope = BlockScope(0, "")
+        self._scope = BlockScope(0, "")
+        self._holds_recorded = False
         self.made: list[ToolCall] = []
+
+    def enter(self, scope: BlockScope) -> None:
+        """Serve the calls of this block from now on."""
+        self._scope = scope
+        self._holds_recorded = self._holds_recorded or not scope.own
 
     @property
     def names(self) -> Mapping[str, bool]:
@@ -170,20 +182,24 @@ class Calls:
         """
         if name == IN_THREAD:
             name, args = self._handed_over(args)
-        tool, scope = self._tools[name], self.scope
+        tool, scope = self._tools[name], self._scope
         given = self._crossing.outward([list(args), kwargs], name)
         try:
             arguments = tool.signature.bind(*given[0], **given[1])
         except TypeError as error:
             raise TypeError(f"{name}(): {error}") from None
         key = scope.call_key(name, encode([list(args), kwargs], key_form))
-        place, argument = len(self.made), self._shown.arguments(arguments)
-        call = _Call(f"call-{place + 1}", tool, arguments, argument, key, line, scope, place)
-        if not scope.restoring:
-            self.made.append(
-                ToolCall(scope.turn, name, argument, line, "cancelled", ask=tool.ask, effects=tool.effects)
-            )
-            self._emit(ToolCalled(call.name, scope.turn, name, argument, line, tool.ask, tool.effects))
+        call = _Call("", tool, arguments, self._shown.arguments(arguments), key, line, scope, None)
+        return call if scope.restoring else self._listed(call)
+
+    def _listed(self, call: _Call) -> _Call:
+        """The call with its place in `made`. It is emitted."""
+        tool, scope, place = call.tool, call.scope, len(self.made)
+        call = replace(call, name=f"call-{place + 1}", place=place)
+        self.made.append(
+            ToolCall(scope.turn, tool.name, call.argument, call.line, "cancelled", ask=tool.ask, effects=tool.effects)
+        )
+        self._emit(ToolCalled(call.name, scope.turn, tool.name, call.argument, call.line, tool.ask, tool.effects))
         return call
 
     def _handed_over(self, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
@@ -201,34 +217,32 @@ class Calls:
         started = time.monotonic()
         outcome: Outcome | None = None
         try:
-            outcome = recorded if recorded and self._holds(recorded, call) else await self._made(call)
+            if recorded is not None and self._holds(recorded, call):
+                outcome = recorded if recorded.known else _uncertain(call.tool.name)
+            else:
+                _require_no_effect_of_restoring(call)
+                call = call if call.place is not None else self._listed(call)
+                outcome = await self._made(call)
             given = outcome
             # Converting a large value takes long and must not block the loop.
             return await background.call_blocking(lambda: self._taken(given, call))
         except ToolFailed as error:
             if outcome is None or outcome.error is None:
-                outcome = Outcome(error=(error.kind, str(error)))
+                outcome = Outcome(error=(error.kind, str(error)), denied=isinstance(error, _Denied))
             raise
         except Exception as error:  # the user's `approve` may raise any error
             outcome = Outcome(error=_said(error))
             raise ToolFailed(*_said(error)) from error
         finally:
-            seconds = 0.0 if outcome is recorded else time.monotonic() - started
-            self._ended(call, outcome, seconds, replayed=outcome is not None and outcome is recorded)
+            replayed = outcome is not None and outcome is recorded
+            self._ended(call, outcome, 0.0 if replayed else time.monotonic() - started, replayed=replayed)
 
-    def _holds(self, recorded: Outcome, call: _Call) -> bool:
-        """Whether the recorded outcome can be used. If not, the call is made, unless it has effects.
-
-        Raises:
-            ToolFailed: the outcome cannot be used, and the call must not be repeated.
-        """
-        if not recorded.known and call.tool.effects:
-            raise ToolFailed(
-                "RuntimeError",
-                f"{call.tool.name} was called with these arguments before, and what it gave is not on record. "
-                "It has effects, so it is not called a second time.",
-            )
-        return recorded.known and (call.tool.effects or call.scope.restoring or not call.depends_on_data)
+    @staticmethod
+    def _holds(recorded: Outcome, call: _Call) -> bool:
+        """Whether the recorded outcome is used, so that the call is not made. A call with effects is never repeated."""
+        if call.tool.effects:
+            return True
+        return recorded.known and (call.scope.restoring or not call.depends_on_data)
 
     def _taken(self, outcome: Outcome, call: _Call) -> Any:
         """The outcome for the program: its value, or its error raised."""
@@ -240,44 +254,68 @@ class Calls:
             raise ToolFailed(*_said(error)) from None
 
     async def _made(self, call: _Call) -> Outcome:
-        """Make the call and record its outcome."""
-        if call.scope.restoring and (call.tool.effects or call.tool.ask):
-            raise ToolFailed(
-                "RuntimeError",
-                f"what {call.tool.name} gave is not on record, and it is not called to bring back what was defined",
-            )
-        if call.place >= self._most:
+        """Make the call and record its outcome.
+
+        Raises:
+            ToolFailed: it was not made, for a reason that may not hold in a later run. Nothing is recorded then.
+        """
+        if call.place is not None and call.place >= self._most:
             raise ToolFailed(
                 "RuntimeError", f"the run has made its {self._most} calls of tools; no further one is made"
             )
-        if (denial := await self._denial(call)) is not None:
-            outcome = Outcome(error=("PermissionError", denial), denied=True)
-        else:
+        if await self._is_allowed(call):
             if call.tool.effects:
-                self._journal.add_begun(call.key)
+                await self._begin(call)
             outcome = await self._answer(call)
+        else:
+            message = f"{call.tool.name} was not called: the person did not allow it."
+            outcome = Outcome(error=("PermissionError", message), denied=True)
         return await background.call_blocking(lambda: self._recorded(outcome, call))
 
-    async def _denial(self, call: _Call) -> str | None:
-        """Why the call is denied; None if it is allowed.
+    async def _is_allowed(self, call: _Call) -> bool:
+        """Whether the user allows the call, or need not be asked.
 
-        Code from a record is untrusted: its first call of a tool with effects needs approval, even if the tool is not
-        marked with `ask`.
+        Code from a record is untrusted. If it calls a tool with effects, or has run in this sandbox before, so that
+        it may have changed what later code does, the call needs approval, even if the tool is not marked with `ask`.
+
+        Raises:
+            ToolFailed: there is nobody to ask.
         """
-        from_record = call.scope.recorded and call.tool.effects
-        if not call.tool.ask and not from_record:
-            return None
+        from_record = call.scope.recorded or self._holds_recorded
+        if not call.tool.ask and not (from_record and call.tool.effects):
+            return True
         name = call.tool.name
         if self._consent.known(name) is None and not self._consent.can_ask:
-            why = "the code comes from a record" if from_record and not call.tool.ask else "it needs a person's consent"
-            return f"{name} was not called: {why}, and there is nobody to ask."
+            why = (
+                "it needs a person's consent"
+                if call.tool.ask
+                else "the code comes from a record"
+                if call.scope.recorded
+                else "code from a record ran before it"
+            )
+            raise _Denied("PermissionError", f"{name} was not called: {why}, and there is nobody to ask.")
         request = ApprovalRequest(
-            call.name, name, dict(call.arguments.arguments), call.argument, call.line, call.scope.recorded
+            call.name, name, dict(call.arguments.arguments), call.argument, call.line, recorded=from_record
         )
         self._emit(ApprovalNeeded(call.name, name, call.argument))
         allowed = await self._consent.ask(request)
         self._emit(ApprovalGiven(call.name, allowed))
-        return None if allowed else f"{name} was not called: the person did not allow it."
+        return allowed
+
+    async def _begin(self, call: _Call) -> None:
+        """Record that a call with effects begins.
+
+        Raises:
+            ToolFailed: this cannot be recorded, so the call must not be made: nothing would prevent a second one.
+        """
+        try:
+            await background.call_blocking(lambda: self._journal.add_begun(call.key))
+        except AutocodeError as error:
+            said = " ".join(filter(None, (error.what, error.why)))
+            raise ToolFailed(
+                "OSError",
+                f"{call.tool.name} was not called. It has effects, and it could not be recorded that it begins: {said}",
+            ) from error
 
     async def _answer(self, call: _Call) -> Outcome:
         try:
@@ -299,18 +337,45 @@ class Calls:
         return outcome
 
     def _ended(self, call: _Call, outcome: Outcome | None, seconds: float, *, replayed: bool) -> None:
-        if call.scope.restoring:
+        if call.place is None:
             return
         ended: ToolOutcome = "cancelled"
         observed = ""
         if outcome is not None and outcome.error is not None:
-            ended, observed = "denied" if outcome.denied else "failed", self._shown.text(": ".join(outcome.error))
+            ended, observed = _kind_of(outcome), self._shown.text(": ".join(outcome.error))
         elif outcome is not None:
             ended, observed = "ok", self._shown.value(outcome.value)
         self.made[call.place] = replace(
             self.made[call.place], outcome=ended, observed=observed, seconds=seconds, replayed=replayed
         )
         self._emit(ToolEnded(call.name, ended, observed, seconds, replayed))
+
+
+def _require_no_effect_of_restoring(call: _Call) -> None:
+    """Check that a call may be made, if it only restores the state of a conversation.
+
+    Raises:
+        ToolFailed: the tool has effects, or the user must be asked.
+    """
+    if call.scope.restoring and (call.tool.effects or call.tool.ask):
+        raise ToolFailed(
+            "RuntimeError",
+            f"what {call.tool.name} gave is not on record, and it is not called to bring back what was defined",
+        )
+
+
+def _uncertain(tool: str) -> Outcome:
+    """The outcome of a call with effects that was begun, by this run or an earlier one, and whose end is unknown."""
+    message = (
+        f"it is uncertain whether {tool} did what it does: it was begun with these arguments before, and what it gave "
+        "is not on record. It has effects, so it is not called a second time."
+    )
+    return Outcome(error=("RuntimeError", message), known=False)
+
+
+def _kind_of(outcome: Outcome) -> ToolOutcome:
+    """How a call ended that raises an exception in the program."""
+    return "uncertain" if not outcome.known else "denied" if outcome.denied else "failed"
 
 
 def _said(error: Exception) -> tuple[str, str]:

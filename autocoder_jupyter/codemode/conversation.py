@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +24,7 @@ from autocoder_jupyter.codemode.interpreter import Interpreter, Ran, Start
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
 from autocoder_jupyter.codemode.result import Block
 from autocoder_jupyter.codemode.shown import Shown
+from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
@@ -32,7 +32,7 @@ from autocoder_jupyter.models.cut_off import exchange_of
 from autocoder_jupyter.models.metering import Tab
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.types import Exchange, Usage
-from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.parsing import complaint
 
 Messages = list[dict[str, str]]
 
@@ -80,6 +80,7 @@ class Conversation:
         calls: serves the programs' calls.
         crossing: converts values.
         start: starts the sandbox.
+        reserved: the names of tools and frames, which the code must not bind.
         shown: writes texts for the model.
         rules: the limits of the run.
         emit: called with each event.
@@ -95,6 +96,7 @@ class Conversation:
         calls: Calls,
         crossing: Crossing,
         start: Start,
+        reserved: Collection[str],
         shown: Shown,
         rules: Rules,
         emit: Emit,
@@ -106,6 +108,7 @@ class Conversation:
         self._calls = calls
         self._crossing = crossing
         self._start = start
+        self._reserved = reserved
         self._shown = shown
         self._rules = rules
         self._emit = emit
@@ -202,8 +205,8 @@ class Conversation:
         key = block_key(talk.messages)
         sandbox = await self._ready(talk.messages[:-1])
         self._emit(CodeStarted(talk.turns, code.source))
-        self._calls.scope = BlockScope(talk.turns, key, recorded=recorded)
-        self._journal.add_block(key)
+        self._journal.add_block(key, written_now=not recorded)
+        self._calls.enter(BlockScope(talk.turns, key, recorded=recorded, own=self._journal.wrote(key)))
         try:
             outcome = await self._in_sandbox(sandbox, code.source)
             # Converting a large value takes long and must not block the loop.
@@ -238,7 +241,7 @@ class Conversation:
             key = block_key(said[: number + 1])
             code = read_answer(message["content"])
             if message["role"] == "assistant" and isinstance(code, Code) and self._journal.ran(key):
-                self._calls.scope = BlockScope(0, key, restoring=True)
+                self._calls.enter(BlockScope(0, key, own=self._journal.wrote(key), restoring=True))
                 await self._in_sandbox(sandbox, code.source)
         return sandbox
 
@@ -247,8 +250,14 @@ class Conversation:
             self._calls.cancel()
             sandbox.kill()
 
-        source = _own_to_thread(source)
-        return await background.call_blocking(lambda: sandbox.run(source, self._calls), on_cancel=cancel)
+        def run() -> Ran:
+            try:
+                code = runnable(source, self._reserved)
+            except SyntaxError as error:
+                return Ran(error=f"SyntaxError: {complaint(error)}", began=False)
+            return sandbox.run(code, self._calls)
+
+        return await background.call_blocking(run, on_cancel=cancel)
 
     async def _closed(self) -> None:
         if (sandbox := self._sandbox) is not None:
@@ -313,22 +322,3 @@ def checked_history(history: Sequence[Mapping[str, str]]) -> Messages:
 
 def _add(talk: Talk, role: str, content: str) -> None:
     talk.messages.append({"role": role, "content": content})
-
-
-def _own_to_thread(source: str) -> str:
-    """The code with our `to_thread` instead of asyncio's, which the sandbox lacks. Line numbers do not change."""
-    try:
-        tree = parse(source)
-    except SyntaxError:
-        return source
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr == "to_thread" and ast.unparse(node.value) == "asyncio"
-    ]
-    lines = source.encode().splitlines(keepends=True)
-    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
-        if node.lineno == node.end_lineno:
-            line = lines[node.lineno - 1]
-            lines[node.lineno - 1] = line[: node.col_offset] + b"to_thread" + line[node.end_col_offset :]
-    return b"".join(lines).decode()

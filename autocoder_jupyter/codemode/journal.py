@@ -7,6 +7,8 @@
 The name of a run's folder is made from the content of its question. A repeated run finds the answers and the outcomes,
 so no model is asked and no tool is called. A value that looks like a secret is not recorded. Then a tool without
 effects is called again; a tool with effects is never called again, and its unknown outcome is an error in the program.
+
+A call with effects begins after its beginning is on disk, and only if this process alone has the run open.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 from autocoder_jupyter.codemode import recording
 from autocoder_jupyter.engine.recorded_lines import entry_of, recorded_lines
 from autocoder_jupyter.engine.run_folder import RunFolder
+from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import CachePolicy
@@ -67,6 +70,9 @@ class Memory:
     clocks: dict[str, dt.datetime] = field(default_factory=dict)
 
 
+_written: set[tuple[Path, str, str]] = set()
+"""The blocks that a model wrote for this process, by record and key. All others come from a record."""
+
 _kept: dict[tuple[Path, str, str], Outcome] = {}
 """The newest outcomes in this process by record and call, so that another agent can continue with its tables."""
 
@@ -94,17 +100,25 @@ class ConversationJournal:
         self._sent: list[dict[str, Any]] = []
         self._places: dict[int, int] = {}
         self._run: RunFolder | None = None
+        self._alone = False
         self.run_id = ""
 
-    def begin(self, question: str) -> None:
+    @property
+    def records(self) -> bool:
+        """Whether anything is written."""
+        return self._policy != "disable"
+
+    def begin(self, run_id: str, *, alone: bool) -> None:
         """Open the folder of a run and load what this run and earlier ones recorded.
 
         Args:
-            question: the complete question of the run, as one text.
+            run_id: see `run_id_of`.
+            alone: whether no other process can have the same run open. If it can, no call with effects is begun.
         """
-        if self._policy == "disable":
+        if not self.records:
             return
-        self.run_id = PREFIX + hashlib.sha256(question.encode()).hexdigest()[:12]
+        self.run_id = run_id
+        self._alone = alone
         self._run = RunFolder(self.root, self.name, self.run_id)
         home = f"{self.root.name}/{self.name}"
         for entry in recorded_lines(Folder(self.root.parent), home, FILE, own=self.run_id):
@@ -125,7 +139,7 @@ class ConversationJournal:
             case "rejected":
                 self._exchanges.pop(key, None)
             case "begun":
-                self._outcomes.setdefault(key, Outcome(known=False))
+                self._outcomes[key] = Outcome(known=False)
             case "outcome":
                 self._outcomes[key] = _outcome(entry)
             case "block":
@@ -184,10 +198,21 @@ class ConversationJournal:
         return found or self._outcomes.get(key)
 
     def add_begun(self, key: str) -> None:
-        """Record that a call with effects begins. It is on disk when this returns."""
+        """Record that a call with effects begins. It is on disk when this returns, unless nothing is to be recorded.
+
+        Raises:
+            AutocodeError: it cannot be recorded, or another process may begin the same call.
+        """
+        if self._run is not None:
+            if not self._alone:
+                raise AutocodeError(
+                    "this run could not be locked against a second one, in another kernel, that does the same.",
+                    why="The cache folder cannot be written, or its file system has no locks.",
+                )
+            with self._lock:
+                self._run.append_surely(FILE, _line({"kind": "begun", "key": key}))
         self._mine.add(key)
         self._outcomes[key] = Outcome(known=False)
-        self._append({"kind": "begun", "key": key})
 
     def add_outcome(self, key: str, tool: str, outcome: Outcome) -> None:
         """Record the outcome of a call. A value that cannot be recorded is kept only in memory."""
@@ -218,8 +243,19 @@ class ConversationJournal:
         """Whether a block was run before, so that it may be run again to define its variables."""
         return key in self._blocks
 
-    def add_block(self, key: str) -> None:
-        """Record that a block was run."""
+    def wrote(self, key: str) -> bool:
+        """Whether a model wrote this block for this process, so that it does not only come from a record."""
+        return (self.root, self.name, key) in _written
+
+    def add_block(self, key: str, *, written_now: bool) -> None:
+        """Record that a block is run.
+
+        Args:
+            key: the key of the block.
+            written_now: whether the model wrote it in this run.
+        """
+        if written_now:
+            _written.add((self.root, self.name, key))
         if key not in self._blocks:
             self._blocks.add(key)
             self._append({"kind": "block", "key": key})
@@ -242,9 +278,8 @@ class ConversationJournal:
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._run is not None:
-            line = json.dumps(entry, ensure_ascii=False, default=str) + "\n"
             with self._lock:
-                self._run.append(FILE, line)
+                self._run.append(FILE, _line(entry))
 
     def take_notes(self) -> tuple[str, ...]:
         """Sentences for the user about files that were repaired or could not be written since the last call."""
@@ -253,6 +288,15 @@ class ConversationJournal:
         taken = tuple(self._run.notes)
         self._run.notes.clear()
         return taken
+
+
+def run_id_of(question: str) -> str:
+    """The name of a run's folder.
+
+    Args:
+        question: the complete question of the run, as one text.
+    """
+    return PREFIX + hashlib.sha256(question.encode()).hexdigest()[:12]
 
 
 def block_key(messages: list[dict[str, str]]) -> str:
@@ -268,6 +312,10 @@ def call_key(block: str, tool: str, arguments: Any, number: int) -> str:
 def _hash(shape: Any) -> str:
     canonical = json.dumps(shape, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry, ensure_ascii=False, default=str) + "\n"
 
 
 def _outcome(entry: Mapping[str, Any]) -> Outcome:

@@ -21,6 +21,7 @@ MARKS: dict[ToolOutcome, tuple[str, str]] = {
     "failed": ("✗", markup.BAD),
     "denied": ("⊘", markup.BAD),
     "cancelled": ("–", markup.QUIET),
+    "uncertain": ("?", markup.WARN),
 }
 """Sign and colour of each outcome."""
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.engine import surroundings
 from autocoder_jupyter.engine.attempt import Trials
 from autocoder_jupyter.engine.brief import Brief
@@ -48,7 +49,6 @@ from autocoder_jupyter.engine.writer import Writer
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.sandbox.environments import cleanup
-from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import Changes, Report
 from autocoder_jupyter.versions.request_lock import hold_lock, lock_of, remove_old
 

@@ -128,6 +128,18 @@ class RunFolder:
     def _key(self) -> tuple[Path, str]:
         return self._root, self._home
 
+    def append_surely(self, name: str, line: str) -> None:
+        """Append a line to a file, after the lines that the disk refused before. It is on disk when this returns.
+
+        Raises:
+            AutocodeError: it cannot be written, or the path is not a regular file.
+        """
+        self.write_waiting()
+        if self._key in _unwritten:
+            raise AutocodeError(f"The journal of {self._name} cannot be written.", why="The disk refuses it.")
+        with self._writable():
+            self._files.append(self._path(name), line.encode())
+
     def holds(self, name: str) -> bool:
         """Whether anything has that name: a file, a folder or a link."""
         return self._files.exists(self._path(name))

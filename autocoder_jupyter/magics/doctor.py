@@ -163,8 +163,8 @@ def _versions() -> Iterable[Row]:
 
 
 def _caches() -> Iterable[Row]:
+    from autocoder_jupyter.concurrency.cache_folder import cache_folder
     from autocoder_jupyter.sandbox.environments.cleanup import UNUSED_DAYS
-    from autocoder_jupyter.sandbox.environments.locking import cache_folder
 
     cache = cache_folder()
     environments = sum("." not in entry.name for entry in cache.glob("environments/*"))  # the rest are locks

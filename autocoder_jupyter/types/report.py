@@ -48,8 +48,8 @@ ToolClass = Literal["safe", "intercepted", "denied"]
 """The class of a tool call: it runs unchanged, our code runs instead, or it does not run."""
 
 
-ToolOutcome = Literal["ok", "failed", "denied", "cancelled"]
-"""How a tool call ended."""
+ToolOutcome = Literal["ok", "failed", "denied", "cancelled", "uncertain"]
+"""How a tool call ended; `uncertain`: a call with effects was begun earlier, and its end is not on record."""
 
 
 class ToolUse(Record):

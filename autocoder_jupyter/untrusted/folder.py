@@ -100,15 +100,20 @@ class Folder:
                     total -= _skip_line(file, total, longest)
 
     def append(self, path: str, content: bytes) -> None:
-        """Append a line to a file, and wait until it is on disk. An incomplete last line is terminated first."""
+        """Append a line to a file, and wait until it is on disk, with the name of a new file and its new folders. An
+        incomplete last line is terminated first.
+        """
         with self._parent(path, make=True) as (place, name):
             descriptor = _open_plain(place, name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             with os.fdopen(descriptor, "ab+") as file:
                 if os.fstat(descriptor).st_nlink > 1:
                     raise Refused("it has a second name elsewhere (a hard link)", path)
+                is_new = os.fstat(descriptor).st_size == 0
                 file.write(b"\n" * _is_cut_short(file) + content)
                 file.flush()
                 os.fsync(descriptor)
+                if is_new:
+                    _sync(place)
 
     def write(self, path: str, *pieces: bytes | memoryview) -> None:
         """Write a file in one atomic step, and wait until it is on disk. It replaces an earlier file, or a link, whose
@@ -243,6 +248,7 @@ def _step(place: int | Path, name: str, *, make: bool) -> int | Path:
                 os.mkdir(name, dir_fd=place)
             else:
                 (place / name).mkdir()
+            _sync(place)
     status = _look(place, name)
     _require_no_link(status, name)
     if not stat.S_ISDIR(status.st_mode):

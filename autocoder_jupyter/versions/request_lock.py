@@ -19,8 +19,8 @@ LOOK_SECONDS = 0.2
 
 
 @contextlib.asynccontextmanager
-async def hold_lock(lock: Path, on_wait: Callable[[], object]) -> AsyncIterator[None]:
-    """Hold the lock of a request; wait until no other process holds it.
+async def hold_lock(lock: Path, on_wait: Callable[[], object]) -> AsyncIterator[bool]:
+    """Hold the lock of a request; wait until no other process holds it. Gives whether it is held.
 
     If the file system has no locks, or the file cannot be opened, there is no lock and no wait.
 
@@ -40,7 +40,7 @@ async def hold_lock(lock: Path, on_wait: Callable[[], object]) -> AsyncIterator[
             else:  # it was removed meanwhile; another process locks the file that has its name now
                 os.close(descriptor)
                 descriptor = _opened(lock)
-        yield
+        yield descriptor is not None
     finally:
         if descriptor is not None:
             os.close(descriptor)

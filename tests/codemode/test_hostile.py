@@ -82,18 +82,8 @@ def test_nothing_gets_out_when(tried: dict[str, Block], sentence: str) -> None:
     assert "root:" not in tried[sentence].observed
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["one = 5\none", "def one():\n    return 5\none()", "one = lambda: 5\none()", "del_ = one\none = 5\none"],
-)
-def test_a_program_that_takes_the_name_of_a_tool_fools_only_itself(ask: Ask, code: str) -> None:
-    result = ask([block(code), "Done."], [one])
-    assert result.value == 5
-    assert result.calls == ()
-
-
 def test_what_a_program_does_to_a_handle_does_not_reach_the_table(ask: Ask) -> None:
-    code = "table.columns.append('b')\ntable.columns = []\ntable.dtypes['a'] = 'str'\ntable.count(), table.select('a')"
+    code = "mine = table\nmine.columns.append('b')\nmine.columns = []\nmine.dtypes['a'] = 'str'\ntable.count(), table.select('a')"
     result = ask([block(code), "Done."], frames={"table": TABLE})
     assert result.value[0] == 2
     assert list(result.value[1].columns) == ["a"]

@@ -283,7 +283,7 @@ def test_a_stranger_does_not_choose_the_file_that_is_written(
 
 def test_of_what_cannot_be_written_down_only_so_much_is_kept(tmp_path: Path) -> None:
     journal = ConversationJournal(tmp_path / ".autocode", "tools")
-    journal.begin("question")
+    journal.begin("tools-0", alone=True)
     for number in range(MOST_LIVE + 5):
         journal.add_outcome(str(number), "load", Outcome(value=object()))
     assert journal.outcome("0", restoring=False) is None

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.display.inspector.versions import VersionsPage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import request_record, settle_inputs
@@ -17,7 +18,6 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report, ToolUse, Trace, Usage
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.keys import RequestKey

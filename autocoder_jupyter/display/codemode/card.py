@@ -37,6 +37,7 @@ _MARKS = {
     "failed": ("✗", markup.BAD),
     "denied": ("⊘", markup.WARN),
     "cancelled": ("–", markup.QUIET),
+    "uncertain": ("?", markup.WARN),
 }
 
 

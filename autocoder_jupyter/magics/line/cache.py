@@ -49,8 +49,8 @@ def cache(notebook: Notebook, arguments: Arguments) -> None:
 
 def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
     from autocoder_jupyter.calls import outcome_cache
+    from autocoder_jupyter.concurrency.cache_folder import cache_folder
     from autocoder_jupyter.sandbox.environments import cleanup
-    from autocoder_jupyter.sandbox.environments.locking import cache_folder
     from autocoder_jupyter.versions import request_lock
 
     now = time.time()
@@ -71,8 +71,8 @@ def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
 
 
 def _environments() -> Iterator[Row]:
+    from autocoder_jupyter.concurrency.cache_folder import cache_folder
     from autocoder_jupyter.sandbox.environments import cleanup
-    from autocoder_jupyter.sandbox.environments.locking import cache_folder
 
     found = cleanup.local_environments()
     size = sum(one.bytes for one in found)

@@ -108,7 +108,7 @@ def last_run(notebook: Notebook, name: str) -> str:
 
 def is_running_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
     """Whether another kernel of this machine is working on an unfinished run."""
-    from autocoder_jupyter.sandbox.environments.locking import cache_folder
+    from autocoder_jupyter.concurrency.cache_folder import cache_folder
     from autocoder_jupyter.versions.request_lock import is_held, lock_of
 
     return is_held(lock_of(cache_folder(), notebook.journal_root, name, run.partition("-")[0]))

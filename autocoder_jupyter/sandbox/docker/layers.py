@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import Cancelled, PackageError
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
@@ -81,7 +82,7 @@ class Recipe:
 
 def lock_file(key: str) -> Path:
     """The lock file of an image. With it, only one process of this machine builds the image."""
-    return locking.cache_folder() / "images" / f"{key}.lock"
+    return cache_folder() / "images" / f"{key}.lock"
 
 
 def use_file(key: str) -> Path:

@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.file_locks import lock_if_unused
-from autocoder_jupyter.sandbox.environments.locking import LEFT_OVER, cache_folder
+from autocoder_jupyter.sandbox.environments.locking import LEFT_OVER
 from autocoder_jupyter.sandbox.worker import removal
 from autocoder_jupyter.types import parse_memory
 

@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import platformdirs
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.errors import PackageError, PackageRefused
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.environments.pins import check_pins, is_lock, name_of, pin_of, read_lock
@@ -55,12 +55,6 @@ LEFT_OVER = ".tmp-"
 """Follows the key in the name of a folder in which an environment is being built or removed."""
 
 Progress = Callable[[str], None]
-
-
-def cache_folder() -> Path:
-    """The folder for environments and locks. `AUTOCODE_CACHE_DIR` overrides it."""
-    chosen = os.environ.get("AUTOCODE_CACHE_DIR")
-    return Path(chosen).absolute() if chosen else platformdirs.user_cache_path("autocoder-jupyter")
 
 
 def host_platform() -> str:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
@@ -26,7 +27,6 @@ from autocoder_jupyter.sandbox.environments.locking import (
     INSTALL,
     LEFT_OVER,
     Progress,
-    cache_folder,
     environment_key,
     host_platform,
     host_python,
