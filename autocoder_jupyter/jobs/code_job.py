@@ -52,7 +52,6 @@ class CodeRequest:
         message: the text of the request.
         tools: functions by the name that the code uses.
         functions: generated functions by the name that `call` uses.
-        named: the names of the notebook's variables for tools and functions.
         frames: DataFrames and Series by name.
         settings: further arguments of `CodeModeAgent`.
         config: the settings of the notebook from which these were made.
@@ -65,7 +64,6 @@ class CodeRequest:
     message: str
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     functions: Mapping[str, Any] = field(default_factory=dict)
-    named: Mapping[str, str] = field(default_factory=dict)
     frames: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: AgentConfig = AgentConfig()
@@ -174,7 +172,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
             conversation=self.conversation,
             message=self.request.message,
             history=result.history,
-            tools=self.request.named,
+            tools=(*self.request.tools, *self.request.functions),
             frames=tuple(self.request.frames),
             state=result.state,
             summary=result.summary,

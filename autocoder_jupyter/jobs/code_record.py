@@ -2,14 +2,14 @@
 
     .autocode/<name>/conversation.json
 
-The file is untrusted: its size is limited, and nothing in it is run. The variables of the conversation's code are
-restored from its journal, which has its own checks.
+The file is untrusted: its size is limited, and nothing in it is run or looked up. It names the tools and frames of the
+conversation, so that a cell that does not pass them can be told which are missing. The variables of the conversation's
+code are restored from its journal, which has its own checks.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ class CodeRecord:
         conversation: the folder of its journal in `.autocode`, which is the name of its first cell.
         message: the text of the request.
         history: the conversation as messages.
-        tools: the names of the notebook's variables by the names that the code uses.
+        tools: the names that the code uses for its tools.
         frames: the names of its frames.
         state: how it ended.
         summary: the final answer.
@@ -39,7 +39,7 @@ class CodeRecord:
     conversation: str
     message: str
     history: tuple[dict[str, str], ...]
-    tools: Mapping[str, str]
+    tools: tuple[str, ...]
     frames: tuple[str, ...]
     state: str
     summary: str
@@ -70,7 +70,7 @@ def _checked(record: dict[str, Any]) -> CodeRecord:
         conversation=_name(record["conversation"]),
         message=_text(record["message"]),
         history=tuple({"role": message["role"], "content": _text(message["content"])} for message in history),
-        tools={_name(alias): _text(name) for alias, name in tools.items()},
+        tools=tuple(map(_name, tools)),
         frames=tuple(map(_name, record["frames"])),
         state=_text(record["state"]),
         summary=_text(record["summary"]),

@@ -83,7 +83,8 @@ def test_nothing_gets_out_when(tried: dict[str, Block], sentence: str) -> None:
 
 
 def test_what_a_program_does_to_a_handle_does_not_reach_the_table(ask: Ask) -> None:
-    code = "mine = table\nmine.columns.append('b')\nmine.columns = []\nmine.dtypes['a'] = 'str'\ntable.count(), table.select('a')"
+    spoiled = "mine = table\nmine.columns.append('b')\nmine.columns = []\nmine.dtypes['a'] = 'str'\n"
+    code = f"{spoiled}table.count(), table.select('a')"
     result = ask([block(code), "Done."], frames={"table": TABLE})
     assert result.value[0] == 2
     assert list(result.value[1].columns) == ["a"]

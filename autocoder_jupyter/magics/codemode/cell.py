@@ -10,7 +10,7 @@ from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeRequest, agent_of
-from autocoder_jupyter.magics.codemode.continuation import earlier_of, restored_context
+from autocoder_jupyter.magics.codemode.continuation import earlier_of, passed_before, require_passed
 from autocoder_jupyter.magics.codemode.outcome import completed
 from autocoder_jupyter.magics.codemode.progress import CodeProgress, ask_consent_at_prompt
 from autocoder_jupyter.magics.codemode.settings import agent_settings
@@ -32,9 +32,8 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
         InvalidRequest: a tool, a frame or the conversation does not exist or cannot be used.
     """
     earlier = earlier_of(notebook, command.continues)
-    before = restored_context(notebook, earlier)
+    before = passed_before(notebook, earlier)
     given = find_tools(command.tools, notebook.namespace)
-    named = {**before.named, **{option.alias: option.name for option in command.tools}}
     callables = {**before.tools, **before.functions, **given}
     request = CodeRequest(
         name=command.name,
@@ -45,7 +44,6 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
             for alias, value in callables.items()
             if is_result(value)
         },
-        named=named,
         frames={**before.frames, **_frames(command, notebook.namespace)},
         settings=agent_settings(settings),
         config=settings.agent_config(),
@@ -54,6 +52,7 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
         attended=not notebook.is_headless,
     )
     _refuse_one_name_for_two(request)
+    require_passed(request)
     return request
 
 
@@ -107,5 +106,5 @@ def _frames(command: CellCommand, namespace: Mapping[str, Any]) -> dict[str, Any
 
 def _refuse_one_name_for_two(request: CodeRequest) -> None:
     for name in request.frames:
-        if name in request.named:
+        if name in request.tools or name in request.functions:
             raise InvalidRequest(f"{name} is both a tool and a frame.", hint=f"Rename the tool: --tool {name}_=…")

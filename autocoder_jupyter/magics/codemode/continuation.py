@@ -7,24 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.jobs.code_job import CodeJob, Earlier
+from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest, Earlier
 from autocoder_jupyter.jobs.code_record import load_record
-from autocoder_jupyter.magics.codemode.reading import ToolOption
-from autocoder_jupyter.magics.codemode.tools import find_tools
 from autocoder_jupyter.magics.notebook import Notebook, is_code_result, is_result
-from autocoder_jupyter.magics.references import kind_of
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.untrusted.folder import Folder
 
 
 @dataclass(frozen=True)
 class ConversationContext:
-    """The tools and data of a conversation so far; the fields are those of `CodeRequest`."""
+    """The tools and data that the user passed to a conversation; the fields are those of `CodeRequest`."""
 
     conversation: str = ""
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     functions: Mapping[str, Any] = field(default_factory=dict)
-    named: Mapping[str, str] = field(default_factory=dict)
     frames: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -59,50 +55,38 @@ def conversations(notebook: Notebook) -> list[str]:
     return list(dict.fromkeys([*held, *recorded]))
 
 
-def restored_context(notebook: Notebook, earlier: Earlier | None) -> ConversationContext:
-    """The tools and frames of a conversation: those of this kernel, or the variables with the recorded names.
-
-    Raises:
-        InvalidRequest: one of these variables no longer exists.
-    """
+def passed_before(notebook: Notebook, earlier: Earlier | None) -> ConversationContext:
+    """The tools and frames that the user passed to a conversation in this kernel. None come from a record."""
     if earlier is None:
         return ConversationContext()
     job = notebook.jobs.current(earlier.name)
     if isinstance(job, CodeJob):
         request = job.request
-        return ConversationContext(job.conversation, request.tools, request.functions, request.named, request.frames)
-    record = earlier.record
-    if record is None:
-        return ConversationContext()
-    callables = _restored_tools(notebook, earlier.name, record.tools)
-    return ConversationContext(
-        record.conversation,
-        {alias: value for alias, value in callables.items() if not is_result(value)},
-        {alias: value for alias, value in callables.items() if is_result(value)},
-        record.tools,
-        {name: _restored_frame(notebook, earlier.name, name) for name in record.frames},
+        return ConversationContext(job.conversation, request.tools, request.functions, request.frames)
+    return ConversationContext(earlier.record.conversation if earlier.record is not None else "")
+
+
+def require_passed(request: CodeRequest) -> None:
+    """Check that a conversation that continues from its record has all its tools and frames.
+
+    The record may come from somebody else. It only names them; which functions and tables these are, a cell says.
+
+    Raises:
+        InvalidRequest: some are not passed; the message names them.
+    """
+    record = request.earlier.record if request.earlier is not None else None
+    if record is None or request.earlier is None:
+        return
+    tools = [name for name in record.tools if name not in request.tools and name not in request.functions]
+    frames = [name for name in record.frames if name not in request.frames]
+    if not tools and not frames:
+        return
+    name = request.earlier.name
+    missing = [*([f"the tools {', '.join(tools)}"] if tools else [])]
+    missing += [f"the data {', '.join(frames)}"] if frames else []
+    again = [*(f"--tool {tool}" for tool in tools), *(f"@{frame}" for frame in frames)]
+    raise InvalidRequest(
+        f"{name} cannot be continued without {' and '.join(missing)}.",
+        why="It continues from a file, which only names them. Nothing is passed to code because a file names it.",
+        hint=f"Run the cell of {name} first, or pass them in this cell: {' '.join(again)}.",
     )
-
-
-def _restored_tools(notebook: Notebook, conversation: str, recorded: Mapping[str, str]) -> Mapping[str, Any]:
-    options = [ToolOption(alias, name) for alias, name in recorded.items()]
-    try:
-        return find_tools(options, notebook.namespace)
-    except InvalidRequest as error:
-        raise InvalidRequest(
-            f"{conversation} cannot be continued without its tools.",
-            why=error.what,
-            hint="Run the cells that define them.",
-        ) from None
-
-
-def _restored_frame(notebook: Notebook, conversation: str, name: str) -> Any:
-    from autocoder_jupyter.data.capture import capture
-
-    value = notebook.namespace.get(name)
-    if kind_of(value) not in ("DataFrame", "Series"):
-        raise InvalidRequest(
-            f"{conversation} used {name}, and the notebook has no such DataFrame or Series.",
-            hint=f"Run the cell that defines {name} first.",
-        )
-    return capture(value)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import jobs
+from autocoder_jupyter.codemode.journal import block_key
 from autocoder_jupyter.errors import InvalidRequest
 
 FIRST = "%%autocode first --mode tools --tool fetch_price --tool order --wait\nOrder the cheapest of @orders."
@@ -47,15 +48,55 @@ def test_run_all_again_asks_no_model_and_repeats_no_call(notebook: Any, play: An
     assert "replayed from the journal" in notebook.card
 
 
-def test_after_a_restart_it_goes_on_without_the_first_cell(notebook: Any, play: Any) -> None:
+AGAIN = SECOND.replace("--wait", "--tool fetch_price --tool order --wait").replace("it cost", "it cost in @orders")
+
+
+def test_after_a_restart_it_goes_on_without_the_first_cell_if_its_tools_are_passed(notebook: Any, play: Any) -> None:
     play(ORDERED, "Ordered.")
     notebook.run(FIRST)
     notebook.restarted()
     model = play("```python\nprice * 2\n```", "4 dollars.")
-    notebook.run(SECOND)
+    notebook.run(AGAIN)
     assert notebook.value("second.value") == 4.0
     assert notebook.value("calls") == []
     assert [message["role"] for message in model.requests[0]["messages"]][:3] == ["system", "user", "assistant"]
+
+
+def test_after_a_restart_what_the_cell_does_not_pass_is_named(notebook: Any, play: Any) -> None:
+    play(ORDERED, "Ordered.")
+    notebook.run(FIRST)
+    notebook.restarted()
+    with pytest.raises(InvalidRequest) as refused:
+        notebook.run(SECOND)
+    assert "without the tools fetch_price, order and the data orders" in str(refused.value)
+    assert "pass them in this cell: --tool fetch_price --tool order @orders" in str(refused.value)
+    with pytest.raises(InvalidRequest, match=r"without the tools order and the data orders\."):
+        notebook.run(SECOND.replace("--wait", "--tool fetch_price --wait"))
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"tools": {"price": "pd.io.common.os.system"}, "frames": []},
+        {"tools": ["fetch_price"], "frames": []},
+        {"tools": {"price": "calls.append"}, "frames": []},
+        {"tools": [], "frames": ["orders"]},
+    ],
+    ids=["an attribute", "a function", "a method", "a table"],
+)
+def test_a_record_passes_nothing_of_the_notebook(notebook: Any, play: Any, here: Path, named: dict[str, Any]) -> None:
+    code = "```python\nprice('touch ran')\n```"
+    history = [{"role": "user", "content": "Do it."}, {"role": "assistant", "content": code}]
+    record = {"conversation": "first", "message": "Do it.", "history": history, "state": "ready", "summary": "Done."}
+    folder = here / ".autocode" / "first"
+    (folder / "tools-0").mkdir(parents=True)
+    (folder / "conversation.json").write_text(json.dumps(record | named))
+    ran = {"kind": "block", "key": block_key(history)}
+    (folder / "tools-0" / "conversation.jsonl").write_text(json.dumps(ran) + "\n")
+    model = play("```python\n1\n```", "Done.")
+    with pytest.raises(InvalidRequest, match="first cannot be continued without the"):
+        notebook.run(SECOND)
+    assert (model.requests, notebook.value("calls"), (here / "ran").exists()) == ([], [], False)
 
 
 def test_another_tool_may_join(notebook: Any, play: Any) -> None:
@@ -64,24 +105,6 @@ def test_another_tool_may_join(notebook: Any, play: Any) -> None:
     notebook.run(SECOND.replace("--wait", "--tool latest_fx --wait"))
     assert notebook.value("second.value") == 1.0
     assert notebook.value("calls") == ["AAPL", "ordered AAPL"]
-
-
-def test_a_tool_that_is_gone_is_named(notebook: Any, play: Any) -> None:
-    play(ORDERED, "Ordered.")
-    notebook.run(FIRST)
-    notebook.restarted()
-    notebook.run("del fetch_price")
-    with pytest.raises(InvalidRequest, match="first cannot be continued without its tools"):
-        notebook.run(SECOND)
-
-
-def test_a_frame_that_is_gone_is_named(notebook: Any, play: Any) -> None:
-    play(ORDERED, "Ordered.")
-    notebook.run(FIRST)
-    notebook.restarted()
-    notebook.run("del orders")
-    with pytest.raises(InvalidRequest, match="first used orders, and the notebook has no such DataFrame"):
-        notebook.run(SECOND)
 
 
 def test_a_cell_that_continues_a_run_waits_for_it(notebook: Any, play: Any) -> None:
