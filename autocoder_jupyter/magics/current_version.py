@@ -8,7 +8,6 @@ from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.references import kind_of
 from autocoder_jupyter.request import Earlier, Request
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 from autocoder_jupyter.versions import Version, Versions
@@ -19,7 +18,7 @@ class CurrentVersion:
     """A version of a function, and its request.
 
     Args:
-        request: the request, with the samples of this kernel's run, or the variables that have their names now.
+        request: the request, with the samples of this kernel's run, or those that the user passes now.
         report: the report of the version.
     """
 
@@ -27,7 +26,9 @@ class CurrentVersion:
     report: Report
 
 
-def find_current_version(notebook: Notebook, name: str, *, good: bool) -> CurrentVersion | None:
+def find_current_version(
+    notebook: Notebook, name: str, passed: Mapping[str, Any], *, good: bool
+) -> CurrentVersion | None:
     """The version of a name in this kernel, or else the newest on disk; None if there is none.
 
     Waits for a running job of that name.
@@ -35,10 +36,11 @@ def find_current_version(notebook: Notebook, name: str, *, good: bool) -> Curren
     Args:
         notebook: the notebook.
         name: the name of the function.
+        passed: the data that the user passes now, by name, for a function that this kernel has not generated.
         good: whether only a version that passed is accepted; otherwise the newest, which may have failed.
 
     Raises:
-        InvalidRequest: the notebook does not have the data that it was generated for.
+        InvalidRequest: data that it was generated for are not passed.
     """
     job = notebook.jobs.current(name)
     if job is not None and (job.result.success or not good) and job.result.report.plan is not None:
@@ -47,28 +49,33 @@ def find_current_version(notebook: Notebook, name: str, *, good: bool) -> Curren
     version = versions.last_good() if good else next(iter(reversed(versions.all())), None)
     if version is None or version.report.plan is None:
         return None
-    return CurrentVersion(recorded_request(versions, version, notebook.namespace), version.report)
+    return CurrentVersion(recorded_request(versions, version, passed), version.report)
 
 
-def recorded_request(versions: Versions, version: Version, namespace: Mapping[str, Any]) -> Request:
-    """The request of a version, with the variables that have the names of its samples now.
+def recorded_request(versions: Versions, version: Version, passed: Mapping[str, Any]) -> Request:
+    """The request of a version.
 
-    The record is not trusted: values that do not have the expected form are left out.
+    The record is not trusted: it only names the data, which the user passes; no variable is looked up because a file
+    names it. Values that do not have the expected form are left out.
+
+    Args:
+        versions: the versions of a name.
+        version: one of them.
+        passed: data of the notebook that the user passes now, by name.
 
     Raises:
-        InvalidRequest: a variable does not exist, or is not data.
+        InvalidRequest: some of the data are not passed, or the request has parts that are not in its folder.
     """
-    from autocoder_jupyter.data.capture import capture
-
     record, report = versions.request(version.id), version.report
-    samples = {}
-    for sample in record["samples"] if isinstance(record.get("samples"), dict) else ():
-        if kind_of(namespace.get(sample)) is None:
-            raise InvalidRequest(
-                f"{versions.name} was built with the data {sample}, and the notebook has no such variable.",
-                hint=f"Run the cell that defines {sample} first.",
-            )
-        samples[sample] = capture(namespace[sample])
+    named = [name for name in record["samples"] if isinstance(name, str)] if _is_dict(record, "samples") else []
+    if missing := [name for name in named if name not in passed]:
+        raise InvalidRequest(
+            f"{versions.name} was built with the data {', '.join(missing)}, which were not passed in this kernel.",
+            why="Its folder only names them. No data are sent because a file names them.",
+            hint=f"Run the cell of {versions.name}, or name them: after the name on a line of %autocode "
+            f"({versions.name} {' '.join(missing)}), in a cell as {' '.join(f'-s {name}' for name in missing)}.",
+        )
+    samples = {name: passed[name] for name in named}
     schema, own_tests = record.get("schema"), record.get("own_tests")
     if record.get("contracts"):
         raise InvalidRequest(
@@ -103,6 +110,10 @@ def earlier_of(versions: Versions, version: str) -> Earlier | None:
     recorded = versions.request(version).get("earlier")
     known = versions.get(recorded) if isinstance(recorded, str) else None
     return Earlier.of(known.report) if known is not None and known.is_good else None
+
+
+def _is_dict(record: Mapping[str, Any], key: str) -> bool:
+    return isinstance(record.get(key), dict)
 
 
 def _list(record: Mapping[str, Any], key: str) -> list[Any]:

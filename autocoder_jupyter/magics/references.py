@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
@@ -75,6 +75,17 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[
     _refuse_outputs(command, captured)
     _refuse_other_types(captured, declared)
     return captured
+
+
+def named_samples(names: Sequence[str], namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The data that a line passes by the names of their variables, captured as they are now.
+
+    Raises:
+        InvalidRequest: there is no such variable, or it is no data.
+    """
+    from autocoder_jupyter.data.capture import capture
+
+    return {name: capture(referred(name, namespace, {})) for name in (name.removeprefix("@") for name in names)}
 
 
 def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]:

@@ -26,13 +26,14 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     Raises:
         InvalidRequest: there is no function of that name, or none that passed its tests.
     """
-    found = find_current_version(notebook, command.name, good=True)
+    samples = collect_samples(command, notebook.namespace)
+    found = find_current_version(notebook, command.name, samples, good=True)
     if found is None:
         raise _nothing_to_refine(notebook, command.name)
     base = _with_change(found, command.prompt.strip(), Versions(notebook.journal_root, command.name))
     refined = replace(
         base,
-        samples={**base.samples, **collect_samples(command, notebook.namespace)},
+        samples={**base.samples, **samples},
         inputs=_by_name(base.inputs, command.inputs),
         outputs=_by_name(base.outputs, command.outputs),
         constraints=tuple(dict.fromkeys((*base.constraints, *command.constraints))),

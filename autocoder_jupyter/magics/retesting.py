@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from autocoder_jupyter.display.live import View
 from autocoder_jupyter.display.state import CardState
@@ -23,6 +25,7 @@ def retest(
     code: str | None = None,
     tests: str | None = None,
     views: tuple[View[CardState], ...] | None = None,
+    passed: Mapping[str, Any] | None = None,
 ) -> None:
     """Start to test the user's code and tests. The name is bound to the new result.
 
@@ -32,13 +35,14 @@ def retest(
         code: the module; by default the file on disk.
         tests: its tests; by default the file on disk.
         views: show the card here instead of in the output of the cell.
+        passed: its data by name, if this kernel has not generated it.
 
     Raises:
         InvalidRequest: there is no such function, nothing was edited, or the edited code cannot be tested.
     """
     from autocoder_jupyter.engine.start import edited_draft
 
-    found = find_current_version(notebook, name, good=False)
+    found = find_current_version(notebook, name, passed or {}, good=False)
     if found is None:
         raise InvalidRequest(f"There is no function named {name!r} to test.", hint=f"Run %%autocode {name} first.")
     draft = edited_draft(_edit(notebook, found, code, tests))

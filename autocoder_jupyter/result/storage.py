@@ -193,10 +193,14 @@ def _exception_as_data(exception: Exception | None) -> dict[str, str] | None:
     return {"type": "AutocodeError", "what": f"{type(exception).__name__}: {exception}", "why": "", "hint": ""}
 
 
+_ERRORS: dict[str, type[AutocodeError]] = {
+    kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AutocodeError)
+}
+"""The exceptions that a file can name."""
+
+
 def _exception_from_data(data: Mapping[str, str] | None) -> AutocodeError | None:
     if data is None:
         return None
-    kind = getattr(errors, data["type"], None)
-    if not isinstance(kind, type) or not issubclass(kind, AutocodeError):
-        kind = AutocodeError
+    kind = _ERRORS.get(data["type"], AutocodeError)
     return kind(data["what"], why=data["why"], hint=data["hint"])

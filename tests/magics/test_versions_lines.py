@@ -191,7 +191,7 @@ async def test_what_another_kernel_works_on_is_not_called_interrupted(shell: Any
     assert "in another kernel" in said(shell) and "retry" not in said(shell)
 
 
-def test_what_was_interrupted_is_named_and_goes_on_with_the_data_of_the_notebook(
+def test_what_was_interrupted_is_named_and_goes_on_with_the_data_that_the_person_names(
     shell: Any, jobs: Any, here: Path
 ) -> None:
     sales = pd.DataFrame({"price": [1.0]})
@@ -201,12 +201,12 @@ def test_what_was_interrupted_is_named_and_goes_on_with_the_data_of_the_notebook
             shell.run(f"%autocode {line}")
     shell.run("%autocode preview growth")
     assert "sent of By hour" in said(shell)
-    with pytest.raises(
-        InvalidRequest, match="growth was built with the data sales, and the notebook has no such variable"
-    ):
-        shell.run("%autocode retry growth")
     shell.user_ns["sales"] = sales
-    shell.run("%autocode retry growth")
+    with pytest.raises(InvalidRequest, match="growth was built with the data sales, which were not passed"):
+        shell.run("%autocode retry growth")
+    with pytest.raises(InvalidRequest, match="There is no 'sale' in the notebook"):
+        shell.run("%autocode retry growth sale")
+    shell.run("%autocode retry growth sales")
     request, config = jobs.last.request, jobs.last.config
     assert RequestKey.of(request, config, settle_inputs(request)).id == key.id
     assert config.cache == "auto" and shell.user_ns["growth"] is jobs.last.result
@@ -232,6 +232,30 @@ def test_going_on_with_another_backend_is_said_and_decided_by_the_person(shell: 
 def test_what_was_finished_is_asked_anew(shell: Any, jobs: Any, three: list[str]) -> None:
     shell.run("%autocode retry growth")
     assert jobs.last.config.cache == "override" and jobs.last.request.prompt == "By day."
+
+
+@pytest.mark.parametrize(
+    ("way", "passed"),
+    [
+        ("%autocode retry growth", "%autocode retry growth salaries"),
+        ("%autocode retest growth", "%autocode retest growth @salaries"),
+        ("%%autocode growth --refine\nAlso the mean.", "%%autocode growth --refine\nAlso the mean of @salaries."),
+        ("%%autocode growth --refine\nAlso the mean.", "%%autocode growth --refine -s salaries\nAlso the mean."),
+    ],
+)
+def test_no_data_are_used_because_a_file_names_them(
+    shell: Any, jobs: Any, here: Path, three: list[str], way: str, passed: str
+) -> None:
+    shell.user_ns["salaries"] = pd.DataFrame({"salary": [1.0]})
+    for file in (here / ".autocode" / "growth").glob("*/request.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"samples": {"salaries": {}}}))
+    for file in (here / ".autocode" / "growth").glob("*/solution.py"):
+        file.write_text("def run():\n    return 2\n")
+    with pytest.raises(InvalidRequest, match="growth was built with the data salaries, which were not passed"):
+        shell.run(way)
+    assert jobs.submitted == []
+    shell.run(passed)
+    assert list(jobs.last.request.samples) == ["salaries"]
 
 
 @pytest.mark.parametrize("damage", [{"prompt": None}, {"wishes": 3}, {"examples": ["f(1) == 2"]}])

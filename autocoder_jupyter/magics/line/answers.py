@@ -54,7 +54,9 @@ def _show_recorded(notebook: Notebook, name: str) -> None:
 
 def retry(notebook: Notebook, arguments: Arguments) -> None:
     """Ask the model the same request again, and call the tools again."""
-    name = arguments.positional[0]
+    name, *words = arguments.positional
+    if words:
+        raise InvalidRequest(f"{name} is sent again with its own data.", hint=f"Write %autocode retry {name}.")
     job = notebook.jobs.current(name)
     if not isinstance(job, CodeJob):
         raise InvalidRequest(

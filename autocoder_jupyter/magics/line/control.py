@@ -16,6 +16,7 @@ from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, is_running_elsewhere, last_run, versions_of
 from autocoder_jupyter.magics.notebook import Job, Notebook
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
+from autocoder_jupyter.magics.references import named_samples
 from autocoder_jupyter.request import Backend
 from autocoder_jupyter.untrusted.folder import Folder
 
@@ -76,10 +77,15 @@ def wait(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def retry(notebook: Notebook, arguments: Arguments) -> None:
-    """Ask the model the same request again. An interrupted run continues: recorded answers are not asked again."""
-    name = arguments.positional[0]
+    """Ask the model the same request again. An interrupted run continues: recorded answers are not asked again.
+
+    The data of a request that only the folder has are named on the line.
+    """
+    name, *data = arguments.positional
     job, waiting = notebook.jobs.current(name), waits(notebook, notebook.settings())
     if job is not None:
+        if data:
+            raise InvalidRequest(f"{name} is sent again with its own data.", hint=f"Write %autocode retry {name}.")
         launch(notebook, job.request, dataclasses.replace(notebook.config_again(job), cache="override"), waits=waiting)
         return
     run = last_run(notebook, name)
@@ -89,7 +95,7 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     from autocoder_jupyter.magics.current_version import recorded_request
 
     versions = versions_of(notebook, name)
-    request = recorded_request(versions, _begun(versions, run), notebook.namespace)
+    request = recorded_request(versions, _begun(versions, run), named_samples(data, notebook.namespace))
     config = notebook.settings().agent_config()
     if run not in versions.interrupted():
         config = dataclasses.replace(config, cache="override")

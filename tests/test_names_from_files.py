@@ -1,0 +1,157 @@
+"""No name that a file holds is looked up in the kernel: neither a variable, nor an attribute, nor a module.
+
+A file of a folder may come from somebody else. This test lists every function of the package that looks a computed name
+up, with the origin of the name. A new one fails it: answer *who wrote the name?* before it is added here. A name from a
+record, a report or an answer of a model must not be looked up; it is compared with what the user passed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import autocoder_jupyter
+
+PACKAGE = Path(autocoder_jupyter.__file__).parent
+
+CODE = "our own code"
+TABLE = "a table in our own code"
+USER = "the user: a cell, a line, or a choice in a form"
+KERNEL = "the notebook's own variables, all of them"
+BUILTIN = "only asked whether Python or pandas has the name; nothing is done with it"
+INSIDE = "it runs in the sandbox"
+
+ORIGINS = {
+    "__init__.py::__getattr__": CODE,
+    "agent/settings.py::freeze": CODE,
+    "codemode/limits.py::Limits.__post_init__": CODE,
+    "codemode/tools.py::_tool": CODE,
+    "engine/__init__.py::__getattr__": CODE,
+    "engine/prepare.py::request_record": CODE,
+    "engines/claude/sdk_import.py::_grammars_compiled_later": CODE,
+    "engines/claude/sdk_import.py::_is_valid_syntax": CODE,
+    "lab/results.py::_of_launch": CODE,
+    "magics/codemode/settings.py::agent_settings": CODE,
+    "magics/settings.py::AutocodeTraits.given": CODE,
+    "magics/settings.py::defaults": CODE,
+    "sandbox/host/redaction.py::RedactingWorker._outcome": CODE,
+    "sandbox/programs/start_supervisor.py::main": CODE,
+    "codemode/frame.py::Frame.aggregate": TABLE,
+    "codemode/frame.py::_text.condition": TABLE,
+    "contracts/describing.py::check_record": TABLE,
+    "contracts/sample_schema.py::_check": TABLE,
+    "contracts/sample_schema.py::_row_check": TABLE,
+    "data/foreign.py::is_table": TABLE,
+    "kinds/checks.py::of_pandas.check": TABLE,
+    "kinds/kind.py::Kind.python_type": TABLE,
+    "magics/line/dispatch.py::run_line": TABLE,
+    "magics/references.py::kind_of": TABLE,
+    "redaction/identifiers.py::_confirmed_by.check": TABLE,
+    "codemode/calls.py::_said": BUILTIN,
+    "codemode/tools.py::require_free_name": BUILTIN,
+    "data/table_flow.py::_Flow._attribute": BUILTIN,
+    "engine/own_tests.py::_free_names": BUILTIN,
+    "engine/own_tests.py::_told": BUILTIN,
+    "magics/command.py::read_name": BUILTIN,
+    "redaction/words.py::Redaction._is_known": BUILTIN,
+    "tasks/renamed.py::places": BUILTIN,
+    "magics/cell.py::refuse_to_shadow": USER,
+    "magics/codemode/continuation.py::earlier_of": USER,
+    "magics/codemode/tools.py::_found": USER,
+    "magics/completion.py::_names": USER,
+    "magics/contracts.py::_found": USER,
+    "magics/examples.py::_evaluated": USER,
+    "magics/inspection.py::NotebookCaller.captured": USER,
+    "magics/line/answers.py::show": USER,
+    "magics/line/lookup.py::find_result": USER,
+    "magics/line/lookup.py::is_answer": USER,
+    "magics/line/versions.py::rename": USER,
+    "magics/references.py::_columns": USER,
+    "magics/references.py::_evaluated": USER,
+    "magics/references.py::read_schema": USER,
+    "magics/references.py::referred": USER,
+    "magics/references.py::unmarked": USER,
+    "magics/version_manager.py::bind": USER,
+    "magics/inspection.py::NotebookCaller._variable": KERNEL,
+    "engine/programs/checker.py::run": INSIDE,
+    "engine/second_opinion/inside/program.py::run": INSIDE,
+    "engine/second_opinion/inside/trial.py::Solution.loaded": INSIDE,
+    "engine/second_opinion/inside/written.py::source": INSIDE,
+    "sandbox/programs/loader.py::Modules.exec_module": INSIDE,
+    "sandbox/worker/calls.py::load": INSIDE,
+    "sandbox/worker/remote.py::_exception_of": INSIDE,
+    "sandbox/worker/start.py::_load": INSIDE,
+    "sandbox/worker/tester.py::Tests._getobj": INSIDE,
+    "sandbox/worker/warmup.py::warm_up": INSIDE,
+}
+
+NAMESPACES = {"namespace", "_namespace", "user_ns"}
+
+
+def lookups(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """The functions in which a computed name is looked up, with the place."""
+
+    def walk(node: ast.AST, function: str) -> Iterator[tuple[str, ast.AST]]:
+        for child in ast.iter_child_nodes(node):
+            inner = function
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inner = f"{function}.{child.name}".lstrip(".")
+            if looks_up(child):
+                yield inner, child
+            yield from walk(child, inner)
+
+    return walk(tree, "")
+
+
+def looks_up(node: ast.AST) -> bool:
+    if isinstance(node, ast.Subscript):
+        return named(node.value) in NAMESPACES and isinstance(node.ctx, ast.Load) and not is_constant(node.slice)
+    if not isinstance(node, ast.Call):
+        return False
+    called = named(node.func)
+    if called == "get" and isinstance(node.func, ast.Attribute):
+        return named(node.func.value) in NAMESPACES and not is_constant(node.args[0])
+    if called in ("getattr", "hasattr"):
+        return not is_constant(node.args[1])
+    if called in ("attrgetter", "methodcaller", "import_module", "__import__", "find_spec"):
+        return not all(map(is_constant, node.args))
+    return called in ("eval", "exec") and isinstance(node.func, ast.Name)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(record, namespace):\n    return namespace[record['tool']]",
+        "def f(record, namespace):\n    return namespace.get(record['tool'])",
+        "def f(self, record):\n    return self.shell.user_ns[record['tool']]",
+        "def f(record, value):\n    for part in record['tool'].split('.'):\n        value = getattr(value, part)",
+        "def f(record):\n    return importlib.import_module(record['module'])",
+        "def f(record):\n    return operator.attrgetter(record['tool'])",
+        "def f(record):\n    return eval(record['tool'])",
+    ],
+)
+def test_each_way_to_look_a_name_up_is_found(code: str) -> None:
+    assert [function for function, _ in lookups(ast.parse(code))] == ["f"]
+
+
+def named(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def is_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant)
+
+
+def found() -> set[str]:
+    return {
+        f"{file.relative_to(PACKAGE).as_posix()}::{function}"
+        for file in PACKAGE.rglob("*.py")
+        for function, _ in lookups(ast.parse(file.read_text("utf-8")))
+    }
+
+
+def test_the_origin_of_every_name_that_is_looked_up_is_known() -> None:
+    assert found() == set(ORIGINS)
