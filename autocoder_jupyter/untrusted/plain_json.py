@@ -16,7 +16,7 @@ _MARKS = 3
 """Most brackets and commas per value. Those inside of strings are counted, too."""
 
 _AT_ONCE = 2**20
-"""Bytes. The parser of the standard library holds the GIL until it has read a text, so a longer one is read in parts."""
+"""Bytes. The parser of the standard library holds the GIL while it reads a text, so a longer one is read in parts."""
 
 
 def parse(text: str | bytes, *, values: int = VALUES) -> Any:
