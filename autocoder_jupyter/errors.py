@@ -13,6 +13,9 @@ from pathlib import Path
 from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.version import DOCUMENTATION
 
+_SIGKILL = 9
+"""The number on every system; `signal.SIGKILL` does not exist on Windows."""
+
 
 class AutocodeError(Exception):
     """Base class of all errors that are shown to the user.
@@ -178,6 +181,14 @@ class SandboxCrash(SandboxError):
     def __init__(self, what: str, *, why: str = "", hint: str = "", signal: int | None = None) -> None:
         super().__init__(what, why=why, hint=hint)
         self.signal = signal
+
+
+def was_killed(error: Exception) -> bool:
+    """Whether a sandbox died from outside: its engine is gone, or its process got SIGKILL and exceeded no limit.
+
+    A program that sends SIGKILL to itself cannot be told apart from one that the system or an operator killed.
+    """
+    return isinstance(error, EngineGone) or (isinstance(error, SandboxCrash) and error.signal == _SIGKILL)
 
 
 class OutputRefused(SandboxError):

@@ -94,7 +94,7 @@ class Constructor(AgentConfig):
             secrets: names of environment variables of the notebook, or `Secret`, that the sandbox may see.
             image_config: registry, Python version and base image of Docker images.
             approved_packages: distributions, and Debian packages as `"apt:libpq5"`, that are installed without asking.
-            sandbox_retries: how often a sandbox is started again after it died for a reason outside the program.
+            sandbox_retries: how often a sandbox is started again after it was killed or stopped from outside.
 
         Raises:
             InvalidRequest: a value is not valid for its setting. The message names the setting.

@@ -22,6 +22,7 @@ from autocoder_jupyter.errors import (
     SandboxCrash,
     SandboxUnavailable,
     SolutionError,
+    was_killed,
 )
 from autocoder_jupyter.redaction.secrets import hidden_values, redact
 from autocoder_jupyter.request import secret_values
@@ -161,13 +162,16 @@ class _Call:
                 )
                 has_worked = has_worked or runtime.worked
                 values = self._attempt_in_a_whole_environment(runtime)
-            except (EngineGone, SandboxUnavailable) as error:
+            except (EngineGone, SandboxCrash, SandboxUnavailable) as error:
                 self._stop.raise_if_cancelled()
-                if runtime is not None:
+                if runtime is not None and not isinstance(error, SandboxCrash):
                     forget(runtime)
-                has_worked = has_worked or isinstance(error, EngineGone)
-                if left == 0 or not has_worked:
+                has_worked = has_worked or was_killed(error)
+                is_from_outside = was_killed(error) or isinstance(error, SandboxUnavailable)
+                if left == 0 or not has_worked or not is_from_outside:
                     raise
+                if was_killed(error):
+                    self.notes.append(f"{error.what.rstrip('.')}. No limit was exceeded, so the call was repeated.")
             else:
                 runtime.worked = True
                 return values

@@ -51,7 +51,8 @@ class TaskOptions(TypedDict, total=False):
         Resources | Mapping[str, Any] | None, CallOption("cores and memory of the sandbox", parameters.resources)
     ]
     retries: Annotated[
-        int | None, CallOption("how often a call is repeated when the sandbox, not the program, gave way", _retries)
+        int | None,
+        CallOption("how often a call is repeated after its sandbox was killed or stopped from outside", _retries),
     ]
     timeout: Annotated[
         float | None, CallOption("seconds a call may take; all its processes are killed then", parameters.seconds)

@@ -14,7 +14,7 @@ from typing import TypeVar
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.events import EnvironmentProgress, EnvironmentReady, Noticed
 from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError
+from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError, SandboxCrash, was_killed
 from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import AgentConfig, secret_values
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
@@ -215,10 +215,11 @@ class SandboxSession:
         while True:
             try:
                 return await call_blocking(attempt, on_cancel=abandon)
-            except (EngineGone, PackageError) as error:
+            except (EngineGone, PackageError, SandboxCrash) as error:
                 if not was_healed and await self.heal(environment):
                     was_healed, environment = True, self.environment
-                elif retries_left and isinstance(error, EngineGone):
+                elif retries_left and was_killed(error):
                     retries_left -= 1
+                    self._services.emit(Noticed(f"{error.what.rstrip('.')}. The sandbox was started again."))
                 else:
                     raise

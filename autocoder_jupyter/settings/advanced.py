@@ -160,5 +160,5 @@ class AdvancedSettings:
     ] = ()
     sandbox_retries: Annotated[
         int,
-        Setting("how often a sandbox is started again after it died for a reason outside the program", minimum=0),
+        Setting("how often a sandbox is started again after it was killed or stopped from outside", minimum=0),
     ] = 0
