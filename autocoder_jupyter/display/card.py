@@ -53,8 +53,6 @@ COLOURS = {
 
 ENDS = {"waiting": "Waiting for approval", "failed": "Failed", "cancelled": "Cancelled", "over_budget": "Over budget"}
 
-SLOW_SECONDS = 30.0
-
 REASON_CHARACTERS = 2_000
 
 _UNSOLVED = ("failed", "over_budget")
@@ -167,7 +165,6 @@ def colour(state: CardState) -> str:
 
 def _facts(state: CardState, reason: str = "") -> list[str]:
     """The facts beside the title. `reason` is shown below them, so it is not repeated."""
-    slow = state.phase == "running" and state.seconds >= SLOW_SECONDS and state.attempt <= 1
     facts = (
         _first_failure(state, reason),
         "edited by you" if state.author == "you" else "",
@@ -178,7 +175,7 @@ def _facts(state: CardState, reason: str = "") -> list[str]:
         duration(state.seconds) if state.finished else "",
         spending(state.usage, state.max_cost),
         _from_a_record(state),
-        "slower than usual" if slow else "",
+        "slower than usual" if state.is_slow else "",
     )
     return [fact for fact in facts if fact]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -31,8 +32,12 @@ VARIABLES = ";".join(
 """The colours as CSS variables with short names, set once on the element around the source."""
 
 
+@lru_cache(maxsize=32)
 def python(source: str) -> Html:
-    """Source as HTML: spans with inline colours, no class and no style sheet, so that a saved cell keeps them."""
+    """Source as HTML: spans with inline colours, no class and no style sheet, so that a saved cell keeps them.
+
+    A card is rendered after each event, and most events do not change the source, so the last results are kept.
+    """
     lexers: Any = importlib.import_module("pygments.lexers.python")
     lexer = lexers.PythonLexer(stripnl=False, ensurenl=False)
     coloured = ((_colour(str(token)), text) for token, text in lexer.get_tokens(source))

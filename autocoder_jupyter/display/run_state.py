@@ -59,6 +59,14 @@ class RunState(ABC, Generic[E]):
         """The state after an event at the current time."""
 
     @property
+    @abstractmethod
+    def still(self) -> Self:
+        """The state without the clock and without text that is being written: all that the card is drawn from.
+
+        Two states with equal `still` have the same card. The strip below the card shows the rest.
+        """
+
+    @property
     def finished(self) -> bool:
         """Whether the run has ended."""
         return self.phase not in ("running", "waiting")

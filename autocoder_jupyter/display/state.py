@@ -32,6 +32,9 @@ SELDOM: tuple[Stage, ...] = ("second", "diagnose", "fix")
 AGENT_STAGES: tuple[Stage, ...] = ("code", "fix")
 """Stages in which an agent works, if an agent writes the code."""
 
+SLOW_SECONDS = 30.0
+"""Seconds after which a first attempt takes longer than usual."""
+
 LOG_LINES = 200
 
 TAIL_CHARACTERS = 2000
@@ -140,6 +143,19 @@ class CardState(RunState[Event]):
     def after(self, event: Event) -> CardState:
         """The state after an event at the current time."""
         return _after(event, self)
+
+    @property
+    def still(self) -> CardState:
+        """See `RunState.still`."""
+        seconds = self.seconds if self.finished else SLOW_SECONDS if self.is_slow else 0.0
+        answers = tuple(Answer(answer.stage, fault=answer.fault) for answer in self.answers if answer.fault)
+        agent = replace(self.agent, said="") if self.agent else None
+        return replace(self, seconds=seconds, last_event=0.0, answers=answers, building=(), agent=agent)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the first attempt takes longer than usual."""
+        return self.phase == "running" and self.seconds >= SLOW_SECONDS and self.attempt <= 1
 
     @property
     def replayed(self) -> bool:

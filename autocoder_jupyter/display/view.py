@@ -24,17 +24,20 @@ class NotebookView:
         self._started = started
         self._has_page = has_page
         self._handle: Any = display_module.DisplayHandle()
-        self._shown = self._bundle(state)
-        self._handle.display(self._shown, raw=True)
+        self._shown = self._key(state)
+        self._handle.display(self._bundle(state), raw=True)
 
     def __call__(self, state: Shown) -> None:
-        """Show `state`. Nothing is sent if the output would be the same, because an update closes the parts that the
-        user has opened.
+        """Show `state`. Nothing is rendered or sent if the card would be the same: rendering holds the interpreter, and
+        an update closes the parts that the user has opened.
         """
-        bundle = self._bundle(state)
-        if bundle != self._shown:
-            self._shown = bundle
-            self._handle.update(bundle, raw=True)
+        key = self._key(state)
+        if key != self._shown:
+            self._shown = key
+            self._handle.update(self._bundle(state), raw=True)
+
+    def _key(self, state: Shown) -> tuple[Shown, bool]:
+        return state.still, self._has_page()
 
     def _bundle(self, state: Shown) -> dict[str, Any]:
         return card_bundle(state, self._started, for_page=self._has_page())

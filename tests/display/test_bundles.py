@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.codemode import events as code_events
 from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
 from autocoder_jupyter.display.card import render_html
+from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.view import NotebookView
 from autocoder_jupyter.engine import events
@@ -66,6 +68,36 @@ def test_the_step_is_the_same_while_the_card_is(later: CardState) -> None:
     assert step(later) == step(BEGUN)
 
 
+STREAM: tuple[Any, ...] = (
+    events.StageStarted("plan", 1, 3),
+    events.TextStreamed("plan", "words"),
+    events.StageFinished("plan", 1, True),
+    events.StageStarted("code", 1, 3),
+    events.AgentSaid(1, "I begin."),
+    events.TurnBegun(1, 50),
+    events.TextStreamed("code", "x = 1"),
+    events.SourceWritten("solution", 1, "x = 1\n"),
+    events.TestsCollected(("test_a",)),
+    events.TestReported(PASSED),
+    events.EvidenceGathered(1, Evidence(tests=(PASSED,))),
+    events.Finished("ready"),
+)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 20.0], ids=["quick", "slow"])
+def test_a_card_is_drawn_from_what_is_still(seconds: float) -> None:
+    states = [CardState("growth")]
+    for number, event in enumerate(STREAM, 1):
+        states.append(states[-1].apply(event, number * seconds))
+    talk = [CodeState("rates")]
+    for number, event in enumerate(
+        (code_events.TurnBegun(1, 9), code_events.TextStreamed(1, "words"), code_events.Finished("ready"))
+    ):
+        talk.append(talk[-1].apply(event, number * seconds))
+    for state in (*states, *talk):
+        assert card_bundle(state, 7.5, for_page=False) == card_bundle(state.still, 7.5, for_page=False)
+
+
 def test_a_last_card_with_what_was_sent_is_another_step() -> None:
     ended = BEGUN.apply(events.Finished("ready"))
     assert step(replace(ended, sent="all of it")) != step(ended)
@@ -76,7 +108,7 @@ def test_a_widget_is_offered_as_what_the_page_knows() -> None:
     assert widget_bundle("w", for_page=False) == {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": "w"}}
 
 
-def test_a_view_says_it_to_a_page_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_draws_what_changed_only_and_says_it_to_a_page_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, Any]] = []
 
     class Handle:
@@ -88,7 +120,10 @@ def test_a_view_says_it_to_a_page_that_comes_later(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("IPython.display.DisplayHandle", Handle)
     pages: list[str] = []
     view = NotebookView(BEGUN, 7.5, lambda: bool(pages))
-    view(replace(BEGUN, seconds=9.0))  # looks the same
+    with monkeypatch.context() as patch:
+        patch.setattr("autocoder_jupyter.display.view.card_bundle", lambda *_, **__: pytest.fail("it is drawn again"))
+        view(replace(BEGUN, seconds=9.0))
+        view(BEGUN.apply(events.TextStreamed("plan", "words"), 9.5))
     assert len(shown) == 1 and FOLLOWED not in shown[0]
     pages.append("one")
     view(BEGUN)

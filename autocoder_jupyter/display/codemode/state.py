@@ -94,6 +94,12 @@ class CodeState(RunState[Event]):
         return _after(event, self)
 
     @property
+    def still(self) -> CodeState:
+        """See `RunState.still`."""
+        seconds = self.seconds if self.finished else 0.0
+        return replace(self, seconds=seconds, last_event=0.0, tail="", written=min(self.written, 1))
+
+    @property
     def replayed(self) -> bool:
         """Whether every answer of the model came from the journal."""
         return bool(self.exchanges) and self.exchanges == self.replayed_exchanges
