@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.actions import limit_flag, on_card
 from autocoder_jupyter.display.html import EMPTY, Html, element, join
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.display.state import CardState
@@ -26,21 +27,24 @@ def next_steps_line(state: CardState) -> str:
 
 
 def _steps(state: CardState) -> Iterator[tuple[str, str]]:
-    name, plan = state.name, state.plan
-    if state.phase == "ready":
+    name, plan, offered = state.name, state.plan, on_card(state)
+    if "call" in offered:
         if plan:
             yield call_line(name, plan.inputs, [spec.name for spec in plan.inputs]), "runs it"
         yield f"%autocode insert {name}", "copies its code into a new cell"
+    if "inspect" in offered:
         yield name, "shows the whole result"
-    elif state.finished:
+    if "retry" in offered:
         if state.trace and state.phase in ("cancelled", "over_budget"):
             yield f"%%autocode {name} …", "run again, continues where it stopped"
         yield f"%autocode retry {name}", "asks the model again"
-        if state.limit == "max_cost" and state.max_cost:
-            yield f"--max-cost {2 * state.max_cost:g}", "in its cell raises the limit"
-        if state.limit == "max_iterations":
-            yield f"--max-iterations {2 * state.of}", "in its cell raises the limit"
-        if state.limit == "agent_max_turns" and state.trace:
-            yield f"--agent-max-turns {2 * state.trace.max_turns}", "in its cell raises the limit"
-        if state.solution:
-            yield f"%autocode show {name} --code", "shows the best attempt"
+    if "raise-limit" in offered and (limit := _limit(state)):
+        yield f"{limit_flag(state)} {2 * limit:g}", "in its cell raises the limit"
+    if state.finished and "call" not in offered and state.solution:
+        yield f"%autocode show {name} --code", "shows the best attempt"
+
+
+def _limit(state: CardState) -> float:
+    """The limit that ended the run; 0 if the card does not have it."""
+    turns = state.trace.max_turns if state.trace else 0
+    return {"max_cost": state.max_cost or 0, "max_iterations": state.of, "agent_max_turns": turns}.get(state.limit, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from autocoder_jupyter.display import parts
+from autocoder_jupyter.display import actions, parts
 from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.display.bundles import step
@@ -56,7 +56,7 @@ def _of_launch(name: str, launch: Launch) -> Job:
         "run_id": launch.job.run_id,
         "replayed": state.replayed,
         "limit": state.limit,
-        "limit_value": getattr(launch.job.config, state.limit, None) if state.limit else None,
+        "limit_value": getattr(launch.job.config, state.limit) if actions.limit_flag(state) else None,
     }
     return {**_of_state(name, state), **run}
 
@@ -66,7 +66,10 @@ def _of_result(name: str, result: Any) -> Job:
         is_waiting = result.state.startswith("waiting")
         phase: Phase = "waiting" if is_waiting else "running"
         state: Shown = CodeState(name, phase=phase) if is_code_result(result) else CardState(name, phase=phase)
-        return {**_of_state(name, state), **_no_run()}
+        job: Job = {**_of_state(name, state), **_no_run()}
+        job["actions"].remove("cancel")  # only the job of a cell can be cancelled by its name
+        job["buttons"].remove("cancel")
+        return job
     if is_code_result(result):
         return _of_ended_answer(name, result)
     report: Report = result.report
@@ -135,6 +138,8 @@ def _of_state(name: str, state: Shown) -> JobState:
         "reason": state.reason,
         "progress": round(state.progress, 3),
         "step": step(state),
+        "actions": list(actions.possible(state)),
+        "buttons": list(actions.on_card(state)),
     }
     return cast(JobState, {key: _shown(value) for key, value in exchanges.items()})
 

@@ -84,18 +84,20 @@ STREAM: tuple[Any, ...] = (
 )
 
 
+ANSWER_STREAM: tuple[Any, ...] = (
+    code_events.TurnBegun(1, 9),
+    code_events.TextStreamed(1, "words"),
+    code_events.Finished("ready"),
+)
+
+
 @pytest.mark.parametrize("seconds", [0.1, 20.0], ids=["quick", "slow"])
 def test_a_card_is_drawn_from_what_is_still(seconds: float) -> None:
-    states = [CardState("growth")]
-    for number, event in enumerate(STREAM, 1):
-        states.append(states[-1].apply(event, number * seconds))
-    talk = [CodeState("rates")]
-    for number, event in enumerate(
-        (code_events.TurnBegun(1, 9), code_events.TextStreamed(1, "words"), code_events.Finished("ready"))
-    ):
-        talk.append(talk[-1].apply(event, number * seconds))
-    for state in (*states, *talk):
-        assert card_bundle(state, 7.5, for_page=False) == card_bundle(state.still, 7.5, for_page=False)
+    first: tuple[Any, ...] = (CardState("growth"), CodeState("rates"))
+    for state, stream in zip(first, (STREAM, ANSWER_STREAM), strict=True):
+        for number, event in enumerate(stream, 1):
+            state = state.apply(event, number * seconds)
+            assert card_bundle(state, 7.5, for_page=False) == card_bundle(state.still, 7.5, for_page=False)
 
 
 def test_a_last_card_with_what_was_sent_is_another_step() -> None:

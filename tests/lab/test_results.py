@@ -42,6 +42,7 @@ FIELDS = {
     "name", "phase", "title", "stage", "attempt", "of", "passed", "tests", "tests_changed", "started", "seconds",
     "input_tokens", "output_tokens", "cost", "max_cost", "approval", "reason", "signature", "held", "warnings",
     "agent", "mode", "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
+    "actions", "buttons",
 }  # fmt: skip
 PLAN = CodePlan(
     description="",
@@ -82,6 +83,8 @@ def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: Pla
     assert dict(told).items() >= expected.items()
     job.tell(ApprovalNeeded(("fiscalmonths",)))
     assert (listed(notebook)[0]["phase"], listed(notebook)[0]["approval"]) == ("waiting", ["fiscalmonths"])
+    assert listed(notebook)[0]["actions"] == ["cancel", "approve", "decline", "edit-request", "inspect"]
+    assert listed(notebook)[0]["buttons"] == ["cancel"]
     job.tell(EvidenceGathered(2, EVIDENCE))
     (told,) = listed(notebook)
     assert told["held"] == ["2 tests", "two runs agree"]
@@ -135,6 +138,7 @@ def test_an_agent_says_how_far_it_is(shell: Any, notebook: Notebook, jobs: Playe
 def test_a_pending_result_is_listed_and_not_waited_for(shell: Any, notebook: Notebook) -> None:
     shell.user_ns["later"] = CodeGenEvalResult("later", Pending(lambda: "waiting for approval"))
     assert [(job["name"], job["phase"]) for job in listed(notebook)] == [("later", "waiting")]
+    assert "cancel" not in listed(notebook)[0]["actions"]  # its job belongs to no cell
 
 
 def test_each_result_is_listed_once(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:

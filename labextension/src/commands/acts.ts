@@ -7,7 +7,7 @@ import { ACT_ICONS } from '../icons';
 import type { Inspectors } from '../inspector/inspectors';
 import type { Action, IKernelLink } from '../link/tokens';
 import type { IEntry } from '../results/entries';
-import { canRaise, isFunction, isUnderWay } from '../results/entries';
+import { allows, isUnderWay, needsCell } from '../results/entries';
 import type { IResults } from '../results/tokens';
 import { exportResult } from './exporting';
 import type { CommandID } from './ids';
@@ -21,8 +21,8 @@ export interface IAct {
   label: string;
   caption: string;
   icon: LabIcon;
-  /** Whether the command is possible for a result. */
-  fits: (entry: IEntry) => boolean;
+  /** Whether the command is possible; only for commands that need no kernel. For all others, the kernel says it. */
+  fits?: (entry: IEntry) => boolean;
   /** Executes it; rejects with an error to show to the user. */
   execute: (target: ITarget) => Promise<unknown>;
 }
@@ -63,7 +63,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Cancel',
       caption: 'Cancel the running generation.',
       icon: ACT_ICONS.cancel,
-      fits: entry => isUnderWay(entry.job),
       execute: ask('cancel')
     },
     {
@@ -71,7 +70,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Inspect',
       caption: 'Show the function and its tests.',
       icon: ACT_ICONS.inspect,
-      fits: entry => entry.job !== null,
       execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
     },
     {
@@ -79,7 +77,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Insert Code Below',
       caption: 'Insert the code of the function, or of the best attempt, into a new cell.',
       icon: ACT_ICONS.insert,
-      fits: entry => isFunction(entry.job) && ['ready', 'failed'].includes(entry.job?.phase ?? ''),
       execute: async ({ notebook, entry }) => {
         insertBelow(notebook, placeOf(notebook, entry), (await link().request('code', entry.name)) ?? '');
       }
@@ -89,7 +86,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Call Below',
       caption: 'Insert a cell that calls the function, and run it.',
       icon: ACT_ICONS.run,
-      fits: entry => isFunction(entry.job) && entry.job?.phase === 'ready',
       execute: async ({ notebook, entry }) => {
         const line = (await link().request('call', entry.name)) ?? '';
         haveBelow(notebook, placeOf(notebook, entry), line);
@@ -105,7 +101,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Insert a Call Below',
       caption: 'Insert a call of the function into a new cell.',
       icon: ACT_ICONS.call,
-      fits: entry => isFunction(entry.job) && entry.job?.phase === 'ready',
       execute: async ({ notebook, entry }) => {
         insertBelow(notebook, placeOf(notebook, entry), (await link().request('assignment', entry.name)) ?? '');
       }
@@ -115,7 +110,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Retry',
       caption: 'Ask the model the same request again, without the recorded answers.',
       icon: ACT_ICONS.retry,
-      fits: entry => entry.job !== null && !isUnderWay(entry.job),
       execute: ({ notebook, entry }) => executeInCell(notebook, entry.cellId, `%autocode retry ${entry.name}`)
     },
     {
@@ -134,7 +128,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Edit the Code',
       caption: 'Open the code of the best attempt.',
       icon: ACT_ICONS.edit,
-      fits: entry => isFunction(entry.job) && entry.job !== null && !isUnderWay(entry.job),
       execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
     },
     {
@@ -142,7 +135,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Raise the Limit',
       caption: 'Raise the limit that stopped the run, and run the cell again.',
       icon: ACT_ICONS.more,
-      fits: entry => entry.cellId !== null && !!entry.job && canRaise(entry.job),
       execute: async ({ notebook, entry }) => {
         if (await raiseLimit(notebook, entry)) {
           await app.commands.execute('notebook:run-cell');
@@ -154,7 +146,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Export',
       caption: 'Write the function as a script with a command line, and its tests.',
       icon: ACT_ICONS.export,
-      fits: entry => isFunction(entry.job) && entry.job?.phase === 'ready',
       execute: ({ notebook, entry }) =>
         exportResult(notebook, link(), entry.name, app.serviceManager.contents, path => {
           void app.commands.execute('docmanager:open', { path });
@@ -178,7 +169,6 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Approve',
       caption: 'Allow the packages, or the tool call, that it waits for.',
       icon: ACT_ICONS.approve,
-      fits: entry => entry.job?.phase === 'waiting',
       execute: ask('approve')
     },
     {
@@ -186,10 +176,17 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Decline',
       caption: 'Refuse what it waits for; the run continues without it.',
       icon: ACT_ICONS.decline,
-      fits: entry => entry.job?.phase === 'waiting',
       execute: ask('decline')
     }
   ];
+}
+
+/** Whether a command is possible for a result. */
+export function isPossible({ id, fits }: IAct, entry: IEntry): boolean {
+  if (fits !== undefined) {
+    return fits(entry);
+  }
+  return allows(entry.job, id) && (entry.cellId !== null || !needsCell(id));
 }
 
 /** The index of the cell below which new cells go: the cell of the result, or the last one. */

@@ -7,7 +7,7 @@ import { newCell } from '../cells/first';
 import { Inspectors } from '../inspector/inspectors';
 import { ILink } from '../link/tokens';
 import { IResults } from '../results/tokens';
-import { acts } from './acts';
+import { acts, isPossible } from './acts';
 import { CommandIDs } from './ids';
 import type { IArgs, ITarget } from './target';
 import { ARGS_SCHEMA, activeName, chosen } from './target';
@@ -32,7 +32,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const all = acts({ app, results, inspectors });
     for (const act of all) {
       const target = (args: IArgs): ITarget | null => {
-        const entry = chosen(results.entries, activeName(results), args, act.fits);
+        const entry = chosen(results.entries, activeName(results), args, entry => isPossible(act, entry));
         return entry !== null && results.notebook !== null ? { notebook: results.notebook, entry } : null;
       };
       commands.addCommand(act.id, {

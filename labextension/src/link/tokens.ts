@@ -42,6 +42,10 @@ export interface IJob {
   progress: number;
   /** Changes with the content of its card. */
   step: string;
+  /** The actions that are possible: ids of commands, without their prefix. Absent from older kernels. */
+  actions?: string[];
+  /** Those of them that its card has a button for, in order. */
+  buttons?: string[];
   cell_id: string | null;
   run_id: string;
   replayed: boolean;

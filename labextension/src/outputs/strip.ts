@@ -1,30 +1,21 @@
 import { Panel, Widget } from '@lumino/widgets';
 
+import type { CommandID } from '../commands/ids';
 import { CommandIDs } from '../commands/ids';
 import type { IJob } from '../link/tokens';
-import { canRaise, isUnderWay } from '../results/entries';
+import { actionOf, needsCell } from '../results/entries';
 
-/** A button on a card. */
-interface IOffer {
-  command: string;
-  label: string;
-  fits: (job: IJob) => boolean;
-}
-
-const isReady = ({ phase }: IJob): boolean => phase === 'ready';
-const hasFailed = ({ phase }: IJob): boolean => ['failed', 'over_budget', 'cancelled'].includes(phase);
-
-const CANCEL: IOffer = { command: CommandIDs.cancel, label: 'Cancel', fits: isUnderWay };
-
-const OFFERS: readonly IOffer[] = [
-  { command: CommandIDs.call, label: 'Run', fits: isReady },
-  { command: CommandIDs.insertCall, label: 'Insert call', fits: isReady },
-  { command: CommandIDs.retry, label: 'Retry', fits: hasFailed },
-  { command: CommandIDs.editRequest, label: 'Edit the request', fits: job => hasFailed(job) && job.cell_id !== null },
-  { command: CommandIDs.editCode, label: 'Edit the code', fits: job => hasFailed(job) && job.phase !== 'cancelled' },
-  { command: CommandIDs.raiseLimit, label: 'Raise the limit', fits: job => job.cell_id !== null && canRaise(job) },
-  { command: CommandIDs.inspect, label: 'Inspect', fits: isReady }
-];
+/** The labels of the buttons. The kernel says which of them a card has, and in which order. */
+const LABELS: { readonly [command in CommandID]?: string } = {
+  [CommandIDs.cancel]: 'Cancel',
+  [CommandIDs.call]: 'Run',
+  [CommandIDs.insertCall]: 'Insert call',
+  [CommandIDs.retry]: 'Retry',
+  [CommandIDs.editRequest]: 'Edit the request',
+  [CommandIDs.editCode]: 'Edit the code',
+  [CommandIDs.raiseLimit]: 'Raise the limit',
+  [CommandIDs.inspect]: 'Inspect'
+};
 
 /** Executes a command for a result. */
 export type Act = (command: string, name: string) => void;
@@ -56,17 +47,17 @@ export class Strip extends Panel {
 
   /** Show the buttons that are possible for a run; none if the kernel does not have the run. */
   offer(job: IJob | null): void {
-    const offers = job === null ? [] : [CANCEL, ...OFFERS].filter(({ fits }) => fits(job));
+    const offers = job === null ? [] : offered(job);
     const hadFocus = this.node.contains(document.activeElement);
     for (const [command, button] of this._buttons) {
-      if (!offers.some(offer => offer.command === command)) {
+      if (!offers.includes(command)) {
         button.remove();
         this._buttons.delete(command);
       }
     }
-    for (const offer of offers) {
-      if (!this._buttons.has(offer.command)) {
-        (offer === CANCEL ? this._head : this._row).node.append(this._make(offer, job!.name));
+    for (const command of offers) {
+      if (!this._buttons.has(command)) {
+        (command === CommandIDs.cancel ? this._head : this._row).node.append(this._make(command, job!.name));
       }
     }
     this._row.node.setAttribute('aria-label', job === null ? '' : `Actions for ${job.name}`);
@@ -76,7 +67,8 @@ export class Strip extends Panel {
     }
   }
 
-  private _make({ command, label }: IOffer, name: string): HTMLButtonElement {
+  private _make(command: CommandID, name: string): HTMLButtonElement {
+    const label = LABELS[command]!;
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = label;
@@ -88,5 +80,12 @@ export class Strip extends Panel {
 
   private readonly _head = new Widget();
   private readonly _row = new Widget();
-  private readonly _buttons = new Map<string, HTMLButtonElement>();
+  private readonly _buttons = new Map<CommandID, HTMLButtonElement>();
+}
+
+function offered({ buttons, cell_id }: IJob): CommandID[] {
+  const known = Object.keys(LABELS) as CommandID[];
+  return (buttons ?? [])
+    .flatMap(name => known.filter(command => actionOf(command) === name))
+    .filter(command => cell_id !== null || !needsCell(command));
 }

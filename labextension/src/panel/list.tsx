@@ -4,7 +4,7 @@ import * as React from 'react';
 import { CommandIDs } from '../commands/ids';
 import { counted } from '../results/amounts';
 import type { IEntry } from '../results/entries';
-import { isFunction, isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
+import { allows, isFunction, isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
 import { ACT_ICONS, STANDING_ICONS } from '../icons';
 import { FirstRun } from './firstRun';
 import type { VersionManager } from './versionManager';
@@ -114,15 +114,10 @@ function Item({ entry, since, execute, versionManager }: IItemProps): React.Reac
 function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React.ReactElement {
   const { name, job, cellId } = entry;
   const offers: [boolean, LabIcon, string, string][] = [
-    [isUnderWay(job), ACT_ICONS.cancel, CommandIDs.cancel, `Cancel ${name}`],
-    [job !== null, ACT_ICONS.inspect, CommandIDs.inspect, `Inspect ${name}`],
-    [
-      isFunction(job) && (job?.phase === 'ready' || job?.phase === 'failed'),
-      ACT_ICONS.insert,
-      CommandIDs.insert,
-      `Insert the code of ${name} below its cell`
-    ],
-    [isFunction(job) && job?.phase === 'ready', ACT_ICONS.export, CommandIDs.export, `Export ${name} as a script`],
+    [allows(job, CommandIDs.cancel), ACT_ICONS.cancel, CommandIDs.cancel, `Cancel ${name}`],
+    [allows(job, CommandIDs.inspect), ACT_ICONS.inspect, CommandIDs.inspect, `Inspect ${name}`],
+    [allows(job, CommandIDs.insert), ACT_ICONS.insert, CommandIDs.insert, `Insert the code of ${name} below its cell`],
+    [allows(job, CommandIDs.export), ACT_ICONS.export, CommandIDs.export, `Export ${name} as a script`],
     [cellId !== null, ACT_ICONS.reveal, CommandIDs.reveal, `Show the cell of ${name}`]
   ];
   return (

@@ -1,7 +1,7 @@
 import type { INamedCell } from '../cells/names';
-import { flagOf } from '../cells/option';
+import type { CommandID } from '../commands/ids';
+import { CommandIDs } from '../commands/ids';
 import type { IJob } from '../link/tokens';
-import { VOCABULARY } from '../vocabulary';
 import { amount, clock, counted, dollars, duration } from './amounts';
 
 /** One line of the panel: a result of the kernel, or a cell that was not run in it. */
@@ -55,9 +55,19 @@ export function isUnderWay(job: IJob | null): boolean {
   return job?.phase === 'running' || job?.phase === 'waiting';
 }
 
-/** Whether a run was ended by a limit that a cell can raise. */
-export function canRaise(job: IJob): boolean {
-  return job.limit_value !== null && flagOf(job.limit, VOCABULARY) !== null;
+/** Whether the kernel says that a command is possible for a job. */
+export function allows(job: IJob | null, command: CommandID): boolean {
+  return job?.actions?.includes(actionOf(command)) ?? false;
+}
+
+/** Whether a command changes the cell of a result, so that the cell must be in the notebook. */
+export function needsCell(command: CommandID): boolean {
+  return command === CommandIDs.editRequest || command === CommandIDs.raiseLimit;
+}
+
+/** The name of a command's action in the kernel. */
+export function actionOf(command: CommandID): string {
+  return command.slice(command.indexOf(':') + 1);
 }
 
 /** The state as text; while it runs, the current step; with a warning, the warning. */

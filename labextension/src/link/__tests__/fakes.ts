@@ -51,6 +51,8 @@ export function job(given: Partial<IJob>): IJob {
     agent: '',
     progress: 0,
     step: '',
+    actions: [],
+    buttons: [],
     cell_id: null,
     run_id: '',
     replayed: false,

@@ -295,33 +295,35 @@ const buttons = (): (string | null)[] => [...card.node.querySelectorAll('button'
 
 it('offers what fits the run, and leaves a button in its place while the card is made anew', async () => {
   document.body.append(card.node);
-  kernel.jobs = [job({ started: 7, step: 'plan' })];
+  kernel.jobs = [job({ started: 7, step: 'plan', buttons: ['cancel'] })];
   await render(bundle('planning', 'plan'));
   expect(buttons()).toEqual(['Cancel']);
   const cancel = card.node.querySelector('button')!;
   cancel.focus();
-  kernel.says({ jobs: [job({ started: 7, step: 'code' })] });
+  kernel.says({ jobs: [job({ started: 7, step: 'code', buttons: ['cancel'] })] });
   await render(bundle('coding', 'code'));
   expect(document.activeElement).toBe(cancel);
   cancel.click();
   expect(acted).toEqual([['autocoder-jupyter:cancel', 'growth']]);
-  kernel.says({ jobs: [job({ started: 7, step: 'end', phase: 'cancelled', cell_id: 'c' })] });
+  const ended: Partial<IJob> = { step: 'end', phase: 'cancelled', buttons: ['retry', 'edit-request'] };
+  kernel.says({ jobs: [job({ started: 7, cell_id: 'c', ...ended })] });
   expect(buttons()).toEqual(['Retry', 'Edit the request']);
   expect(document.activeElement?.textContent).toBe('Retry');
 });
 
-it('offers to call what is ready, and to raise a limit that a cell can have', () => {
+it('offers what the kernel says, and no change of a cell that is not there', () => {
   const strip = new Strip(() => undefined);
   const offered = (given: Partial<IJob>): string => {
     strip.offer(job({ cell_id: 'c', ...given }));
     return [...strip.node.querySelectorAll('button')].map(button => button.textContent).join();
   };
-  expect(offered({ phase: 'ready' })).toBe('Run,Insert call,Inspect');
-  expect(offered({ phase: 'failed' })).toBe('Retry,Edit the request,Edit the code');
-  const limited = { phase: 'over_budget', limit_value: 0.5 } as const;
-  expect(offered({ ...limited, limit: 'max_cost' })).toContain('Raise the limit');
-  expect(offered({ ...limited, limit: 'max_seconds' })).not.toContain('Raise');
-  expect(offered({ ...limited, limit: 'max_cost', cell_id: null })).toBe('Retry,Edit the code');
+  expect(offered({ phase: 'ready', buttons: ['call', 'insert-call', 'inspect'] })).toBe('Run,Insert call,Inspect');
+  expect(offered({ phase: 'ready', mode: 'tools', buttons: ['inspect'] })).toBe('Inspect');
+  const limited = ['retry', 'edit-request', 'edit-code', 'raise-limit'];
+  expect(offered({ buttons: limited })).toBe('Retry,Edit the request,Edit the code,Raise the limit');
+  expect(offered({ buttons: limited, cell_id: null })).toBe('Retry,Edit the code');
+  expect(offered({ buttons: ['a-newer-kernel-has-more', 'retry'] })).toBe('Retry');
+  expect(offered({ phase: 'ready', actions: undefined, buttons: undefined })).toBe('');
   strip.dispose();
 });
 

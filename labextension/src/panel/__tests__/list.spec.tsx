@@ -51,13 +51,15 @@ it('offers what makes sense for each', () => {
   const offered = (entry: Partial<IEntry>): string[] =>
     labels(shown([{ name: 'f', cellId: 'a', job: null, ...entry }]));
   expect(offered({})).toEqual(['Show the cell of f']);
-  expect(offered({ job: job({ phase: 'running' }) })).toEqual(['Cancel f', 'Inspect f', 'Show the cell of f']);
-  expect(offered({ job: job({ phase: 'ready' }), cellId: null })).toEqual([
+  const running = job({ phase: 'running', actions: ['cancel', 'inspect'] });
+  expect(offered({ job: running })).toEqual(['Cancel f', 'Inspect f', 'Show the cell of f']);
+  const ready = job({ phase: 'ready', actions: ['call', 'inspect', 'insert-code', 'export'] });
+  expect(offered({ job: ready, cellId: null })).toEqual([
     'Inspect f',
     'Insert the code of f below its cell',
     'Export f as a script'
   ]);
-  expect(offered({ job: job({ phase: 'cancelled' }), cellId: null })).toEqual(['Inspect f']);
+  expect(offered({ job: job({ phase: 'cancelled', actions: ['inspect'] }), cellId: null })).toEqual(['Inspect f']);
 });
 
 it('asks for consent, and passes the answer on', () => {
@@ -80,7 +82,7 @@ it('asks for a call of a tool, and offers nothing of a function for an answer', 
   expect(shown([{ name: 'f', cellId: 'a', job: waiting }]).textContent).toContain(
     "May it call send_mail(to='a@example.org')?"
   );
-  const ready = shown([{ name: 'f', cellId: 'a', job: job({ mode: 'tools', phase: 'ready' }) }]);
+  const ready = shown([{ name: 'f', cellId: 'a', job: job({ mode: 'tools', phase: 'ready', actions: ['inspect'] }) }]);
   expect(labels(ready)).toEqual(['Inspect f', 'Show the cell of f']);
   expect(ready.textContent).not.toContain('Versions');
 });
