@@ -246,6 +246,10 @@ class PackageRefused(PackageError):
 # Jobs
 
 
+class RequestInUse(AutocodeError):
+    """Another kernel works on the same request, and is stopped or shows no sign of life. The model was not asked."""
+
+
 class GenerationFailed(AutocodeError, ValueError):
     """A generation ended without a function that passed. The result has the best attempt.
 

@@ -37,13 +37,13 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
-from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
+from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of
 
 FOLDER_NAME = "tools"
 """The default folder of conversations in `.autocode`."""
 
 
-_ELSEWHERE = "Another kernel is working on this request. This run waits for it, and then uses what it recorded."
+_ELSEWHERE = "Another kernel{holder} is working on this request. This run waits for it, and then uses what it recorded."
 
 
 class CodeModeAgent:
@@ -336,7 +336,7 @@ async def _alone(journal: ConversationJournal, run_id: str, emit: Emit) -> Async
         yield False
         return
     lock = await background.call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, run_id))
-    async with hold_lock(lock, lambda: emit(Noticed(_ELSEWHERE))) as held:
+    async with hold_lock(lock, lambda: emit(Noticed(_ELSEWHERE.format(holder=holder_words(lock))))) as held:
         yield held or not file_locks.SUPPORTED
 
 

@@ -50,9 +50,9 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, Unusabl
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.types import Changes, Report
-from autocoder_jupyter.versions.request_lock import hold_lock, lock_of, remove_old
+from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
 
-_ELSEWHERE = "Another kernel works on the same request. This one waits for its result, and uses it."
+_ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
 
 SAME_FAILURE_LIMIT = 4
 """The number of attempts with exactly the same failure after which the loop gives up."""
@@ -101,7 +101,7 @@ async def _in_turn(setup: GenerationSetup, given: Draft | None, clock: Clock) ->
     journal, key = setup.services.journal, setup.prepared.key.id
     lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
     await call_blocking(lambda: cleanup.daily("request_locks", lambda before: remove_old(cache_folder(), before)))
-    async with hold_lock(lock, lambda: setup.emit(Noticed(_ELSEWHERE))):
+    async with hold_lock(lock, lambda: setup.emit(Noticed(_ELSEWHERE.format(holder=holder_words(lock))))):
         return await _generated(setup, given, clock)
 
 

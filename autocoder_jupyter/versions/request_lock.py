@@ -2,6 +2,8 @@
 
 The lock file is in the cache of this machine, not in the `.autocode` folder, which may be shared. So it does not work
 between machines.
+
+A process that is stopped keeps its lock. Others wait for it, and then end with an error instead of asking the same.
 """
 
 from __future__ import annotations
@@ -10,40 +12,154 @@ import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from autocoder_jupyter.concurrency import file_locks
+from autocoder_jupyter.errors import RequestInUse
+from autocoder_jupyter.versions.lock_holder import Holder, Silence, beat
 
 LOOK_SECONDS = 0.2
+_SURE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long the process that holds a lock may show no sign of life. A process that works is waited for.
+
+    Args:
+        beat: seconds between two heartbeats of the holder.
+        stopped: seconds without one until a process that is stopped is given up. A debugger may stop it for a while.
+        silent: the same for a process of which nothing else is known. A library may hold Python's lock for minutes.
+    """
+
+    beat: float = 5.0
+    stopped: float = 60.0
+    silent: float = 600.0
+
+
+PATIENCE = Patience()
 
 
 @contextlib.asynccontextmanager
-async def hold_lock(lock: Path, on_wait: Callable[[], object]) -> AsyncIterator[bool]:
+async def hold_lock(lock: Path, on_wait: Callable[[], object], *, patience: Patience = PATIENCE) -> AsyncIterator[bool]:
     """Hold the lock of a request; wait until no other process holds it. Gives whether it is held.
 
     If the file system has no locks, or the file cannot be opened, there is no lock and no wait.
 
     Args:
         lock: see `lock_of`.
-        on_wait: called once if another process holds the lock.
+        on_wait: called once if another process holds the lock. `holder_words` tells which.
+        patience: how long a holder may show no sign of life.
+
+    Raises:
+        RequestInUse: the holder is stopped, or shows no sign of life.
     """
     descriptor = _opened(lock)
-    told = False
+    told, silence = False, Silence()
     try:
         while descriptor is not None and not _is_taken(descriptor):
-            if os.fstat(descriptor).st_nlink:
+            silent = silence.seconds(descriptor)
+            if os.fstat(descriptor).st_nlink and not _is_abandoned(lock, descriptor, silent):
                 if not told:
                     on_wait()
                     told = True
+                _require_life(lock, descriptor, silent, patience)
                 await asyncio.sleep(LOOK_SECONDS)
             else:  # it was removed meanwhile; another process locks the file that has its name now
                 os.close(descriptor)
                 descriptor = _opened(lock)
-        yield descriptor is not None
+        if descriptor is None:
+            yield False
+            return
+        Holder.this_process().write(descriptor)
+        beating = asyncio.create_task(_beat(descriptor, patience.beat))
+        try:
+            yield True
+        finally:
+            beating.cancel()
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+async def _beat(descriptor: int, seconds: float) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        beat(descriptor)
+
+
+def _is_abandoned(lock: Path, descriptor: int, silent: float) -> bool:
+    """Whether the holder has ended, and only a process that it forked still has the lock. Then the file is removed.
+
+    A process that has just taken the lock may not have replaced the name of the one before it, so this takes a moment.
+    """
+    holder = Holder.read(descriptor)
+    if holder is None or holder.state != "gone" or silent < _SURE_SECONDS:
+        return False
+    with _alone(lock.parent) as alone:
+        if alone and _is_file_of(lock, descriptor):
+            with contextlib.suppress(OSError):
+                lock.unlink()
+                return True
+    return False
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[bool]:
+    """A context that gives whether no other process removes a file of this folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield file_locks.try_exclusive(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_file_of(lock: Path, descriptor: int) -> bool:
+    """Whether the name of the lock still is that of the open file, and not of a newer one."""
+    with contextlib.suppress(OSError):
+        return os.path.samestat(lock.stat(), os.fstat(descriptor))
+    return False
+
+
+def _require_life(lock: Path, descriptor: int, silent: float, patience: Patience) -> None:
+    """Check that the holder still works. Its work is not taken over: it may go on, and then pay for the same twice.
+
+    Raises:
+        RequestInUse: it does not.
+    """
+    holder = Holder.read(descriptor)
+    is_stopped = holder is not None and holder.state == "stopped"
+    if silent <= (patience.stopped if is_stopped else patience.silent):
+        return
+    words = f"process {holder.pid}" if holder is not None else "another process"
+    if holder is not None and is_stopped:
+        raise RequestInUse(
+            f"The same request is worked on by {words}, which is stopped.",
+            why="This run did not ask the model, because that process may go on and would pay for the same answers.",
+            hint=f"Let it go on (kill -CONT {holder.pid}) or end it (kill -9 {holder.pid}), and run the cell again.",
+        )
+    raise RequestInUse(
+        f"The same request is worked on by {words}, which has shown no sign of life for {silent:.0f} s.",
+        why="This run did not ask the model, because that process may go on and would pay for the same answers. It may "
+        "be a kernel of another container.",
+        hint=f"End that kernel, or remove {lock} if it does not exist any more, and run the cell again.",
+    )
+
+
+def holder_words(lock: Path) -> str:
+    """The process that holds a lock, in brackets; "" if that is unknown or this process."""
+    descriptor = _opened(lock)
+    if descriptor is None:
+        return ""
+    try:
+        holder = Holder.read(descriptor)
+    finally:
+        os.close(descriptor)
+    if holder is None or holder.is_this_process:
+        return ""
+    return f" (process {holder.pid}{', which is stopped' if holder.state == 'stopped' else ''})"
 
 
 def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
@@ -90,8 +206,7 @@ def _is_taken(descriptor: int) -> bool:
     """Try to take the lock on an open file. A file that was removed is of no use: its name may be locked again."""
     if not file_locks.try_exclusive(descriptor) or not os.fstat(descriptor).st_nlink:
         return False
-    with contextlib.suppress(OSError):
-        os.utime(descriptor)  # the time of the last use, for `remove_old`
+    beat(descriptor)
     return True
 
 
