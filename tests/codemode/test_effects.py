@@ -5,6 +5,7 @@ time, and when the disk is full.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -119,10 +120,8 @@ def test_on_a_full_disk_no_effect_is_repeated_or_lost(run_all: Rounds, tmp_path:
 def test_a_beginning_is_on_disk_with_its_folders_before_the_call(
     root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autocoder_jupyter.untrusted import folder
-
     synced: list[str] = []
-    sync = folder.os.fsync
+    sync = os.fsync
 
     def noted(descriptor: int) -> None:
         synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
@@ -134,7 +133,7 @@ def test_a_beginning_is_on_disk_with_its_folders_before_the_call(
     def send() -> None:
         at_call.append(list(synced))
 
-    monkeypatch.setattr(folder.os, "fsync", noted)
+    monkeypatch.setattr(os, "fsync", noted)
     ask([block("send()"), "Done."], [send])
     [run] = (root / "tools").iterdir()
     [before] = at_call
