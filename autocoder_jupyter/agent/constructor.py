@@ -84,7 +84,8 @@ class Constructor(AgentConfig):
             ask: let the plan ask up to three questions before any code is written; `generate(answer=…)` answers them.
             second_model: identifier of the model that writes the second solution; `model` by default.
             api_base: address of the model's service, for proxies and local models.
-            litellm_params: passed to every call of the model; overrides the values of this package.
+            litellm_params: passed to every call of the model; overrides the values of this package; `timeout`: seconds
+                without a piece of the answer (600).
             log: file to which the events of generations are written as JSON lines, masked; none by default.
             system_prompt: replaces the default instructions for writing code; the output rules are appended.
             max_sample_rows: rows (of a table 8 in a question), or lines of a text file, that the model may see.

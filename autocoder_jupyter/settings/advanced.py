@@ -42,7 +42,8 @@ class AdvancedSettings:
     litellm_params: Annotated[
         Mapping[str, Any],
         Setting(
-            "passed to every call of the model; overrides the values of this package",
+            "passed to every call of the model; overrides the values of this package; `timeout`: seconds without a "
+            "piece of the answer (600)",
             takes="Mapping[str, Any] | None",
         ),
         Option(

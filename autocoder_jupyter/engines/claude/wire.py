@@ -30,7 +30,7 @@ def without_additions(body: Mapping[str, Any]) -> dict[str, Any]:
     messages = body.get("messages")
     messages = messages if isinstance(messages, list) else []
     kept["messages"] = [_plain_message(message) for message in messages if not _is_the_programs(message)]
-    return kept
+    return {name: valid_record(part) for name, part in kept.items()}
 
 
 def _is_the_programs(message: Any) -> bool:
