@@ -24,6 +24,7 @@ from pydantic import BaseModel
 
 from autocoder_jupyter.engine.recorded_lines import entry_of, lines_of, recorded_lines
 from autocoder_jupyter.engine.run_folder import RunFolder
+from autocoder_jupyter.models.cut_off import CUT_OFF
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.redaction.records import redacted_record
 from autocoder_jupyter.request import Share
@@ -90,8 +91,12 @@ class Journal:
         self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
 
     def reject(self, exchanges: Iterable[Exchange]) -> None:
-        """Mark answers that ended a run without a function: a later run asks these questions again."""
-        keys = [one.key for one in exchanges if (found := self.find(one.key)) and found.answer == one.answer]
+        """Mark answers that ended a run without a function: a later run asks these questions again.
+
+        Those that were cut off stay: asked again, they would be paid for again and cut off again.
+        """
+        wrong = [one for one in exchanges if one.finish_reason != CUT_OFF]
+        keys = [one.key for one in wrong if (found := self.find(one.key)) and found.answer == one.answer]
         if keys:
             self._append({"kind": "rejected", "keys": keys})
             for key in keys:
