@@ -24,7 +24,7 @@ import datetime as dt
 import decimal
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -232,10 +232,13 @@ class Frame:
             raise ValueError(f"aggregate: {taken[0]!r} is a column already; give the figure another name")
         read = [*names, *(column for column, _ in wanted.values())]
         source = self._single_columns(wanted, names) or self
-        made = source._made(
-            "aggregate", [wanted, names], lambda table: operations.aggregated(table, wanted, names), read
+        return source._made(
+            "aggregate",
+            [wanted, names],
+            lambda table: operations.aggregated(table, wanted, names),
+            read,
+            computed=wanted,
         )
-        return replace(made, hidden=frozenset(), masked=made.masked.intersection(names), sources={})
 
     def join(self, other: Frame, on: str | Sequence[str], how: Join = "inner") -> Frame:
         """A join on these columns. Other columns that both frames have become `name` and `name_right`."""
@@ -273,6 +276,7 @@ class Frame:
         others: Sequence[Frame] = (),
         *,
         keeps_rows: bool = False,
+        computed: Collection[str] = (),
     ) -> Frame:
         """The table that an operation makes; see the rule in the module's docstring.
 
@@ -283,6 +287,7 @@ class Frame:
             reads: the columns whose cells it reads.
             others: the frames that it takes besides this one.
             keeps_rows: whether all rows are in the result.
+            computed: the columns of the result that are not columns of the frames.
         """
         frames = (self, *others)
         said = encode([self.origin, step, arguments], lambda value: type(value).__name__)
@@ -299,9 +304,11 @@ class Frame:
             table, failure = self._unseen(step, work, frames)
         else:
             table = work(*(frame.table for frame in frames))
-            self.room.take(int(table.memory_usage().sum()), shown=True)
-            sources = {name: cells for frame in frames for name, cells in frame.sources.items() if name in table}
-        names = (table if pattern is None else pattern).columns
+            # Hidden columns are not counted: an error would tell that there are any. Each takes 8 bytes in a row.
+            kept = set(table.columns).difference(computed)
+            self.room.take(int(table.drop(columns=list(hidden & kept)).memory_usage().sum()), shown=True)
+            sources = {name: cells for frame in frames for name, cells in frame.sources.items() if name in kept}
+        names = set((table if pattern is None else pattern).columns).difference(computed)
         return replace(
             self,
             table=table,

@@ -143,10 +143,18 @@ def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch: pyt
 
 
 @pytest.mark.parametrize(("how", "rows"), [("inner", 2), ("left", 5), ("right", 3), ("outer", 6)])
-def test_the_rows_of_a_join_are_known_before_it_is_made(sales: Frame, how: Join, rows: int) -> None:
+def test_the_rows_of_a_join_are_known_before_it_is_made(
+    sales: Frame, how: Join, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rates = frame_of(RATES, "rates", Sight())
-    assert operations.joined_rows(sales.table, rates.table, ["region"], how) == rows
     assert sales.join(rates, "region", how).count() == rows
+    many = [
+        frame_of(frame.table.loc[lambda table: table.index.repeat(20)], "many", Sight()) for frame in (sales, rates)
+    ]
+    monkeypatch.setattr(operations, "JOINED_ROWS", 50)
+    expected = {"inner": 800, "left": 860, "right": 820, "outer": 880}[how]
+    with pytest.raises(ValueError, match=f"would give {expected} rows"):
+        many[0].join(many[1], "region", how)
 
 
 def test_the_tables_that_a_run_makes_are_limited_together_and_a_new_sandbox_begins_anew(ask: Ask) -> None:
