@@ -1,15 +1,23 @@
-"""Asks the user before a tool marked with `ask` is called. Decisions for the session are kept."""
+"""Asks the user before a tool marked with `ask` is called. Decisions for the session are kept.
+
+The user decides about the complete arguments: each is shown in full, or with its length and hash where it is cut.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from autocoder_jupyter.codemode.crossing import is_frame
+from autocoder_jupyter.codemode.shown import bounded
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
+from autocoder_jupyter.untrusted.long_ints import shortened
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 Decision = Literal["allow", "always", "deny", "never"]
 """Allow this call, allow all calls of the tool in this session, deny this call, deny all calls of the tool."""
@@ -25,7 +33,7 @@ class ApprovalRequest:
         arguments: by name, as the tool will get them; frames are DataFrames.
         argument: the arguments in one short line, secrets masked.
         line: the line of the block of code that calls it.
-        recorded: whether the code comes from a record, not from the model in this session.
+        recorded: whether code from a record makes the call, or ran before it and may have changed what it does.
     """
 
     call: str
@@ -36,6 +44,90 @@ class ApprovalRequest:
     recorded: bool = False
 
 
+LINE_CHARACTERS = 200
+"""The maximum number of characters of an argument in a line of text."""
+
+BOX_CHARACTERS = 50_000
+"""The maximum number of characters of all arguments of a call in a box with a scroll bar."""
+
+TABLE_ROWS = 100
+"""The maximum number of rows of a table in a box."""
+
+
+@dataclass(frozen=True)
+class ShownArgument:
+    """One argument for the user who decides. Private values are not masked; hidden characters are escaped.
+
+    Args:
+        name: of the parameter.
+        text: the value; of a very long one the beginning and the end.
+        size: how long it is: `5,000 characters`, `1,000 rows × 3 columns`.
+        digest: the first 16 hexadecimal digits of the SHA-256 of the complete value.
+    """
+
+    name: str
+    text: str
+    size: str
+    digest: str
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it fits into a line."""
+        return len(self.text) <= LINE_CHARACTERS and "\n" not in self.text
+
+    @property
+    def facts(self) -> str:
+        """`5,000 characters, SHA-256 1f2e…`."""
+        return f"{self.size}, SHA-256 {self.digest}…"
+
+    @property
+    def line(self) -> str:
+        """`to='a@b.org'`; of a long one the beginning with the facts."""
+        shown = self.text if self.is_short else f"{visible(self.text[:LINE_CHARACTERS])}… ({self.facts})"
+        return f"{self.name}={shown}"
+
+
+def shown_arguments(arguments: Mapping[str, Any]) -> tuple[ShownArgument, ...]:
+    """The arguments of a call as the user sees them. It takes long for large values."""
+    most = max(BOX_CHARACTERS // max(len(arguments), 1), 2 * LINE_CHARACTERS)
+    return tuple(_shown_argument(name, value, most) for name, value in arguments.items())
+
+
+def _shown_argument(name: str, value: Any, most: int) -> ShownArgument:
+    text, size = _table_text(value) if is_frame(value) else (_text(value), "")
+    text = visible_block(text)
+    whole = _table_bytes(value) if is_frame(value) else text.encode("utf-8", "backslashreplace")
+    size = size or f"{len(text):,} characters"
+    return ShownArgument(name, bounded(text, most), size, hashlib.sha256(whole).hexdigest()[:16])
+
+
+def _text(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # an integer with too many digits
+        return repr(shortened(value))
+
+
+def _table_text(table: Any) -> tuple[str, str]:
+    frame = table.to_frame() if table.ndim == 1 else table
+    size = f"{len(frame):,} rows × {frame.shape[1]:,} columns"
+    return frame.to_string(max_rows=TABLE_ROWS, max_cols=100, max_colwidth=200), size
+
+
+def _table_bytes(table: Any) -> bytes:
+    """Bytes that differ if the content of a table differs."""
+    from autocoder_jupyter import codec
+
+    try:
+        return codec.encode(table, type(table).__name__).digest().encode()
+    except UnsupportedData:
+        return str((table.to_frame() if table.ndim == 1 else table).to_csv()).encode("utf-8", "backslashreplace")
+
+
+class NobodyToAsk(Exception):
+    """The user cannot be asked after all, for example at the end of input. This is no decision."""
+
+
 Approve = Callable[[ApprovalRequest], "Awaitable[Decision] | Decision"]
 """A function that asks the user, async or blocking. A blocking one is called in its own thread."""
 
@@ -44,18 +136,13 @@ class Consent:
     """Asks the user and keeps the decisions of this session. One question at a time.
 
     Args:
-        approve: asks the user; None if there is no user to ask, and then every call is denied.
+        approve: asks the user; None if there is no user to ask. It may raise `NobodyToAsk`.
     """
 
     def __init__(self, approve: Approve | None) -> None:
         self._approve = approve
         self._decided: dict[str, bool] = {}
         self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether there is a user to ask."""
-        return self._approve is not None
 
     def known(self, tool: str) -> bool | None:
         """The decision for all calls of a tool; None if there is none."""
@@ -66,12 +153,13 @@ class Consent:
 
         Raises:
             InvalidRequest: `approve` did not return a `Decision`.
+            NobodyToAsk: there is no decision, and nobody who could make one.
         """
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if (known := self.known(request.tool)) is not None:
                 return known
             if self._approve is None:
-                return False
+                raise NobodyToAsk
             decision = await self._asked(self._approve, request)
             if decision not in get_args(Decision):
                 allowed = ", ".join(map(repr, get_args(Decision)))

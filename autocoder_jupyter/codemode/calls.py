@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autocoder_jupyter.codemode.approval import ApprovalRequest, Consent
+from autocoder_jupyter.codemode.approval import ApprovalRequest, Consent, NobodyToAsk
 from autocoder_jupyter.codemode.crossing import Crossing, is_frame
 from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Emit, ToolCalled, ToolEnded
 from autocoder_jupyter.codemode.handles import key_form
@@ -285,7 +285,13 @@ class Calls:
         if not call.tool.ask and not (from_record and call.tool.effects):
             return True
         name = call.tool.name
-        if self._consent.known(name) is None and not self._consent.can_ask:
+        request = ApprovalRequest(
+            call.name, name, dict(call.arguments.arguments), call.argument, call.line, recorded=from_record
+        )
+        self._emit(ApprovalNeeded(call.name, name, call.argument, recorded=from_record))
+        try:
+            allowed = await self._consent.ask(request)
+        except NobodyToAsk:
             why = (
                 "it needs a person's consent"
                 if call.tool.ask
@@ -293,12 +299,7 @@ class Calls:
                 if call.scope.recorded
                 else "code from a record ran before it"
             )
-            raise _Denied("PermissionError", f"{name} was not called: {why}, and there is nobody to ask.")
-        request = ApprovalRequest(
-            call.name, name, dict(call.arguments.arguments), call.argument, call.line, recorded=from_record
-        )
-        self._emit(ApprovalNeeded(call.name, name, call.argument))
-        allowed = await self._consent.ask(request)
+            raise _Denied("PermissionError", f"{name} was not called: {why}, and there is nobody to ask.") from None
         self._emit(ApprovalGiven(call.name, allowed))
         return allowed
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from autocoder_jupyter.codemode.approval import ShownArgument
 from autocoder_jupyter.engine.events import EndState, Finished, LoadingClient, Noticed, TurnBegun
 from autocoder_jupyter.types import ToolOutcome, Usage
 
@@ -82,11 +83,16 @@ class ToolCalled:
 
 @dataclass(frozen=True)
 class ApprovalNeeded:
-    """The call waits for the user's approval."""
+    """The call waits for the user's approval.
+
+    `arguments` are complete and unmasked, for the user who decides; `recorded` as in `ApprovalRequest`.
+    """
 
     call: str
     tool: str
     argument: str
+    arguments: tuple[ShownArgument, ...] = ()
+    recorded: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.codemode.events import ApprovalNeeded, Event, Finished, Noticed, TextStreamed
 from autocoder_jupyter.codemode.result import AgentResult
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited
 from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
@@ -21,11 +22,7 @@ from autocoder_jupyter.request import AgentConfig
 
 if TYPE_CHECKING:
     from autocoder_jupyter.codemode.agent import CodeModeAgent
-    from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve, Decision
-
-
-LONGEST_ARGUMENT = 400
-"""The maximum number of characters of an argument that the user sees when approving a call."""
+    from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve, Decision, ShownArgument
 
 
 @dataclass(frozen=True)
@@ -106,10 +103,11 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         self.request = request
         self.config = request.config
         self._root = journal_root
-        self._question: Question[ApprovalRequest, Decision] | None = None
+        self._question: Question[ApprovalRequest, Decision | None] | None = None
+        self._shown: tuple[ShownArgument, ...] = ()
         self._doing = "starting"
         self._run_id = ""
-        self.result = CodeModeResult(request.name, self._pending, journal_root)
+        self.result = CodeModeResult(request.name, self._pending, journal_root, self._asked_for)
         self._agent = agent_of(request, self._asked if request.attended else None)
 
     @property
@@ -208,7 +206,16 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         question = self._question
         if question is None or not question.is_open:
             return None
-        return (f"{question.asked.tool}({_written(question.asked.arguments)})",)
+        return (f"{question.asked.tool}({', '.join(argument.line for argument in self._shown)})",)
+
+    @property
+    def shown_arguments(self) -> tuple[ShownArgument, ...]:
+        """The arguments of the call that waits for approval."""
+        return self._shown
+
+    def _asked_for(self) -> Mapping[str, Any]:
+        question = self._question
+        return dict(question.asked.arguments) if question is not None and question.is_open else {}
 
     @property
     def pending_questions(self) -> None:
@@ -239,31 +246,28 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         """Deny the waiting call. False if no call waits."""
         return self._answered("deny")
 
-    def _answered(self, decision: Decision) -> bool:
+    def leave_undecided(self) -> bool:
+        """Do not make the waiting call, because nobody can be asked. A later run asks again. False if no call waits."""
+        return self._answered(None)
+
+    def _answered(self, decision: Decision | None) -> bool:
         question = self._question
         return question is not None and question.answer(decision)
 
     async def _asked(self, request: ApprovalRequest) -> Decision:
+        from autocoder_jupyter.codemode.approval import NobodyToAsk, shown_arguments
+
+        shown = await background.call_blocking(lambda: shown_arguments(request.arguments))
+        self._shown = shown
         self._question = Question(request)
-        self._emit(ApprovalNeeded(request.call, request.tool, _written(request.arguments)))  # the arguments, unmasked
+        self._emit(ApprovalNeeded(request.call, request.tool, request.argument, shown, request.recorded))
         self._state = "waiting for approval"
         try:
-            return await self._question.answered()
+            decision = await self._question.answered()
+            if decision is None:
+                raise NobodyToAsk
+            return decision
         finally:
             self._question = None
+            self._shown = ()
             self._state = "running"
-
-
-def _written(arguments: Mapping[str, Any]) -> str:
-    """The arguments of a call for the user who approves it: unmasked, long ones shortened."""
-    return ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
-
-
-def _short(value: Any) -> str:
-    if hasattr(value, "shape"):
-        return f"<{type(value).__name__} of {len(value):,} rows>"
-    try:
-        text = repr(value)
-    except Exception as error:  # `repr` of the user's type may raise any error
-        return f"<{type(value).__name__}: {type(error).__name__}>"
-    return text if len(text) <= LONGEST_ARGUMENT else f"{text[:LONGEST_ARGUMENT]}… (+{len(text) - LONGEST_ARGUMENT:,})"

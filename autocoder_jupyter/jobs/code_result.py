@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,12 +46,25 @@ class CodeModeResult(Waited[Answered]):
         name: the name of the cell.
         pending: the pending outcome.
         root: the `.autocode` folder.
+        asked: see `asked`.
     """
 
-    __slots__ = ()
+    __slots__ = ("_asked",)
 
-    def __init__(self, name: str, pending: Pending[Answered], root: Path = Path(".autocode")) -> None:
+    def __init__(
+        self,
+        name: str,
+        pending: Pending[Answered],
+        root: Path = Path(".autocode"),
+        asked: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
         super().__init__(name, pending, root)
+        self._asked = asked
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The complete arguments of the call that waits for your consent, by name; empty if none waits. Never waits."""
+        return self._asked()
 
     @property
     def result(self) -> AgentResult:

@@ -43,18 +43,20 @@ _MARKS = {
 
 def render_html(state: CodeState) -> Html:
     """The card. Text of the model, its code or a tool is cut to a length and escaped."""
+    questions = markup.row("Questions", _approval_html(state))
     view = (
         markup.head(state.name, title(state), COLOURS[state.phase], _facts(state)),
         markup.row("Note", markup.text_lines(state.notice)),
         markup.row("Continues", escape(state.continues)),
-        markup.row("Questions", _approval_html(state)),
+        questions,
         markup.row("Status", escape("; ".join(waits_for(state)))),
         markup.row("Reason", markup.paragraphs(_reason(state), 1_000)),
         markup.row("Answer", _prose(markup.clipped(state.summary, 3_000))),
         markup.row("Value", glimpse_html(state.value) if state.value else EMPTY),
         markup.row("Calls", _calls_html(state)),
     )
-    folded = _folds(state, MAX_CHARACTERS - sum(map(len, view)))
+    # The questions are complete, and are gone when they are answered.
+    folded = _folds(state, MAX_CHARACTERS - sum(map(len, view)) + len(questions))
     charts = markup.row("Charts", _charts_html(state))
     below = element("div", folded, style="margin-top:8px")
     return markup.frame("autocode-card", COLOURS[state.phase], *view, charts, below)
@@ -104,13 +106,19 @@ def waits_for(state: CodeState) -> list[str]:
 
 def question_lines(state: CodeState) -> Iterator[str]:
     """The questions to the user, and how to answer."""
-    for number, words in enumerate(state.approval, 1):
-        more = f" ({number} of {len(state.approval)})" if len(state.approval) > 1 else ""
-        yield f"May it call {markup.clipped(words, 600)}?{more}"
-    if state.approval:
+    for number, call in enumerate(state.waiting, 1):
+        more = f" ({number} of {len(state.waiting)})" if len(state.waiting) > 1 else ""
+        yield f"May it call {call.words}?{more}"
+    if state.waiting:
+        recorded = any(call.recorded for call in state.waiting)
+        why = (
+            "Code from a record, which may come from somebody else, makes this call or ran before it."
+            if recorded
+            else "This tool asks before each call."
+        )
+        whole = f" {state.name}.asked has the complete arguments." if any(call.is_cut for call in state.waiting) else ""
         yield (
-            f"This tool asks before each call. Allow it with %autocode approve {state.name}, refuse it with "
-            f"%autocode decline {state.name}."
+            f"{why} Allow it with %autocode approve {state.name}, refuse it with %autocode decline {state.name}.{whole}"
         )
 
 
@@ -136,8 +144,31 @@ def _reason(state: CodeState) -> str:
 
 def _approval_html(state: CodeState) -> Html:
     *questions, how = list(question_lines(state)) or [""]
-    shown = (element("div", markup.coloured(line, markup.WARN)) for line in questions)
+    asked = zip(questions, state.waiting, strict=True)
+    shown = (join(element("div", markup.coloured(line, markup.WARN)), _arguments_html(call)) for line, call in asked)
     return join(*shown, escape(how))
+
+
+def _arguments_html(call: CallState) -> Html:
+    """All arguments of a call, if they do not fit into its line, each in a box with a scroll bar."""
+    if not call.is_cut:
+        return EMPTY
+    return join(
+        *(
+            join(
+                markup.muted_line(f"{argument.name}: {argument.facts}"),
+                element(
+                    "div",
+                    markup.code(argument.text),
+                    style="max-height:16em;overflow:auto",
+                    tabindex="0",
+                    role="region",
+                    aria_label=argument.name,
+                ),
+            )
+            for argument in call.asked
+        )
+    )
 
 
 def _prose(words: str) -> Html:

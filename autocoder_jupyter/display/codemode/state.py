@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from autocoder_jupyter.codemode import events
+from autocoder_jupyter.codemode.approval import ShownArgument
 from autocoder_jupyter.codemode.events import Event
 from autocoder_jupyter.display.run_state import RunState
 from autocoder_jupyter.types import ToolOutcome
 from autocoder_jupyter.types.overview import Glimpse
+
+LONGEST_WORDS = 600
+"""Characters of a call in a line."""
 
 TAIL_CHARACTERS = 2_000
 """Characters kept of an answer while it is written."""
@@ -20,7 +25,8 @@ TAIL_CHARACTERS = 2_000
 class CallState:
     """One tool call; `outcome` is None while it runs, `waits` is True while the user is asked.
 
-    `asked` are the full arguments, for the user who decides. They are removed after the decision.
+    `asked` are the complete arguments, for the user who decides. They are removed after the decision. `recorded` is
+    True if code from a record makes the call, or ran before it.
     """
 
     call: str
@@ -35,12 +41,24 @@ class CallState:
     effects: bool = False
     waits: bool = False
     allowed: bool | None = None
-    asked: str = ""
+    recorded: bool = False
+    asked: tuple[ShownArgument, ...] = ()
 
     @property
     def words(self) -> str:
-        """`fetch_prices("AAPL")`."""
-        return f"{self.tool}({self.asked or self.argument})"
+        """`fetch_prices("AAPL")`. Of arguments to decide about that do not fit, the beginning with size and hash."""
+        if not self.asked:
+            return f"{self.tool}({self.argument})"
+        shown = f"{self.tool}({', '.join(argument.line for argument in self.asked)})"
+        if len(shown) <= LONGEST_WORDS:
+            return shown
+        digest = hashlib.sha256("".join(argument.digest for argument in self.asked).encode()).hexdigest()[:16]
+        return f"{shown[:LONGEST_WORDS]}… ({len(self.asked)} arguments, SHA-256 {digest}…)"
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether `words` do not have all of the arguments, or are long."""
+        return len(self.words) > LONGEST_WORDS or not all(argument.is_short for argument in self.asked)
 
 
 @dataclass(frozen=True)
@@ -189,12 +207,16 @@ def _(event: events.ToolCalled, state: CodeState) -> CodeState:
 
 @_after.register
 def _(event: events.ApprovalNeeded, state: CodeState) -> CodeState:
-    return _asking(replace(state, calls=_changed(state.calls, event.call, waits=True, asked=event.argument)))
+    return _asking(
+        replace(
+            state, calls=_changed(state.calls, event.call, waits=True, asked=event.arguments, recorded=event.recorded)
+        )
+    )
 
 
 @_after.register
 def _(event: events.ApprovalGiven, state: CodeState) -> CodeState:
-    calls = _changed(state.calls, event.call, waits=False, asked="", allowed=event.approved)
+    calls = _changed(state.calls, event.call, waits=False, asked=(), allowed=event.approved)
     return _asking(replace(state, calls=calls))
 
 
@@ -206,7 +228,7 @@ def _(event: events.ToolEnded, state: CodeState) -> CodeState:
         "seconds": event.seconds,
         "replayed": event.replayed,
         "waits": False,
-        "asked": "",
+        "asked": (),
     }
     return _asking(replace(state, calls=_changed(state.calls, event.call, **facts)))
 
@@ -219,7 +241,7 @@ def _(event: events.Noticed, state: CodeState) -> CodeState:
 @_after.register
 def _(event: events.Finished, state: CodeState) -> CodeState:
     calls = tuple(
-        replace(call, outcome="cancelled", waits=False, asked="") if call.outcome is None else call
+        replace(call, outcome="cancelled", waits=False, asked=()) if call.outcome is None else call
         for call in state.calls
     )
     blocks = tuple(replace(block, ok=False) if block.ok is None else block for block in state.blocks)

@@ -39,15 +39,23 @@ class CodeProgress:
 
 
 def ask_consent_at_prompt(job: CodeJob) -> None:
-    """Ask with `input` whether the waiting call is allowed. The end of input declines it."""
+    """Ask with `input` whether the waiting call is allowed. `s` shows the complete arguments. At the end of input it is
+    not made, which is no decision of the user.
+    """
     waiting = job.pending_approval
     if waiting is None:
         return
+    shown = job.shown_arguments
+    answers = "y or n" if all(argument.is_short for argument in shown) else "y, n, or s to show the arguments"
     try:
-        word = input(f"{job.name}: may it call {visible(waiting[0])}? y or n: ")
+        word = input(f"{job.name}: may it call {visible(waiting[0])}? {answers}: ").strip().casefold()
     except EOFError:
-        word = "n"
-    if word.strip().casefold() in ("y", "yes"):
+        job.leave_undecided()
+        return
+    if word == "s":
+        for argument in shown:
+            print(markup.plain(f"{argument.name}: {argument.facts}\n{argument.text}"))
+    elif word in ("y", "yes"):
         job.approve()
-    elif word.strip():
+    elif word:
         job.decline()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
+
 from autocoder_jupyter.codemode import events
+from autocoder_jupyter.codemode.approval import BOX_CHARACTERS, shown_arguments
 from autocoder_jupyter.display.codemode.card import MAX_CHARACTERS, render_html, render_text
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.codemode.strip import render_html as strip_html
@@ -26,7 +30,7 @@ CALLED = (
     events.ToolCalled("call-1", 1, "fetch", "symbol='AAPL'", 1),
 )
 ASKED = (*CALLED[:2], events.ToolCalled("call-1", 1, "mail", "to='<email-1>'", 1, ask=True))
-WAITS = events.ApprovalNeeded("call-1", "mail", "to='a@b.org'")
+WAITS = events.ApprovalNeeded("call-1", "mail", "to='<email-1>'", shown_arguments({"to": "a@b.org"}))
 
 
 def test_a_call_is_on_the_card_from_its_beginning_to_its_outcome() -> None:
@@ -57,6 +61,62 @@ def test_the_question_shows_the_arguments_as_they_are_until_it_is_decided() -> N
     assert decided.phase == "running"
     assert "a@b.org" not in render_html(decided)
     assert "a@b.org" not in render_html(after(events.Finished("cancelled"), state=asking))
+
+
+def test_what_does_not_fit_into_the_line_is_in_a_box_with_its_length_and_hash() -> None:
+    text = f"Dear all,\n{'blah ' * 1_000}\nand send 1,000 euros to the thief."
+    shown = shown_arguments({"to": "a@b.org", "text": text})
+    html = render_html(after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown)))
+    digest = hashlib.sha256(repr(text).encode()).hexdigest()[:16]
+    assert html.count("max-height:16em;overflow:auto") == 2
+    assert "and send 1,000 euros to the thief." in html
+    assert html.count(f"{len(repr(text)):,} characters, SHA-256 {digest}…") == 2  # in the question and above its box
+    assert "rates.asked has the complete arguments" in html
+    for words in (strip_html, render_text):
+        told = words(after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown)))
+        assert "thief" not in told and f"SHA-256 {digest}…" in told
+
+
+def test_of_what_does_not_fit_into_a_box_beginning_and_end_are_shown() -> None:
+    [shown] = shown_arguments({"text": f"begins{'x' * 3 * BOX_CHARACTERS}ends"})
+    assert len(shown.text) < 1.1 * BOX_CHARACTERS and "begins" in shown.text and "ends" in shown.text
+    [other] = shown_arguments({"text": f"begins{'x' * 2 * BOX_CHARACTERS}y{'x' * BOX_CHARACTERS}ends"})
+    assert shown.digest != other.digest
+
+
+def test_many_arguments_are_told_by_their_hash_too() -> None:
+    shown = shown_arguments({f"argument_{number}": "x" * 50 for number in range(40)})
+    asking = after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown))
+    [words] = asking.approval
+    assert len(words) < 700 and "(40 arguments, SHA-256 " in words
+    assert render_html(asking).count("max-height:16em") == 40
+    assert "price = fetch(" in render_html(asking)  # the code is shown, however long the arguments are
+
+
+def test_a_table_is_told_by_its_size_first_rows_and_the_hash_of_all_rows() -> None:
+    import pandas as pd
+
+    table = pd.DataFrame({"name": [f"name {number}" for number in range(1_000)], "amount": range(1_000)})
+    other = table.copy()
+    other.loc[500, "amount"] = 7
+    [shown], [changed] = shown_arguments({"table": table}), shown_arguments({"table": other})
+    assert shown.size == "1,000 rows × 2 columns" and "name 0" in shown.text and "name 999" in shown.text
+    assert shown.digest != changed.digest
+    assert shown.digest == shown_arguments({"table": table.copy()})[0].digest
+
+
+@pytest.mark.parametrize("value", [10**5_000, [10**5_000], "\u202eevil", b"\x00", float("nan")], ids=range(5))
+def test_every_value_can_be_shown(value: object) -> None:
+    [shown] = shown_arguments({"value": value})
+    assert shown.line and "\u202e" not in shown.text
+
+
+def test_that_code_from_a_record_takes_part_is_said() -> None:
+    asking = after(*ASKED, replace(WAITS, recorded=True))
+    assert "Code from a record, which may come from somebody else, makes this call or ran before it." in render_html(
+        asking
+    )
+    assert "This tool asks before each call." in render_html(after(*ASKED, WAITS))
 
 
 def test_the_buttons_are_there_while_it_asks() -> None:

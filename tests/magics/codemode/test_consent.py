@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.display.codemode.card import render_html
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import answer
 from tests.magics.codemode.test_conversations import wait_for_question
@@ -32,8 +33,6 @@ def test_the_card_asks_with_the_arguments_and_says_how_to_answer(notebook: Any, 
     notebook.run("%autocode status")
     assert "Waiting for approval" in notebook.shell.shown
     launch = room(notebook).launched["mail"]
-    from autocoder_jupyter.display.codemode.card import render_html
-
     card = render_html(launch.card.state)
     assert "May it call send_mail(to=&#x27;a@b.org&#x27;)?" in card
     assert "%autocode approve mail" in card
@@ -94,6 +93,52 @@ def test_a_terminal_asks_at_the_prompt(
     notebook.run(CELL)
     assert asked[0] == "mail: may it call send_mail(to='a@b.org')? y or n: "
     assert len(notebook.value("calls")) == called
+
+
+LONG = "x" * 500 + " and a thief"
+LONG_MAIL = f"```python\nsend_mail({LONG!r})\n```"
+
+
+def test_the_complete_argument_is_on_the_card_and_in_the_result(notebook: Any, play: Any) -> None:
+    play(LONG_MAIL, "Done.")
+    notebook.run(CELL)
+    wait_for_question(notebook, "mail", "SHA-256")
+    assert notebook.value("mail.asked") == {"to": LONG}
+    assert "and a thief" in render_html(room(notebook).launched["mail"].card.state)
+    assert answer(room(notebook), {"action": "approve", "name": "mail"})["ok"]
+    notebook.run("mail.wait()")
+    assert notebook.value("calls") == [f"sent to {LONG}"]
+    assert notebook.value("mail.asked") == {}
+
+
+def test_a_terminal_shows_the_complete_argument_if_asked(
+    notebook: Any, play: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(LONG_MAIL, "Done.")
+    words, asked = iter(["s", "y"]), []
+    monkeypatch.setattr(builtins, "input", lambda prompt: asked.append(prompt) or next(words))
+    notebook.is_terminal()
+    notebook.run(CELL)
+    assert "(514 characters, SHA-256 " in asked[0] and asked[0].endswith("y, n, or s to show the arguments: ")
+    assert "thief" not in asked[0] and "and a thief" in capsys.readouterr().out
+    assert len(notebook.value("calls")) == 1
+
+
+def test_the_end_of_input_is_no_decision(notebook: Any, play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(MAILS, "It was not allowed.")
+    notebook.is_terminal()
+
+    def ended(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr(builtins, "input", ended)
+    notebook.run(CELL)
+    assert [call.outcome for call in notebook.value("mail.calls")] == ["denied"]
+    notebook.restarted()
+    play("Written.")
+    monkeypatch.setattr(builtins, "input", lambda prompt: "y")
+    notebook.run(CELL)
+    assert notebook.value("calls") == ["sent to a@b.org", "sent to c@d.org"]
 
 
 def test_what_waits_for_nothing_cannot_be_approved(notebook: Any, play: Any) -> None:
