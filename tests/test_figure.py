@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.display.codemode.charts import chart_html
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.untrusted.folder import Folder
@@ -120,6 +121,82 @@ def test_a_chart_that_needs_more_than_marks_fields_and_rows_is_data_alone(
     bars: alt.Chart, more: dict[str, Any]
 ) -> None:
     assert harmless_chart({**altair_spec(bars), **more}) is None
+
+
+def rows(count: int, **more: Any) -> dict[str, Any]:
+    return {"values": [{"image": f"v{number}", "n": number, **more} for number in range(count)]}
+
+
+IMAGE = {"field": "image", "type": "nominal"}
+
+
+@pytest.mark.parametrize("name", ["image", "['image']", '["image"]', "image.", "\\image", "ima\\ge", "IMAGE", " image"])
+@pytest.mark.parametrize("channel", ["x", "y", "color", "detail", "tooltip", "row", "size"])
+def test_no_field_becomes_the_entry_of_a_tooltip_that_is_a_picture(name: str, channel: str) -> None:
+    for facts in ({"field": name}, {"field": name, "title": None}, {"field": "n", "title": name}):
+        mark = {"type": "bar", "tooltip": True}
+        chart = harmless_chart({"mark": mark, "encoding": {channel: facts}, "data": rows(2)})
+        assert chart is not None and chart["mark"] == {"type": "bar"}
+        tooltip = chart["encoding"]["tooltip"]
+        for shown in (chart["encoding"][channel], *(tooltip if isinstance(tooltip, list) else [tooltip])):
+            assert shown["title"].replace(" ", "").casefold() not in ("image", "title") and "\\" not in shown["title"]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"encoding": {"row": IMAGE}, "data": rows(3_000)}, "more than 100 facets"),
+        ({"encoding": {"row": IMAGE, "column": {"field": "n"}}, "data": rows(20)}, "more than 100 facets"),
+        ({"hconcat": [{"mark": "bar"}] * 200}, "more than 100 facets"),
+        ({"encoding": {"x": IMAGE}, "data": rows(600)}, "its axis x has more than 500 values"),
+        ({"data": rows(20_001)}, "more than 20,000 rows"),
+        ({"data": rows(9_000), "layer": [{"mark": "bar"}, {"mark": "line"}]}, "more than 20,000 rows"),
+        ({"data": rows(3, text="x" * 1_000_000)}, "more than 2,000,000 characters"),
+        ({"mark": {"type": "point", "size": 1e9}}, "a size is too large"),
+        ({"mark": {"type": "bar", "color": "\\75rl(https://evil.example)"}}, "not a plain one"),
+    ],
+)
+def test_a_chart_that_a_page_cannot_draw_says_why(more: dict[str, Any], reason: str) -> None:
+    spec = {"mark": "bar", "encoding": {}, "data": rows(2), **more}
+    assert harmless_chart(spec) is None
+    assert reason in repr(Figure(b"", 0, 0, kind="altair", spec=spec))
+    assert reason in chart_html(json.dumps(spec), 1, "rates") or len(json.dumps(spec)) > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"data": [{"type": "bar"}] * 501}, "more than 500 traces"),
+        ({"data": [{"x": list(range(500_001))}]}, "more than 500,000 values"),
+        ({"data": [{"x": {"dtype": "i1", "bdata": "A" * 1_000_000}}]}, "more than 500,000 values"),
+        ({"data": [{"text": "x" * 8_000_001}]}, "more than 8,000,000 characters"),
+        ({"data": [{"type": "splom", "dimensions": [{}] * 21}]}, "more than 20 columns"),
+        ({"layout": {f"xaxis{number}": {} for number in range(300)}}, "more than 100 subplots"),
+        ({"layout": {"width": 1e9}}, "wider or higher"),
+    ],
+)
+def test_a_figure_that_a_page_cannot_draw_says_why(more: dict[str, Any], reason: str) -> None:
+    spec = {"data": [{"type": "bar"}], "layout": {}, **more}
+    assert harmless_traces(spec) is None
+    assert reason in repr(Figure(b"", 0, 0, kind="plotly", spec=spec))
+
+
+@pytest.mark.parametrize(
+    ("bins", "kept"),
+    [
+        ({"nbinsx": 20}, True),
+        ({"nbinsx": 10**9}, False),
+        ({"xbins": {"start": 0, "end": 10, "size": 1}}, True),
+        ({"xbins": {"start": 0, "end": 10, "size": 1e-9}}, False),
+        ({"xbins": {"start": 0, "end": 10, "size": 0}}, False),
+        ({"xbins": {"start": "2024-01-01", "end": "2024-12-31", "size": "M1"}}, True),
+        ({"contours": {"size": 1e-9}}, False),
+        ({"contours": {"coloring": "lines"}}, True),
+    ],
+)
+def test_bins_that_a_page_cannot_draw_are_left_to_plotly(bins: dict[str, Any], kept: bool) -> None:
+    shown = harmless_traces({"data": [{"type": "histogram", **bins}]})
+    assert shown is not None and (bins.keys() <= shown["data"][0].keys()) is kept
 
 
 def test_what_an_altair_chart_brings_for_the_page_that_shows_it_is_left_out(bars: alt.Chart) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.untrusted import plotly_figures, vega_charts
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
@@ -80,7 +81,9 @@ class Figure:
     def __repr__(self) -> str:
         if self.png:
             return f"<Figure {self.width}x{self.height} png>"
-        return f"<Figure of {self.kind}: {len(self.data)} {'tables' if self.kind == 'altair' else 'series'}; see .data>"
+        content = f"{len(self.data)} {'tables' if self.kind == 'altair' else 'series'}; see .data"
+        reason = why_not_drawn(self.kind, self.spec)
+        return f"<Figure of {self.kind}: {content}{f'; not drawn, because {reason}' if reason else ''}>"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the picture as PNG or SVG, or its content as JSON, depending on the suffix of the file.
@@ -120,6 +123,12 @@ class Figure:
                 refusal, why=f"{error.strerror or error}.", hint="Choose a folder with write permission."
             ) from None
         return target
+
+
+def why_not_drawn(kind: FigureKind, spec: Mapping[str, Any]) -> str:
+    """Why a page does not draw a figure; "" if it does."""
+    reasons = {"plotly": plotly_figures.why_not_drawn, "altair": vega_charts.why_not_drawn}
+    return reasons[kind](spec) if kind in reasons else ""
 
 
 def _listed(suffixes: list[str]) -> str:

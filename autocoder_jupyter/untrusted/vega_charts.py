@@ -1,20 +1,37 @@
 """Rebuild an untrusted Altair chart from a list of harmless parts: marks, encodings of fields, and rows.
 
 Vega evaluates expressions, loads data and pictures from addresses, and opens links. None of these parts is in the list.
-A chart that needs another part is not drawn; its data can still be read.
+The page's tooltips make a picture of an entry with the title `image`, whose value is then its address. So each field
+with such a name gets another title. A chart that needs another part, or more of a part than a page can draw, is not
+drawn; its data can still be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 VEGALITE = "application/vnd.vegalite.v5+json"
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-_MAX_ROWS = 20_000
+_MAX_MARKS = 20_000
+"""Rows of all views together; a table that two views show counts twice."""
+
+_MAX_FACETS = 100
+"""Views, side by side or made for the values of a field."""
+
+_MAX_PLACES = 500
+"""Values of an axis without numbers or times, each of which has a place of some pixels."""
+
+_MAX_CHARACTERS = 2_000_000
+"""Characters of all texts in the tables."""
+
 _MAX_PIXELS = 10_000
 _MAX_BINS = 1_000
+_MAX_NUMBER = 1e6
+"""The largest size, width or angle of a mark."""
 
 _MARK_NAMES = "arc area bar boxplot circle errorband errorbar line point rect rule square text tick trail"
 _MARKS = frozenset(_MARK_NAMES.split())
@@ -27,13 +44,43 @@ _CHANNELS = frozenset(_CHANNEL_NAMES.split())
 
 _MARK_KEYS = frozenset({"color", "filled", "interpolate", "opacity", "orient", "point", "size", "tooltip"})
 _CHANNEL_KEYS = frozenset({"aggregate", "bandPosition", "bin", "field", "stack", "timeUnit", "title", "type", "value"})
+_FACETS = frozenset({"row", "column", "facet"})
+_POSITIONS = frozenset({"x", "y", "xOffset", "yOffset"})
 _LISTS = frozenset({"layer", "hconcat", "vconcat", "concat"})
 _IGNORED = frozenset({"params", "name", "view", "config", "$schema", "datasets", "data", "usermeta"})
 """Ignored parts. Without them the chart shows the same data, but it may have other colours and is not interactive."""
 
 
-class _Unknown(Exception):
-    """The chart has a part that is neither allowed nor ignored."""
+_LOOK = re.compile(r"[\w\s#%(),.+-]*")
+"""A colour, the name of a shape or an interpolation, or the path of a shape: no address, also not by escapes."""
+
+_OF_A_PATH = re.compile(r"[\s\[\]'\"\\.]")
+"""Characters of a path to a field. Vega-Lite makes the title `image` of the field `['image']`, too."""
+
+
+class _NotDrawn(Exception):
+    """The chart has a part that is not allowed, or too much of one. Its text is the reason."""
+
+
+@dataclass
+class _Size:
+    """What all views of a chart have together."""
+
+    marks: int = 0
+    facets: int = 0
+    characters: int = 0
+
+    def add(self, *, marks: int = 0, facets: int = 0, characters: int = 0) -> None:
+        self.marks += marks
+        self.facets += facets
+        self.characters += characters
+        for count, most, what in (
+            (self.marks, _MAX_MARKS, "rows"),
+            (self.facets, _MAX_FACETS, "facets"),
+            (self.characters, _MAX_CHARACTERS, "characters"),
+        ):
+            if count > most:
+                raise _NotDrawn(f"it has more than {most:,} {what}")
 
 
 def harmless_chart(spec: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -43,17 +90,34 @@ def harmless_chart(spec: Mapping[str, Any]) -> dict[str, Any] | None:
         spec: a Vega-Lite specification that came out of a sandbox, as JSON values.
 
     Returns:
-        The chart to draw; None if it needs a part that is not allowed.
+        The chart to draw; None if it needs a part that is not allowed, or is too large.
     """
-    datasets = spec.get("datasets")
     try:
-        return {"$schema": _SCHEMA, **_chart(spec, datasets if isinstance(datasets, dict) else {})}
-    except _Unknown:
+        return _rebuilt(spec)
+    except _NotDrawn:
         return None
 
 
-def _chart(spec: Mapping[str, Any], datasets: Mapping[str, Any]) -> dict[str, Any]:
+def why_not_drawn(spec: Mapping[str, Any]) -> str:
+    """Why a chart is not drawn; "" if it is."""
+    try:
+        _rebuilt(spec)
+    except _NotDrawn as error:
+        return str(error)
+    return ""
+
+
+def _rebuilt(spec: Mapping[str, Any]) -> dict[str, Any]:
+    datasets = spec.get("datasets")
+    return {"$schema": _SCHEMA, **_chart(spec, datasets if isinstance(datasets, dict) else {}, (), _Size())}
+
+
+def _chart(
+    spec: Mapping[str, Any], datasets: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], size: _Size
+) -> dict[str, Any]:
     made: dict[str, Any] = {}
+    if "data" in spec:
+        rows = _rows(_dict(spec["data"]), datasets, size)
     for key, value in spec.items():
         if key in ("width", "height"):
             made[key] = _side(value)
@@ -64,47 +128,99 @@ def _chart(spec: Mapping[str, Any], datasets: Mapping[str, Any]) -> dict[str, An
         elif key == "encoding":
             made[key] = {channel: _channel(channel, fact) for channel, fact in _dict(value).items()}
         elif key in _LISTS:
-            made[key] = [_chart(_dict(part), datasets) for part in _list(value)]
+            made[key] = [_chart(_dict(part), datasets, rows, size) for part in _list(value)]
         elif key not in _IGNORED:
-            raise _Unknown
+            raise _NotDrawn(f"it has the part {key[:40]!r}")
+    if "mark" in spec:
+        encoding = made.get("encoding", {})
+        size.add(marks=len(rows), facets=_facets(encoding, rows))
+        fields = _all_fields(encoding) if made["mark"].pop("tooltip", None) is True else []
+        if fields and "tooltip" not in encoding:
+            made["encoding"] = {**encoding, "tooltip": fields}
     if "data" in spec:
-        made["data"] = {"values": _rows(_dict(spec["data"]), datasets)}
+        made["data"] = {"values": list(rows)}
     return made
+
+
+def _facets(encoding: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> int:
+    """The number of views that a field makes of one; an axis with too many places is refused."""
+    views = 1
+    for channel in (_FACETS | _POSITIONS) & encoding.keys():
+        facts = encoding[channel]
+        if not isinstance(facts, dict) or (channel in _POSITIONS and _is_continuous(facts)):
+            continue
+        field = facts.get("field")
+        values = len({str(row.get(field)) for row in rows}) if isinstance(field, str) else 1
+        if channel in _FACETS:
+            views *= max(values, 1)
+        elif values > _MAX_PLACES:
+            raise _NotDrawn(f"its axis {channel} has more than {_MAX_PLACES} values")
+    return views
+
+
+def _is_continuous(facts: Mapping[str, Any]) -> bool:
+    return facts.get("type") in ("quantitative", "temporal") or bool(facts.get("bin") or facts.get("aggregate"))
+
+
+def _all_fields(encoding: Mapping[str, Any]) -> list[Any]:
+    """The fields that a chart shows, as the tooltip of a mark has them."""
+    return [facts for facts in encoding.values() if isinstance(facts, dict) and "field" in facts]
 
 
 def _mark(value: Any) -> dict[str, Any]:
     facts = {"type": value} if isinstance(value, str) else _dict(value)
-    if facts.get("type") not in _MARKS:
-        raise _Unknown
-    return {"type": facts["type"], **{key: _look(facts[key]) for key in sorted(_MARK_KEYS & facts.keys())}}
+    kind = facts.get("type")
+    if not isinstance(kind, str) or kind not in _MARKS:
+        raise _NotDrawn(f"it has marks of the kind {str(kind)[:40]!r}")
+    return {"type": kind, **{key: _look(facts[key]) for key in sorted(_MARK_KEYS & facts.keys())}}
 
 
 def _channel(channel: str, value: Any) -> Any:
     if channel not in _CHANNELS:
-        raise _Unknown
+        raise _NotDrawn(f"it has the channel {channel[:40]!r}")
     if isinstance(value, list):
         return [_channel(channel, one) for one in value]
-    facts = _dict(value)
-    return {key: _bins(fact) if key == "bin" else _look(fact) for key, fact in facts.items() if key in _CHANNEL_KEYS}
+    made: dict[str, Any] = {}
+    for key, fact in _dict(value).items():
+        if key == "bin":
+            made[key] = _bins(fact)
+        elif key == "value" and channel != "text":
+            made[key] = _look(fact)
+        elif key in _CHANNEL_KEYS:
+            made[key] = _simple(fact)
+    title = made.get("title") or made.get("field")
+    if isinstance(title, str):
+        plain = title.replace("\\", "")  # the title becomes part of an expression, in which it would be an escape
+        if _OF_A_PATH.sub("", plain).casefold() in ("image", "title"):
+            plain = f"{plain} (column)"
+        if plain != title:
+            made["title"] = plain
+    return made
 
 
-def _rows(data: Mapping[str, Any], datasets: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(data: Mapping[str, Any], datasets: Mapping[str, Any], size: _Size) -> list[dict[str, Any]]:
     rows = datasets.get(str(data["name"])) if data.keys() == {"name"} else data.get("values")
-    if not isinstance(rows, list) or len(rows) > _MAX_ROWS:
-        raise _Unknown
-    return [{str(key): _simple(cell) for key, cell in _dict(row).items()} for row in rows]
+    if not isinstance(rows, list):
+        raise _NotDrawn("its data are not in it")
+    if len(rows) > _MAX_MARKS:
+        raise _NotDrawn(f"it has more than {_MAX_MARKS:,} rows")
+    found = [{str(key): _simple(cell) for key, cell in _dict(row).items()} for row in rows]
+    size.add(characters=sum(len(cell) for row in found for cell in row.values() if isinstance(cell, str)))
+    return found
 
 
 def _simple(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise _Unknown
+    raise _NotDrawn("a value is no number and no text")
 
 
 def _look(value: Any) -> Any:
     """Check a colour, a name or a number. A colour may not be an address."""
-    if isinstance(value, str) and "url" in value.lower():
-        raise _Unknown
+    if isinstance(value, str) and (not _LOOK.fullmatch(value) or "url" in value.lower()):
+        raise _NotDrawn("a colour or a shape is not a plain one")
+    if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:
+        raise _NotDrawn("a size is too large")
     return _simple(value)
 
 
@@ -114,7 +230,7 @@ def _side(value: Any) -> Any:
         return {"step": _side(value["step"])}
     if value == "container" or (isinstance(value, int | float) and 0 < value <= _MAX_PIXELS):
         return value
-    raise _Unknown
+    raise _NotDrawn("its width or height cannot be drawn")
 
 
 def _bins(value: Any) -> Any:
@@ -130,11 +246,11 @@ def _text(value: Any) -> str:
 
 def _dict(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise _Unknown
+        raise _NotDrawn("it is not written as charts are")
     return value
 
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise _Unknown
+        raise _NotDrawn("it is not written as charts are")
     return value

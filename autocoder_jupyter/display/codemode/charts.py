@@ -14,6 +14,7 @@ from typing import Any
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.html import Html, element, html_output
+from autocoder_jupyter.kinds.values import why_not_drawn
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
@@ -43,21 +44,36 @@ def picture(chart: str, number: int) -> Html:
 
 def specification(chart: str) -> dict[str, Any] | None:
     """A Plotly or Vega-Lite chart by mime type, without its unsafe parts; None for everything else."""
+    spec = _parsed(chart)
+    if spec is None:
+        return None
+    if _is_vega(spec):
+        rebuilt = harmless_chart(spec)
+        return None if rebuilt is None else {VEGALITE: rebuilt}
+    traces = harmless_traces(spec)
+    return None if traces is None else {PLOTLY: traces}
+
+
+def why_as_text(chart: str) -> str:
+    """Why a specification is shown as text; "" if it is drawn, or if it is none."""
+    spec = _parsed(chart)
+    if spec is None or not (_is_vega(spec) or "data" in spec):
+        return ""
+    return why_not_drawn("altair" if _is_vega(spec) else "plotly", spec)
+
+
+def _parsed(chart: str) -> Mapping[str, Any] | None:
     if len(chart) > MOST_CHARACTERS or not chart.lstrip().startswith("{"):
         return None
     try:
         spec = json.loads(chart)
     except (ValueError, RecursionError):
         return None
-    return _drawn(spec) if isinstance(spec, Mapping) else None
+    return spec if isinstance(spec, Mapping) else None
 
 
-def _drawn(spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    if "mark" in spec or "vega-lite" in str(spec.get("$schema", "")):
-        chart = harmless_chart(spec)
-        return None if chart is None else {VEGALITE: chart}
-    traces = harmless_traces(spec)
-    return None if traces is None else {PLOTLY: traces}
+def _is_vega(spec: Mapping[str, Any]) -> bool:
+    return "mark" in spec or "vega-lite" in str(spec.get("$schema", ""))
 
 
 def drawn(chart: str) -> dict[str, Any] | None:
@@ -80,7 +96,9 @@ def chart_html(chart: str, number: int, name: str) -> Html:
         return element("div", picture(chart, number))
     if is_svg(chart) or specification(chart) is not None:
         return markup.muted_line(f"To see chart {number}, make {name} the last line of a cell.")
-    return markup.details(f"Chart {number}, as text", markup.code(markup.clipped(chart, TEXT_CHARACTERS)))
+    why = why_as_text(chart)
+    title = f"Chart {number}, as text{f', because {why}' if why else ''}"
+    return markup.details(title, markup.code(markup.clipped(chart, TEXT_CHARACTERS)))
 
 
 def chart_line(chart: str, number: int, name: str) -> str:
