@@ -71,10 +71,13 @@ def key(column: pd.Series[Any], *, strict: bool = False) -> pd.Series[Any]:
     Raises:
         TypeError: cells cannot be hashed, or not be ordered.
     """
-    if not has_objects(column):
-        return column
-    texts = _texts(column)
-    return _numbers(column, strict=strict)[0] if texts is None else texts
+    cells = without_objects(column)
+    return _numbers(column, strict=strict)[0] if cells is None else cells
+
+
+def without_objects(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """The same cells, texts as Arrow texts; None if they are other objects."""
+    return _texts(column) if has_objects(column) else column
 
 
 def group_numbers(columns: Sequence[pd.Series[Any]]) -> np.ndarray[Any, Any]:

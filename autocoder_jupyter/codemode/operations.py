@@ -135,11 +135,10 @@ def has_few_frequent_values(column: pd.Series[Any]) -> bool:
 
     from autocoder_jupyter.data.rendering import SET_MAX_VALUES, SET_MIN_COUNT
 
-    try:
-        groups = columns.group_numbers([column.dropna()])
-    except TypeError:  # lists, for instance, which are no keys
-        return False
-    counts = np.bincount(groups)
+    cells = columns.without_objects(column.dropna())
+    if cells is None:
+        return False  # the groups of some objects are in the order of the rows, and 1 and True are one group
+    counts = np.bincount(columns.group_numbers([cells]))
     return len(counts) <= SET_MAX_VALUES and bool((counts >= SET_MIN_COUNT).all())
 
 

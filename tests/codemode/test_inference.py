@@ -45,6 +45,7 @@ PEOPLE = pd.DataFrame(
         "level": pd.Categorical(["low"] * 6 + ["mid"] * 5 + ["top"], ["low", "mid", "top"], ordered=True),
         "mixed": ["x", 1, 2.5, None, True, "y", 3, 4, "z", 5, 6, 7],
         "active": [True] * 11 + [False],
+        "odd": ["x", 1] * 6,
         "email": [f"{name.lower()}@example.org" for name in NAMES],
     }
 )

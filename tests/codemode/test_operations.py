@@ -21,6 +21,7 @@ from autocoder_jupyter import CodeModeAgent
 from autocoder_jupyter.codemode import columns, operations
 from autocoder_jupyter.codemode.frame import Frame, Sight, frame_of
 from autocoder_jupyter.codemode.operations import Join
+from autocoder_jupyter.concurrency import background
 from tests.codemode.conftest import block
 from tests.sandbox.any_sandbox.test_freezes import Watch, require_short
 from tests.scripted_model import ScriptedModel
@@ -231,6 +232,7 @@ async def test_a_cancel_does_not_wait_for_an_operation_and_nothing_follows_it(
     def watched(*arguments: Any) -> pd.DataFrame:
         nonlocal times
         times += 1
+        assert not background.is_current()
         begun.set()
         try:
             return sort(*arguments)
