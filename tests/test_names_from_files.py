@@ -40,7 +40,7 @@ ORIGINS = {
     "magics/settings.py::defaults": CODE,
     "sandbox/host/redaction.py::RedactingWorker._outcome": CODE,
     "sandbox/programs/start_supervisor.py::main": CODE,
-    "codemode/operations.py::aggregated": TABLE,
+    "codemode/columns.py::_aggregate": TABLE,
     "codemode/operations.py::_text.condition": TABLE,
     "contracts/describing.py::check_record": TABLE,
     "contracts/sample_schema.py::_check": TABLE,
