@@ -31,7 +31,7 @@ async def test_a_plan_without_end_fails_with_the_reason_and_is_not_asked_for_aga
 
 async def test_answers_without_end_keep_to_max_tokens_together(theatre: Theatre) -> None:
     most = 12_000
-    script = {"plan": [PLAN], "code": [ENDLESS], "tests": [ENDLESS], "second": [ENDLESS]}
+    script: dict[str, list[str | Answer]] = {"plan": [PLAN], "code": [ENDLESS], "tests": [ENDLESS], "second": [ENDLESS]}
     played = await theatre.play(script, settings={"max_tokens": most, "second_opinion": "on"})
     one_piece = len("Line 99 of an answer that does not end. " * 10) // 4 + 1
     usage = played.report.usage
@@ -40,7 +40,12 @@ async def test_answers_without_end_keep_to_max_tokens_together(theatre: Theatre)
 
 
 async def test_a_second_opinion_without_end_leaves_the_function_as_it_is(theatre: Theatre) -> None:
-    script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)], "second": [ENDLESS]}
+    script: dict[str, list[str | Answer]] = {
+        "plan": [PLAN],
+        "code": [fenced(CODE)],
+        "tests": [fenced(TESTS)],
+        "second": [ENDLESS],
+    }
     played = await theatre.play(script, settings={"second_opinion": "on"})
     assert played.report.success and "did not end" in played.opinion.note
     assert played.report.usage.output_tokens > 8_000
