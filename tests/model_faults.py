@@ -124,3 +124,28 @@ def ended(counts: Any = None, stop_reason: Any = "end_turn") -> bytes:
     return (
         typed("content_block_stop", index=0) + typed("message_delta", delta=delta, usage=usage) + typed("message_stop")
     )
+
+
+# Formats of other providers
+
+
+def ollama(text: str) -> bytes:
+    """A piece of an answer of Ollama."""
+    return json.dumps({"model": "m", "message": {"role": "assistant", "content": text}, "done": False}).encode() + b"\n"
+
+
+def gemini(text: str, **more: Any) -> bytes:
+    """A piece of an answer of Gemini."""
+    return event({"candidates": [{"content": {"parts": [{"text": text}], "role": "model"}, "index": 0, **more}]})
+
+
+def after(start: bytes, repeated: Wire) -> Wire:
+    """A response that begins with `start`, before what another one repeats."""
+
+    def wire() -> Iterator[bytes]:
+        parts = iter(repeated())
+        yield next(parts)
+        yield start
+        yield from parts
+
+    return wire

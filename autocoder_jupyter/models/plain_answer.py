@@ -26,7 +26,7 @@ class PlainAnswer:
     Args:
         text: its text.
         finish_reason: why it ended.
-        counts: the service's usage object; empty if it has none.
+        counts: the service's usage object, with OpenAI's names; empty if it has none.
     """
 
     text: str
@@ -47,7 +47,7 @@ def read_answer(body: bytes) -> PlainAnswer | None:
         choice = _choice(record)
         texts.append(_text(choice.get("content")))
         finish_reason = finish_reason or choice.get("finish_reason") or ""
-        counts = record["usage"] if isinstance(record.get("usage"), dict) else counts
+        counts = _counts(record["usage"]) if isinstance(record.get("usage"), dict) else counts
     text = "".join(texts)
     return PlainAnswer(text, str(finish_reason), counts) if text and finish_reason else None
 
@@ -91,6 +91,12 @@ def _choice(record: Mapping[str, Any]) -> dict[str, Any]:
             content = said.get("content") if isinstance(said, dict) else choice.get("text")
             return {"content": content, "finish_reason": choice.get("finish_reason")}
     return {}
+
+
+def _counts(usage: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The counts with OpenAI's names."""
+    other = {"prompt_tokens": usage.get("input_tokens"), "completion_tokens": usage.get("output_tokens")}
+    return {**other, **usage}
 
 
 def _reason(stop_reason: object) -> object:

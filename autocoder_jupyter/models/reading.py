@@ -17,6 +17,9 @@ from autocoder_jupyter.models.metering import Grant, Worst
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.valid_unicode import TextPieces, valid_unicode
 
+_GEMINI, _END_OF_GEMINI = b'"candidates"', b'"finishReason"'
+"""litellm reports an end for each piece of an answer of Gemini, so the end is looked for in the response."""
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -124,11 +127,15 @@ class Reading:
     async def _complete(self, *, broken: bool) -> Reply | None:
         """The answer, if it is complete: also if something is broken after its end, or litellm could not read it."""
         # litellm reports "stop" even if a stream just ended; these two have the service's own value.
+        if self._intake.stopped:
+            return None
         stream, text = self._stream, "".join(self._pieces)
         reason = getattr(stream, "received_finish_reason", None) or getattr(stream, "intermittent_finish_reason", None)
+        body = self._intake.raw.body
+        if _GEMINI in body and _END_OF_GEMINI not in body:
+            return None
         if text and reason is not None:
             return Reply(text, _word(reason), self._usage(_counts(stream)))
-        body = self._intake.raw.body
         plain = await background.call_blocking(lambda: plain_answer.read_answer(body)) if body else None
         if plain is not None:
             self._pieces.clear()

@@ -8,6 +8,7 @@ package.
 
 from __future__ import annotations
 
+import codecs
 import functools
 import re
 import zlib
@@ -53,6 +54,8 @@ class Received:
         self._size = self._in_event = self._lines = 0
         self._end = b""
         self._kind = kind
+        self._is_text = kind.startswith("text/") or "json" in kind
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._kept: bytearray | None = bytearray()
 
     @property
@@ -63,6 +66,10 @@ class Received:
     def begin(self, kind: str) -> None:
         """A response of this content type begins."""
         self._begin(kind.partition(";")[0].strip().lower())
+
+    def repaired(self, data: bytes) -> bytes:
+        """The data with U+FFFD instead of what is not valid UTF-8, if it is text. Clients would stop reading there."""
+        return self._decoder.decode(data).encode() if self._is_text else data
 
     def count(self, data: bytes) -> None:
         """Count data.
@@ -167,8 +174,9 @@ def _limited(response: Any, received: Received) -> Any:
                 for piece in [data] if unpacker is None else _unpacked(unpacker, data):
                     if unpacker is not None:
                         received.count(piece)
-                    received.keep(piece)
-                    yield piece
+                    text = received.repaired(piece)
+                    received.keep(text)
+                    yield text
                     await pauses.pause_when_due()
 
         async def aclose(self) -> None:

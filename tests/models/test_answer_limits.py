@@ -24,11 +24,17 @@ from autocoder_jupyter.types import Exchange, Usage
 from tests.model_faults import (
     WORDS,
     Wire,
+    after,
+    begun,
     chunk,
     endless_headers,
     finished,
     for_ever,
+    gemini,
     gzip_bomb,
+    ollama,
+    piece,
+    sends,
 )
 from tests.scripted_model import Answer, ScriptedModel, always
 
@@ -89,6 +95,39 @@ async def test_an_answer_without_end_is_stopped_at_its_tokens_and_counted(parts:
     assert isinstance(error, UnusableAnswer) and "did not end" in str(error)
     assert SLACK * ROOM <= budget.used.output_tokens <= SLACK * ROOM + 10
     assert len(endpoint.requests) == 1
+
+
+PROVIDERS = {
+    "anthropic/claude-sonnet-4-5": (begun(), [piece("text", word) for word in WORDS], "text/event-stream"),
+    "ollama_chat/m": (b"", [ollama(word) for word in WORDS], "application/x-ndjson"),
+    "gemini/gemini-2.5-pro": (b"", [gemini(word) for word in WORDS], "text/event-stream"),
+}
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
+    monkeypatch.setenv("GEMINI_API_KEY", "x")
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("model", PROVIDERS)
+async def test_the_formats_of_other_providers_are_stopped_and_counted_too(model: str, short: Question) -> None:
+    start, parts, kind = PROVIDERS[model]
+    budget = Budget()
+    with ScriptedModel(always(Answer(wire=after(start, for_ever(*parts, kind=kind))))) as endpoint:
+        error = await failure(endpoint, short, budget, model=model, api_base=endpoint.root)
+    assert isinstance(error, UnusableAnswer) and "did not end" in str(error)
+    assert SLACK * ROOM <= budget.used.output_tokens <= SLACK * ROOM + 10
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("model", PROVIDERS)
+async def test_a_cut_answer_of_another_provider_is_not_taken_for_a_whole_one(model: str, short: Question) -> None:
+    start, parts, kind = PROVIDERS[model]
+    with ScriptedModel(always(Answer(wire=sends(start, *parts[:3], kind=kind)))) as endpoint:
+        error = await failure(endpoint, short, model=model, api_base=endpoint.root)
+    assert isinstance(error, ModelUnavailable) and "broke off" in str(error)
 
 
 async def test_what_is_counted_is_what_the_service_sent(short: Question) -> None:

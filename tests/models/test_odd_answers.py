@@ -5,6 +5,8 @@ What arrived is used once and recorded, or there is one clear error.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +122,14 @@ async def test_an_answer_whose_tokens_are_counted_wrongly_is_used_with_an_estima
     assert recorded is not None and recorded.usage == Usage(input_tokens=4, output_tokens=1, cost=None)
 
 
-async def test_the_count_in_plain_json_is_taken(question: Question) -> None:
-    body = whole("yes", usage={"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9})
+@pytest.mark.parametrize(
+    "body",
+    [
+        whole("yes", usage={"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}),
+        WHOLE_OF_ANTHROPIC[:-1] + b',"usage":{"input_tokens":7,"output_tokens":2}}',
+    ],
+)
+async def test_the_count_in_plain_json_is_taken(body: bytes, question: Question) -> None:
     with ScriptedModel(always(Answer(wire=sends(body, kind="application/json")))) as endpoint:
         exchange = await LiteLLMModel(endpoint.config(), TWICE).ask(question)
     assert exchange.usage == Usage(input_tokens=7, output_tokens=2, cost=None)
@@ -141,7 +149,13 @@ async def test_invalid_text_is_repaired_and_recorded(
     parts: list[bytes], answer: str, question: Question, tmp_path: Path
 ) -> None:
     heard: list[str] = []
-    with ScriptedModel(always(Answer(wire=finished(*parts)))) as endpoint:
+
+    def wire() -> Iterator[bytes]:
+        for part in finished(*parts)():
+            time.sleep(0.01)  # each part arrives alone
+            yield part
+
+    with ScriptedModel(always(Answer(wire=wire))) as endpoint:
         for _ in range(2):
             model = ReplayingModel(LiteLLMModel(endpoint.config(), TWICE), journal_in(tmp_path))
             assert (await model.ask(question, on_text=heard.append)).answer == answer

@@ -23,6 +23,7 @@ from tests.engines.claude.test_gateway import Desk, at_work
 from tests.model_faults import (
     WORDS,
     Wire,
+    after,
     begun,
     ended,
     endless_headers,
@@ -49,15 +50,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def endless(start: bytes, *parts: bytes, pace: float = 0.0) -> Wire:
     """A stream that begins with `start` and then repeats `parts`."""
-    repeated = for_ever(*parts, pace=pace)
-
-    def wire_of() -> Any:
-        parts_of = iter(repeated())
-        yield next(parts_of)
-        yield start
-        yield from parts_of
-
-    return wire_of
+    return after(start, for_ever(*parts, pace=pace))
 
 
 async def fault_of(desk: Desk) -> Exception:
