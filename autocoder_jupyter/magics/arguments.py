@@ -161,5 +161,5 @@ def _valued(one: Written, option: Option, text: str, word: int, start: int) -> W
         return replace(one, value=option.from_text(text))
     except ValueError:
         hint = did_you_mean(text, option.choices) if option.choices else ""
-        error = InvalidRequest(f"{one.flag} takes {option.expects}, not {text!r}.", hint=hint)
+        error = InvalidRequest(f"{one.flag} takes {option.expects}, not {option.quoted(text)}.", hint=hint)
         return replace(one, error=error, error_in_value=True)

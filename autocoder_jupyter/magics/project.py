@@ -30,6 +30,11 @@ MOST_BYTES = 2**19
 _LONGEST_KEY = 60
 
 _KEY = re.compile(r"key|token|secret|passw|auth|credential|cookie|signature", re.IGNORECASE)
+_OF_LITELLM = ("os.environ/", "oidc/")
+"""Beginnings of values by which litellm reads a variable, a file or an address."""
+
+_PATH = re.compile(r"~|\.{0,2}/|[A-Za-z]:[\\/]|\\\\")
+
 _NAME_OF_A_VARIABLE = re.compile(r"os\.environ/\w+")
 
 
@@ -160,5 +165,15 @@ def _without_keys(value: Any, name: str = "") -> Any:
         return {key: _without_keys(inner, str(key)) for key, inner in value.items()}
     if isinstance(value, list):
         return [_without_keys(inner, name) for inner in value]
-    names_a_variable = isinstance(value, str) and _NAME_OF_A_VARIABLE.fullmatch(value)
-    return "(not shown)" if _KEY.search(name) and isinstance(value, str) and not names_a_variable else value
+    return _kind_of(value) if _KEY.search(name) and isinstance(value, str) else value
+
+
+def _kind_of(value: str) -> str:
+    """A value that may be a key: whole if it only names where one is, else its kind. It may also be a place."""
+    if _NAME_OF_A_VARIABLE.fullmatch(value) or value.startswith(_OF_LITELLM):
+        return value
+    if "://" in value or value.startswith("//"):
+        return f"(an address: {_machine(value)})"
+    if _PATH.match(value):
+        return f"(a path: {value})"
+    return f"(not shown: a text of {len(value)} characters, neither an address nor a path)"

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from autocoder_jupyter.settings import parameters
+
 Kind = Literal[
     "text",
     "integer",
@@ -121,7 +123,7 @@ class Option:
 
     def quoted(self, value: object) -> str:
         """A value for an error message. A value that may be a misplaced secret is not repeated."""
-        if self.kind in ("variable", "variables", "mapping"):
+        if self.kind in ("variable", "variables", "mapping") or parameters.looks_like_key(value):
             return "what is set"
         try:
             shown = repr(value)

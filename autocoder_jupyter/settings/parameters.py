@@ -36,39 +36,49 @@ def is_output_name(name: str) -> bool:
     return re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name and name.isprintable()
 
 
+def looks_like_key(value: object) -> bool:
+    """Whether a value begins as a key of a service does."""
+    return isinstance(value, str) and value.strip().startswith(_KEY_PREFIXES)
+
+
+def quoted(value: object) -> str:
+    """A value for an error message. One that looks like a key is not repeated, because the message may be saved."""
+    return "what is set, which looks like a key" if looks_like_key(value) else repr(value)
+
+
 def seconds(parameter: str, value: float | dt.timedelta) -> float:
     """A positive, finite number of seconds, or a timedelta."""
     number = value.total_seconds() if isinstance(value, dt.timedelta) else value
     if not _is_number(number) or not math.isfinite(number) or number <= 0:
-        raise InvalidRequest(f"{parameter} must be a number of seconds above 0, not {value!r}.")
+        raise InvalidRequest(f"{parameter} must be a number of seconds above 0, not {quoted(value)}.")
     return float(number)
 
 
 def positive(parameter: str, value: Any) -> float:
     """A positive, finite number."""
     if not _is_number(value) or not math.isfinite(value) or value <= 0:
-        raise InvalidRequest(f"{parameter} must be a number above 0, not {value!r}.")
+        raise InvalidRequest(f"{parameter} must be a number above 0, not {quoted(value)}.")
     return float(value)
 
 
 def count(parameter: str, value: Any, *, least: int) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise InvalidRequest(f"{parameter} must be a whole number of at least {least}, not {value!r}.")
+        raise InvalidRequest(f"{parameter} must be a whole number of at least {least}, not {quoted(value)}.")
     return int(value)
 
 
 def flag(parameter: str, value: Any) -> bool:
     """True or False, and no other type."""
     if not isinstance(value, bool):
-        raise InvalidRequest(f"{parameter} must be True or False, not {value!r}.")
+        raise InvalidRequest(f"{parameter} must be True or False, not {quoted(value)}.")
     return value
 
 
 def text(parameter: str, value: Any) -> str:
     """A text that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest(f"{parameter} must be a text that is not empty, not {value!r}.")
+        raise InvalidRequest(f"{parameter} must be a text that is not empty, not {quoted(value)}.")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -78,7 +88,12 @@ def text(parameter: str, value: Any) -> str:
 
 def model(parameter: str, value: Any) -> str:
     """The name of a model. An address is refused: some providers would send the key to it."""
-    if "://" in text(parameter, value):
+    if looks_like_key(text(parameter, value)):
+        raise InvalidRequest(
+            f"{parameter} takes the name of a model. What is set looks like a key, so it is not shown.",
+            hint="Set the key as a variable before the notebook starts, and name the variable in api_key.",
+        )
+    if "://" in value:
         raise InvalidRequest(
             f"{parameter} takes the name of a model, not an address.",
             hint="Give the address in api_base, as with %config Autocode.api_base = …",
@@ -89,7 +104,7 @@ def model(parameter: str, value: Any) -> str:
 def folder(parameter: str, value: Any) -> Path:
     """A path; `~` is expanded."""
     if not isinstance(value, str | os.PathLike) or not str(value):
-        raise InvalidRequest(f"{parameter} must be the path of a folder, not {value!r}.")
+        raise InvalidRequest(f"{parameter} must be the path of a folder, not {quoted(value)}.")
     return Path(value).expanduser()
 
 
@@ -97,7 +112,8 @@ def address(parameter: str, value: Any) -> str:
     """The address of a service."""
     if not isinstance(value, str) or not re.match(r"https?://[^/]", value):
         raise InvalidRequest(
-            f"{parameter} must be an address that begins with http:// or https://, not {value!r}.",
+            f"{parameter} must be an address that begins with http:// or https://.",
+            why="What is set is not shown, because it may be a key.",
             hint=f'Write for instance {parameter}="http://localhost:8000/v1".',
         )
     return value
@@ -108,7 +124,7 @@ def choice(parameter: str, value: Any, literal: Any) -> Any:
     allowed = get_args(literal)
     if value not in allowed:
         raise InvalidRequest(
-            f"{parameter} must be one of {', '.join(map(repr, allowed))}, not {value!r}.",
+            f"{parameter} must be one of {', '.join(map(repr, allowed))}, not {quoted(value)}.",
             hint=did_you_mean(str(value), allowed),
         )
     return value
@@ -121,7 +137,7 @@ def record(parameter: str, value: Model | Mapping[str, Any], kind: type[Model]) 
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
-        raise InvalidRequest(f"{parameter} must be a {kind.__name__} or a dict of its fields, not {value!r}.")
+        raise InvalidRequest(f"{parameter} must be a {kind.__name__} or a dict of its fields, not {quoted(value)}.")
     unknown = [str(key) for key in value if key not in kind.model_fields]
     if unknown:
         raise InvalidRequest(
@@ -208,8 +224,7 @@ def variable_name(parameter: str, value: str | None) -> str | None:
 
 
 def _variable_name(parameter: str, value: str) -> str:
-    looks_like_key = isinstance(value, str) and value.startswith(_KEY_PREFIXES)
-    if looks_like_key or not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+    if looks_like_key(value) or not isinstance(value, str) or not _VARIABLE.fullmatch(value):
         raise InvalidRequest(
             f"{parameter} takes the NAME of an environment variable, not its value.",
             why="A key in a notebook ends up in its file, its history and its exports.",
@@ -223,7 +238,10 @@ def texts(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidRequest(f"{parameter} must be a list of texts.", hint=f"Write {parameter}=[{value!r}].")
+        raise InvalidRequest(
+            f"{parameter} must be a list of texts.",
+            hint="" if looks_like_key(value) else f"Write {parameter}=[{value!r}].",
+        )
     items = tuple(value)
     for item in items:
         text(parameter, item)
@@ -240,10 +258,10 @@ def requirements(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]
             parsed = Requirement(item)
         except InvalidRequirement:
             raise InvalidRequest(
-                f"{parameter}: {item!r} is not a requirement.", hint="Write for instance 'scikit-learn>=1.5'."
+                f"{parameter}: {quoted(item)} is not a requirement.", hint="Write for instance 'scikit-learn>=1.5'."
             ) from None
         if parsed.url is not None:
-            raise InvalidRequest(f"{parameter}: {item!r} is a URL; give the distribution's name.")
+            raise InvalidRequest(f"{parameter}: {quoted(item)} is a URL; give the distribution's name.")
     return items
 
 
@@ -279,7 +297,9 @@ def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
 def identifier(parameter: str, value: str) -> str:
     """A valid Python identifier."""
     if not isinstance(value, str) or not value.isidentifier():
-        raise InvalidRequest(f"{parameter}: {value!r} cannot be a name in Python.", hint="Use letters, digits and _.")
+        raise InvalidRequest(
+            f"{parameter}: {quoted(value)} cannot be a name in Python.", hint="Use letters, digits and _."
+        )
     if keyword.iskeyword(value):
         raise InvalidRequest(f"{parameter}: {value!r} is a keyword of Python.", hint=f"Call it {value}_.")
     return value

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.agent import AutoCoderAgent
+from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
+from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.settings import Settings, defaults, resolve
 from autocoder_jupyter.models.credentials import belongs_to_provider
@@ -206,6 +209,42 @@ def test_a_key_within_the_parameters_is_not_shown_and_counts_nevertheless(tmp_pa
     assert waiting(settings(tmp_path)) == ["litellm_params"]
     write(tmp_path, parameters("os.environ/DATABASE_PASSWORD"))
     assert "os.environ/DATABASE_PASSWORD" in settings(tmp_path).permissions[0].value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("azure_ad_token", "/home/me/.ssh/id_ed25519", "(a path: /home/me/.ssh/id_ed25519)"),
+        ("azure_ad_token", "oidc/file//home/me/.ssh/id_ed25519", "oidc/file//home/me/.ssh/id_ed25519"),
+        ("aws_web_identity_token", "~/.aws/credentials", "(a path: ~/.aws/credentials)"),
+        ("aws_web_identity_token", "os.environ/DATABASE_PASSWORD", "os.environ/DATABASE_PASSWORD"),
+        ("oauth_url", "https://me:pw@evil.example/x?k=sk-1", "(an address: the machine evil.example)"),
+        ("vertex_credentials", "C:\\keys\\google.json", "(a path: C:"),
+        ("api_key", "sk-abcdef", "(not shown: a text of 9 characters, neither an address nor a path)"),
+    ],
+)
+def test_a_value_that_may_be_a_key_is_shown_by_its_kind(tmp_path: Path, name: str, value: str, shown: str) -> None:
+    write(tmp_path, {"litellm_params": {name: value}})
+    (permission,) = settings(tmp_path).permissions
+    assert shown in permission.value.replace("\\\\", "\\") and "pw@" not in permission.value
+
+
+@pytest.mark.parametrize("key", ["sk-abcdefghijklmnop", "hf_abcdefghijklmnop", "AIzaSyA0123456789"])
+@pytest.mark.parametrize(
+    "name", ["api_base", "model", "second_model", "sandbox", "share", "max_cost", "timeout", "api_key"]
+)
+def test_a_key_in_the_place_of_another_value_is_never_printed(tmp_path: Path, name: str, key: str) -> None:
+    with pytest.raises(AutocodeError) as refused:
+        AutoCoderAgent(**{name: key})
+    assert key not in str(refused.value)
+    flag = {"model": "-m"}.get(name, f"--{name.replace('_', '-')}")
+    for problem in find_problems(f"%%autocode growth {flag} {key}\nCount.", {}, lambda: False):
+        assert key not in problem.what + problem.hint
+    write(tmp_path, {name: key})
+    try:
+        settings(tmp_path)
+    except AutocodeError as error:
+        assert key not in str(error)
 
 
 def test_the_permission_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_path: Path) -> None:
