@@ -18,6 +18,7 @@ from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.untrusted.visible import visible
 
 _log = redacting_logger(__name__)
@@ -148,7 +149,7 @@ def _tests(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     report = _ended(notebook, name)
     if not report.tests:
         raise InvalidRequest(f"{name} has no tests.", why=report.error or "")
-    return str(report.tests)
+    return readable(str(report.tests), name)
 
 
 def _export(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:

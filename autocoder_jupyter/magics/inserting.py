@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.tasks.renamed import renamed
-from autocoder_jupyter.untrusted.parsing import same_code
-from autocoder_jupyter.untrusted.visible import visible_block
 
 
 def insertable(code: str, name: str) -> str:
@@ -15,22 +13,3 @@ def insertable(code: str, name: str) -> str:
         InvalidRequest: as for `readable`.
     """
     return renamed(readable(code, name), name)
-
-
-def readable(code: str, name: str) -> str:
-    """Code without hidden characters: in strings and comments they become escapes with the same meaning.
-
-    Raises:
-        InvalidRequest: the escapes would change the code.
-    """
-    shown = visible_block(code)
-    try:
-        same = shown == code or same_code(shown, code)
-    except SyntaxError:
-        same = False
-    if not same:
-        raise InvalidRequest(
-            f"The code of {name} contains invisible characters, or characters that change its direction.",
-            hint=f"%autocode show {name} --code shows them.",
-        )
-    return shown

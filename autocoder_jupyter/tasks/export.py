@@ -19,6 +19,7 @@ from autocoder_jupyter.errors import InvalidRequest, writing
 from autocoder_jupyter.sandbox.environments.pins import check_pins, pin_of
 from autocoder_jupyter.tasks.harness import command_line, entered
 from autocoder_jupyter.tasks.quoting import comment
+from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import parse
@@ -46,7 +47,7 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
         files = Folder(path.parent)  # it does not follow an existing link
         files.write(path.name, script(report, function).encode())
         if tests and report.tests:
-            tested = tests_for(report.tests, path.stem, function.environment.python_version)
+            tested = tests_for(readable(report.tests, report.name), path.stem, function.environment.python_version)
             files.write(f"test_{path.name}", tested.encode())
     return path
 
@@ -63,7 +64,7 @@ def script(report: Report, function: Function) -> str:
         _metadata(function),
         _provenance(report, function),
         "",
-        entered(function.code),
+        entered(readable(function.code, report.name)),
         "",
         "",
         "# The command line. What stands above is the function as it was tested, and the way in.",

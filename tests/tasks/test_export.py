@@ -383,6 +383,16 @@ def test_a_lock_that_holds_anything_but_exact_versions_is_not_written(growth: Re
         script(hostile, Function.of(hostile, {}, Path()))
 
 
+def test_neither_the_script_nor_its_tests_hide_anything(report: Any, tmp_path: Path) -> None:
+    hidden = 'def run():\n    """Sums.\u202e"""\n    return "\u2066a\u200b"  # \u202eno\u2069 comment\n'
+    tests = 'from solution import run\n\n\ndef test_a():\n    assert run() == "\u2066a\u200b"  # \u202e\n'
+    made = report(hidden, (), (OutputSpec(name="text", type="str"),), tests=tests)
+    path = written(made, tmp_path / "growth.py")
+    for text in (path.read_text("utf-8"), (tmp_path / "test_growth.py").read_text("utf-8")):
+        assert visible_block(text) == text and r"\u2066a\u200b" in text
+    assert ast.dump(ast.parse(hidden).body[0]) in map(ast.dump, ast.parse(path.read_text("utf-8")).body)
+
+
 def test_code_with_metadata_of_its_own_is_not_written(growth: Report) -> None:
     code = f'# /// script\n# dependencies = ["evil"]\n# ///\n{CODE}'
     hostile = growth.model_copy(update={"solution": CodeSolution(code=code)})

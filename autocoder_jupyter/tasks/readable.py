@@ -1,0 +1,26 @@
+"""Code of a model or a file without hidden characters, for a place where a person reads it: a cell, or a script."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.untrusted.parsing import same_code
+from autocoder_jupyter.untrusted.visible import visible_block
+
+
+def readable(code: str, name: str) -> str:
+    """Code without hidden characters: in strings and comments they become escapes with the same meaning.
+
+    Raises:
+        InvalidRequest: the escapes would change the code.
+    """
+    shown = visible_block(code)
+    try:
+        same = shown == code or same_code(shown, code)
+    except SyntaxError:
+        same = False
+    if not same:
+        raise InvalidRequest(
+            f"The code of {name} contains invisible characters, or characters that change its direction.",
+            hint=f"%autocode show {name} --code shows them.",
+        )
+    return shown
