@@ -33,7 +33,7 @@ class ApprovalRequest:
         arguments: by name, as the tool will get them; frames are DataFrames.
         argument: the arguments in one short line, secrets masked.
         line: the line of the block of code that calls it.
-        recorded: whether code from a record makes the call, or ran before it and may have changed what it does.
+        recorded: whether the code, or the conversation before it, comes from a record.
     """
 
     call: str

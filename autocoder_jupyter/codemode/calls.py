@@ -66,14 +66,12 @@ class BlockScope:
         key: identifies the block and all messages before it.
         recorded: whether the code comes from a record, not from the model in this session.
         restoring: whether the block ran before, and is run again only to define its variables.
-        own: whether a model wrote it for this process.
     """
 
     turn: int
     key: str
     recorded: bool = False
     restoring: bool = False
-    own: bool = True
     _counts: dict[str, int] = field(default_factory=dict)
 
     def call_key(self, tool: str, arguments: Any) -> str:
@@ -139,14 +137,10 @@ class Calls:
         self._loop = loop
         self._context = contextvars.copy_context()  # the caller's context variables, for the tools
         self._open: set[concurrent.futures.Future[Any]] = set()
-        self._scope = BlockScope(0, "")
-        self._holds_recorded = False
+        self.scope = BlockScope(0, "")
+        self.is_from_record = False
+        """Whether the conversation, or a part of it, comes from a record, and so perhaps from somebody else."""
         self.made: list[ToolCall] = []
-
-    def enter(self, scope: BlockScope) -> None:
-        """Serve the calls of this block from now on."""
-        self._scope = scope
-        self._holds_recorded = self._holds_recorded or not scope.own
 
     @property
     def names(self) -> Mapping[str, bool]:
@@ -182,7 +176,7 @@ class Calls:
         """
         if name == IN_THREAD:
             name, args = self._handed_over(args)
-        tool, scope = self._tools[name], self._scope
+        tool, scope = self._tools[name], self.scope
         given = self._crossing.outward([list(args), kwargs], name)
         try:
             arguments = tool.signature.bind(*given[0], **given[1])
@@ -275,13 +269,14 @@ class Calls:
     async def _is_allowed(self, call: _Call) -> bool:
         """Whether the user allows the call, or need not be asked.
 
-        Code from a record is untrusted. If it calls a tool with effects, or has run in this sandbox before, so that
-        it may have changed what later code does, the call needs approval, even if the tool is not marked with `ask`.
+        A record is untrusted. If its code calls a tool with effects, the call needs approval, even if the tool is not
+        marked with `ask`. So does a call of new code, if the conversation comes from a record: its code may have
+        changed what the new code does, and its messages what the model writes.
 
         Raises:
             ToolFailed: there is nobody to ask.
         """
-        from_record = call.scope.recorded or self._holds_recorded
+        from_record = call.scope.recorded or self.is_from_record
         if not call.tool.ask and not (from_record and call.tool.effects):
             return True
         name = call.tool.name
@@ -297,7 +292,7 @@ class Calls:
                 if call.tool.ask
                 else "the code comes from a record"
                 if call.scope.recorded
-                else "code from a record ran before it"
+                else "the conversation comes from a record"
             )
             raise _Denied("PermissionError", f"{name} was not called: {why}, and there is nobody to ask.") from None
         self._emit(ApprovalGiven(call.name, allowed))

@@ -120,9 +120,12 @@ class Conversation:
         Raises:
             AutocodeError: there is no answer: no turns, retries or budget left, or the model cannot be asked.
         """
+        history = talk.messages[:-1]
+        self._calls.is_from_record = bool(history) and not self._journal.is_known(block_key(history))
         try:
             await self._go_on(talk)
         finally:
+            self._note_known(talk)
             self._calls.cancel()
             if (sandbox := self._sandbox) is not None:
                 sandbox.kill()
@@ -192,7 +195,14 @@ class Conversation:
             raise
         self._note(talk, exchange)
         _add(talk, "assistant", exchange.answer)
+        if exchange.replayed and not self._journal.is_known(block_key(talk.messages)):
+            self._calls.is_from_record = True
+        self._note_known(talk)
         return exchange.answer, exchange.replayed
+
+    def _note_known(self, talk: Talk) -> None:
+        if not self._calls.is_from_record:
+            self._journal.add_known(block_key(talk.messages))
 
     def _note(self, talk: Talk, exchange: Exchange) -> None:
         talk.exchanges.append(exchange)
@@ -205,8 +215,8 @@ class Conversation:
         key = block_key(talk.messages)
         sandbox = await self._ready(talk.messages[:-1])
         self._emit(CodeStarted(talk.turns, code.source))
-        self._journal.add_block(key, written_now=not recorded)
-        self._calls.enter(BlockScope(talk.turns, key, recorded=recorded, own=self._journal.wrote(key)))
+        self._calls.scope = BlockScope(talk.turns, key, recorded=recorded)
+        self._journal.add_block(key)
         try:
             outcome = await self._in_sandbox(sandbox, code.source)
             # Converting a large value takes long and must not block the loop.
@@ -241,7 +251,7 @@ class Conversation:
             key = block_key(said[: number + 1])
             code = read_answer(message["content"])
             if message["role"] == "assistant" and isinstance(code, Code) and self._journal.ran(key):
-                self._calls.enter(BlockScope(0, key, own=self._journal.wrote(key), restoring=True))
+                self._calls.scope = BlockScope(0, key, restoring=True)
                 await self._in_sandbox(sandbox, code.source)
         return sandbox
 

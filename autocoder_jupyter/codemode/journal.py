@@ -70,8 +70,8 @@ class Memory:
     clocks: dict[str, dt.datetime] = field(default_factory=dict)
 
 
-_written: set[tuple[Path, str, str]] = set()
-"""The blocks that a model wrote for this process, by record and key. All others come from a record."""
+_known: set[tuple[Path, str, str]] = set()
+"""The conversations of this process, by record and key of their messages. Every other history comes from a record."""
 
 _kept: dict[tuple[Path, str, str], Outcome] = {}
 """The newest outcomes in this process by record and call, so that another agent can continue with its tables."""
@@ -243,19 +243,16 @@ class ConversationJournal:
         """Whether a block was run before, so that it may be run again to define its variables."""
         return key in self._blocks
 
-    def wrote(self, key: str) -> bool:
-        """Whether a model wrote this block for this process, so that it does not only come from a record."""
-        return (self.root, self.name, key) in _written
+    def is_known(self, key: str) -> bool:
+        """Whether these messages were exchanged in this process, so that they do not only come from a record."""
+        return (self.root, self.name, key) in _known
 
-    def add_block(self, key: str, *, written_now: bool) -> None:
-        """Record that a block is run.
+    def add_known(self, key: str) -> None:
+        """Remember that messages were exchanged in this process."""
+        _known.add((self.root, self.name, key))
 
-        Args:
-            key: the key of the block.
-            written_now: whether the model wrote it in this run.
-        """
-        if written_now:
-            _written.add((self.root, self.name, key))
+    def add_block(self, key: str) -> None:
+        """Record that a block is run."""
         if key not in self._blocks:
             self._blocks.add(key)
             self._append({"kind": "block", "key": key})

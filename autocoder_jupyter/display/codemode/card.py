@@ -112,7 +112,7 @@ def question_lines(state: CodeState) -> Iterator[str]:
     if state.waiting:
         recorded = any(call.recorded for call in state.waiting)
         why = (
-            "Code from a record, which may come from somebody else, makes this call or ran before it."
+            "The code, or the conversation before it, comes from a record, perhaps from somebody else."
             if recorded
             else "This tool asks before each call."
         )

@@ -26,7 +26,7 @@ class CallState:
     """One tool call; `outcome` is None while it runs, `waits` is True while the user is asked.
 
     `asked` are the complete arguments, for the user who decides. They are removed after the decision. `recorded` is
-    True if code from a record makes the call, or ran before it.
+    True if the code, or the conversation before it, comes from a record.
     """
 
     call: str

@@ -113,7 +113,7 @@ def test_every_value_can_be_shown(value: object) -> None:
 
 def test_that_code_from_a_record_takes_part_is_said() -> None:
     asking = after(*ASKED, replace(WAITS, recorded=True))
-    assert "Code from a record, which may come from somebody else, makes this call or ran before it." in render_html(
+    assert "The code, or the conversation before it, comes from a record, perhaps from somebody else." in render_html(
         asking
     )
     assert "This tool asks before each call." in render_html(after(*ASKED, WAITS))
