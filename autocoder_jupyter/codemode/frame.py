@@ -128,7 +128,7 @@ class FailedOnData(Exception):
     """An operation failed on rows that are not shown. The program must not learn this: it ends the run."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frame:
     """A table whose rows stay in the notebook. Its methods never change it.
 
@@ -153,11 +153,15 @@ class Frame:
     shows: Shows
     hidden: frozenset[str] = frozenset()
     masked: frozenset[str] = frozenset()
-    sources: Mapping[str, pd.Series[Any]] = field(default_factory=dict, repr=False)
-    pattern: pd.DataFrame | None = field(default=None, repr=False)
+    sources: Mapping[str, pd.Series[Any]] = field(default_factory=dict)
+    pattern: pd.DataFrame | None = None
     failure: str = ""
-    room: Room = field(default_factory=Room, repr=False)
+    room: Room = field(default_factory=Room)
     given: Any = None
+
+    def __repr__(self) -> str:
+        """Without cells, because errors quote wrong arguments, and a program can pass a frame as any of them."""
+        return "<Frame>"
 
     @property
     def columns(self) -> list[str]:

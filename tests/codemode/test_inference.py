@@ -141,6 +141,29 @@ def repeated(frame: Frame, key: str, times: int) -> Frame:
     return frame
 
 
+def misused(people: Any, frame: Any) -> list[Any]:
+    """What a program sees if it passes a frame where none belongs."""
+    calls: list[Callable[[], Any]] = [
+        lambda: people.head(frame),
+        lambda: people.scalar(frame),
+        lambda: people.filter(frame, "==", 1),
+        lambda: people.filter("name", frame, 1),
+        lambda: people.filter("name", "==", frame),
+        lambda: people.select(frame),
+        lambda: people.select(["name", frame]),
+        lambda: people.sort(frame),
+        lambda: people.sort("age", frame),
+        lambda: people.aggregate(frame),
+        lambda: people.aggregate({"x": frame}),
+        lambda: people.aggregate({"x": (frame, "sum")}),
+        lambda: people.aggregate({"x": ("age", frame)}),
+        lambda: people.aggregate({"x": ("age", "sum")}, by=frame),
+        lambda: people.join(frame, frame),
+        lambda: people.join(frame, "dept", frame),
+    ]
+    return each(calls, lambda call: call())
+
+
 ATTACKS: dict[str, Attack] = {
     "a table is joined with itself on a repeated key": lambda people, _: people.join(people, "sex").aggregate(
         {"x": ("salary", "max")}, by="name"
@@ -215,7 +238,8 @@ ATTACKS: dict[str, Attack] = {
     ),
     "a time is no time": lambda people, _: people.filter("since", ">", "not a time"),
     "a hidden name is tried": lambda people, _: people.filter("salary", ">", 1),
-    "a frame is an argument": lambda people, depts: people.filter("name", "in", [depts]),
+    "a frame is a value of a list": lambda people, depts: people.filter("name", "in", [depts]),
+    "a frame is an argument that is quoted": lambda people, depts: misused(people, depts),
     "nothing is left": lambda people, _: people.filter("salary", "<", -1).scalar("name"),
 }
 
@@ -383,6 +407,8 @@ def look(work):
     except Exception as error:
         print(type(error).__name__, error)
 ann = people.filter('name', '==', 'Ann').filter('salary', '>', 60)
+for work in (lambda: people.head(people), lambda: people.filter('name', ann, 1), lambda: people.select(people)):
+    look(work)
 for frame in (people, ann, people.join(people, 'sex'), people.aggregate({'x': ('salary', 'max')})):
     print(frame, frame.columns, frame.dtypes, frame == people, bool(frame))
     for work in (lambda: frame.count(), lambda: frame.head(), lambda: frame.scalar('x'), lambda: json.dumps(frame)):
