@@ -24,6 +24,7 @@ KEPT_BYTES = 8 * 2**20
 
 EVENTS = "text/event-stream"
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LINE_END = re.compile(rb"\r|\n")
 _LONGEST_EVENT_END = 4
 _MOST_LINES = 1_000
 """Lines of one event. Events of models have one to three."""
@@ -40,7 +41,8 @@ class Received:
 
     Args:
         most: the maximum number of bytes, packed or unpacked.
-        most_in_event: the maximum number of bytes of one event of a stream. Clients join its parts in quadratic time.
+        most_in_event: the maximum number of bytes of one event of a stream, or of one line of other text. Clients join
+            its parts in quadratic time.
     """
 
     def __init__(self, most: int, most_in_event: int) -> None:
@@ -91,20 +93,20 @@ class Received:
             self._kept += data
             if len(self._kept) > KEPT_BYTES:
                 self._kept = None
-        if self._kind == EVENTS:
+        if self._is_text:
             self._measure_event(data)
 
     def _measure_event(self, data: bytes) -> None:
         near = self._end + data
-        ends = [match.end() for match in _EVENT_END.finditer(near)]
+        ends = [match.end() for match in (_EVENT_END if self._kind == EVENTS else _LINE_END).finditer(near)]
         begun = near[ends[-1] :] if ends else data
         self._in_event = len(begun) + (0 if ends else self._in_event)
         self._lines = begun.count(b"\n") + (0 if ends else self._lines)
         self._end = near[-_LONGEST_EVENT_END + 1 :]
         if self._in_event > self._most_in_event:
-            self._stop(f"an event of more than {self._most_in_event / 2**20:.1f} MiB")
+            self._stop(f"one piece of more than {self._most_in_event / 2**20:.1f} MiB")
         if self._lines > _MOST_LINES:
-            self._stop(f"an event of more than {_MOST_LINES:,} lines")
+            self._stop(f"one piece of more than {_MOST_LINES:,} lines")
 
     def _stop(self, what: str) -> None:
         import httpx

@@ -126,10 +126,10 @@ async def test_a_cancel_counts_what_arrived(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wire_of", "why"),
     [
-        (for_ever(b"data: ", *[b"x" * 65_536] * 9), "an event of more than"),
+        (for_ever(b"data: ", *[b"x" * 65_536] * 9), "one piece of more than"),
         (for_ever(b"event: ping\n\n" * 5_000), "more than 9 MiB"),
-        (for_ever(b"x" * 65_536, kind="application/json"), "more than 9 MiB"),
-        (gzip_bomb, "an event of more than"),
+        (for_ever(b"x" * 65_536, kind="application/json"), "one piece of more than"),
+        (gzip_bomb, "one piece of more than"),
     ],
     ids=["one line", "pings", "plain JSON", "a packed response"],
 )
