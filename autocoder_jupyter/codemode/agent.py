@@ -43,7 +43,7 @@ FOLDER_NAME = "tools"
 """The default folder of conversations in `.autocode`."""
 
 
-_ELSEWHERE = "Another kernel{holder} is working on this request. This run waits for it, and then uses what it recorded."
+_ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for it, and uses what it recorded."
 
 
 class CodeModeAgent:

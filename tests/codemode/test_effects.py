@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import tool
+from autocoder_jupyter.codemode.events import Event
+from autocoder_jupyter.concurrency.file_locks import open_lock, try_exclusive
 from tests.codemode.conftest import Ask, block, error_of
 from tests.codemode.effects_server import EFFECTS, Spec
 
@@ -139,6 +141,28 @@ def test_a_beginning_is_on_disk_with_its_folders_before_the_call(
     [before] = at_call
     assert before[-1] == "conversation.jsonl"
     assert {root.parent.name, root.name, "tools", run.name} <= set(before)
+
+
+def test_a_run_that_waits_for_another_says_so_and_takes_no_longer_than_it_may(
+    root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    @tool(effects=True)
+    def send() -> str:
+        return "sent"
+
+    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
+    ask([block("send()"), "Done."], [send])
+    [lock] = (tmp_path / "cache" / "request_locks").glob("*.lock")
+    held = open_lock(lock)
+    events: list[Event] = []
+    try:
+        assert try_exclusive(held)
+        result = ask([], [send], max_seconds=0.5, on_event=events.append)
+    finally:
+        os.close(held)
+    assert (result.state, ask.requests) == ("over_budget", [])
+    assert "works on the same request. This one waits for it" in str(events)
+    assert ask([], [send]).value == "sent"
 
 
 def test_without_the_lock_nothing_with_effects_is_called(
