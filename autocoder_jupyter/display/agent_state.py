@@ -59,7 +59,7 @@ class AgentState:
         return replace(self._with(calls=calls), under_way=others)
 
     def changed_suite(self, event: SuiteChanged) -> AgentState:
-        """The agent changed tests after a failure."""
+        """The agent changed tests that it had written."""
         return self._with(suite_changed=event.tests)
 
     def stopped(self) -> AgentState:

@@ -129,7 +129,7 @@ def warnings(evidence: Evidence, trace: Trace | None = None) -> Html:
 def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
     """The same as text."""
     if trace is not None and trace.suite_changed:
-        yield f"Tests changed by the agent after a failure: {', '.join(trace.suite_changed)}"
+        yield f"Tests changed by the agent since it first wrote them: {', '.join(trace.suite_changed)}"
     if evidence.tests_changed:
         yield f"Tests changed since they were first written: {', '.join(evidence.tests_changed)}"
     if evidence.vacuous_tests:

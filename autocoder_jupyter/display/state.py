@@ -395,7 +395,7 @@ def _(event: events.ToolEnded, state: CardState) -> CardState:
 @_after.register
 def _(event: events.SuiteChanged, state: CardState) -> CardState:
     state = replace(state, agent=_agent(state).changed_suite(event))
-    return _noted(state, f"the agent changed tests after a failure{_detail(', '.join(event.tests))}")
+    return _noted(state, f"the agent changed its tests{_detail(', '.join(event.tests))}")
 
 
 @_after.register

@@ -282,7 +282,7 @@ class ToolEnded:
 
 @dataclass(frozen=True)
 class SuiteChanged:
-    """An agent changed, removed or added these tests after one had failed. Emitted with the full list each time."""
+    """These tests of an agent are not as it first wrote them. Emitted with the full list each time."""
 
     tests: tuple[str, ...]
 

@@ -74,7 +74,7 @@ class ToolUse(Record):
 class Trace(Record):
     """The tool calls of a writing agent.
 
-    `suite_changed` names the tests that it changed, removed or added after it had seen one fail.
+    `suite_changed` names the tests that are not as it first wrote them.
     """
 
     calls: tuple[ToolUse, ...] = ()

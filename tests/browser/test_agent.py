@@ -35,7 +35,7 @@ def test_what_an_agent_does_is_seen_on_the_card_and_in_the_inspector(notebook: O
     page.page.screenshot(path=ARTIFACTS / "agent_working.png")
     release.set()
     wait_for_title(page, 2, "Ready, with changed tests")
-    warning = "Tests changed by the agent after a failure: test_growth_is_over_the_month_before"
+    warning = "Tests changed by the agent since it first wrote them: test_growth_is_over_the_month_before"
     for words in ("7 calls: Bash 4, Write 2, Edit 1; 4 safe, 2 intercepted, 1 denied; 1 failed", warning):
         expect(card.get_by_text(words)).to_be_visible()
     assert barriers(page, ".autocode-card") == []

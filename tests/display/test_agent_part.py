@@ -109,7 +109,7 @@ def test_a_summary_closes_it(read: Any) -> None:
 
 def test_a_suite_that_was_changed_after_a_failure_is_a_warning_beside_the_evidence(read: Any) -> None:
     state = fold(*TESTS, SuiteChanged(("test_sum", "test_ties")), GOOD, Finished("ready"))
-    warning = "Tests changed by the agent after a failure: test_sum, test_ties"
+    warning = "Tests changed by the agent since it first wrote them: test_sum, test_ties"
     assert f"✓ 1 test⚠ {warning}" in read(render_html(state)).text
     assert warning in render_text(state)
     assert "Ready, with changed tests" in status_line(state)
@@ -123,7 +123,7 @@ def test_turns_that_were_used_up_say_how_to_raise_the_limit() -> None:
 def test_a_kept_function_still_says_that_its_tests_were_changed(read: Any) -> None:
     state = CardState("growth").apply(SuiteChanged(("test_sum",))).apply(GOOD).apply(Finished("ready"))
     text = read(render_html(state)).text
-    assert "Tests changed by the agent after a failure: test_sum" in text
+    assert "Tests changed by the agent since it first wrote them: test_sum" in text
     assert "Agent" not in text
 
 

@@ -129,7 +129,7 @@ def test_an_agent_says_how_far_it_is(shell: Any, notebook: Notebook, jobs: Playe
         jobs.last.tell(event)
     (told,) = listed(notebook)
     assert told["agent"] == "turn 4 of 50, 1 tool call" and told["tests_changed"]
-    assert told["warnings"] == ["Tests changed by the agent after a failure: test_b"]
+    assert told["warnings"] == ["Tests changed by the agent since it first wrote them: test_b"]
     shell.user_ns["old"] = finished("old", trace=Trace(turns=4, max_turns=50, suite_changed=("test_b",)))
     assert listed(notebook)[1]["agent"] == "4 of 50 turns, 0 tool calls"
     assert listed(notebook)[1]["title"] == "Ready, with changed tests"

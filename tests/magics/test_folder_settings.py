@@ -234,8 +234,9 @@ def test_a_value_that_may_be_a_key_is_shown_by_its_kind(tmp_path: Path, name: st
     "name", ["api_base", "model", "second_model", "sandbox", "share", "max_cost", "timeout", "api_key"]
 )
 def test_a_key_in_the_place_of_another_value_is_never_printed(tmp_path: Path, name: str, key: str) -> None:
+    given: dict[str, Any] = {name: key}
     with pytest.raises(AutocodeError) as refused:
-        AutoCoderAgent(**{name: key})
+        AutoCoderAgent(**given)
     assert key not in str(refused.value)
     flag = {"model": "-m"}.get(name, f"--{name.replace('_', '-')}")
     for problem in find_problems(f"%%autocode growth {flag} {key}\nCount.", {}, lambda: False):

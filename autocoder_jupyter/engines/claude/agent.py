@@ -150,7 +150,6 @@ class Agent:
             test=self._tested,
             changed=self._changed,
             failed=gateway.stop,
-            failure_seen=self.watch.failed,
         )
         name = content_key(self._model.model, system, question)
         toolbox = Toolbox(setup, self._workspace, hands, name, lambda: gateway.turn)

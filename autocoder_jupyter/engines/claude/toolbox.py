@@ -12,7 +12,6 @@ from autocoder_jupyter.engine.events import ToolCalled, ToolEnded
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engines.claude.classify import classify
 from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
-from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN
 from autocoder_jupyter.engines.claude.session import Tool
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.sandbox.workspace.workspace import DEFAULT_SECONDS, LONGEST_OBSERVATION, Observation, Workspace
@@ -76,14 +75,12 @@ class Hands:
         test: runs the agent's tests with the same runner as an attempt.
         changed: called after each call that may have changed files.
         failed: called with an error because of which further calls are useless.
-        failure_seen: called when the agent has seen one of its tests fail, in its own run or in ours.
     """
 
     ready: Callable[[], Awaitable[str]]
     test: Callable[[], Awaitable[Observation]]
     changed: Callable[[], None]
     failed: Callable[[AutocodeError], None]
-    failure_seen: Callable[[], None]
 
 
 class Toolbox:
@@ -151,8 +148,6 @@ class Toolbox:
             if not replayed:
                 self._record(key, observation, before)
             self._hands.changed()
-            if tool == "Bash" and _shows_a_failure(use, observation):
-                self._hands.failure_seen()
         finally:
             told = visible_block(observation.text)[:MOST_OBSERVED]
             seconds = time.monotonic() - began
@@ -217,12 +212,6 @@ def _with_note(tested: Observation, use: ToolUse) -> Observation:
     if OTHERS_NOT_RUN not in use.reason:
         return tested
     return Observation(f"{tested.text}\n[{OTHERS_NOT_RUN}: call them without pytest]", tested.ok)
-
-
-def _shows_a_failure(use: ToolUse, observation: Observation) -> bool:
-    """Whether the agent saw a failed test: in our run, or in its own run that no rule intercepted."""
-    sign = WAS_RUN if use.kind == "intercepted" else "AssertionError"
-    return not observation.ok and sign in observation.text
 
 
 def _shown(arguments: Mapping[str, Any]) -> str:

@@ -101,7 +101,6 @@ class ClaudeWriter:
         diagnosis, hidden = await self._blind.judge(verdict)
         others = [*_failures_of_own(verdict), *verdict.failures]
         if faults := [*hidden, *others]:
-            self._agent.watch.failed()
             again = self._blame.tries(faults) > 0
             with self._blame.tolerating_unusable():
                 await self._setup.stages.run("fix", lambda: self._send_failures([*map(unseen, hidden), *others], again))

@@ -64,7 +64,7 @@ def test_the_calls_of_an_agent_are_there_only_where_one_wrote(read: Any) -> None
     for words in (html, text):
         assert "backend: claude, 3 of 50 turns" in words
         assert "4 calls: Bash 3, Write 1; 3 safe, 1 denied; 1 failed; 1 replayed" in words
-        assert "Tests changed by the agent after a failure: test_sum" in words
+        assert "Tests changed by the agent since it first wrote them: test_sum" in words
     folded = re.findall(r"<summary[^>]*>([^<]*)</summary>", render_html(subject()))
     assert "Trace" in html and not {"Trace", "Second opinion"} & set(folded)  # no empty part can be folded
 

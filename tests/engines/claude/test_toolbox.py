@@ -30,12 +30,11 @@ class Bench:
         self.commands: list[str] = []
         self.outcomes: dict[str, CommandOutcome | Exception] = {}
         self.tests = Observation(f"2 of 2 tests passed. {WAS_RUN}")
-        self.failures_seen = 0
         self.faults: list[AutocodeError] = []
         services = SimpleNamespace(journal=self.journal)
         self._setup = SimpleNamespace(config=AgentConfig(), services=services, emit=lambda event: None)
         self.workspace = Workspace(self._run)
-        hands = Hands(self._ready, self._test, lambda: None, self.faults.append, self._saw)
+        hands = Hands(self._ready, self._test, lambda: None, self.faults.append)
         self.toolbox = Toolbox(cast(GenerationSetup, self._setup), self.workspace, hands, "session", lambda: 1)
 
     def call(self, name: str, **arguments: Any) -> str:
@@ -49,9 +48,6 @@ class Bench:
     @property
     def size(self) -> int:
         return (self.journal.folder / "journal.jsonl").stat().st_size
-
-    def _saw(self) -> None:
-        self.failures_seen += 1
 
     async def _ready(self) -> str:
         return ""
@@ -111,31 +107,6 @@ def test_an_observation_of_a_strangers_journal_is_bounded(bench: Bench) -> None:
     for key in list(bench.journal._steps):
         bench.journal.add_step(*key, {"observed": "x" * 10**6, "ok": True})
     assert len(Bench(bench.journal.root.parent).call("Bash", command="ls")) == LONGEST_OBSERVATION
-
-
-@pytest.mark.parametrize("resumed", [False, True])
-def test_that_the_agent_saw_a_test_fail_is_known_also_of_a_resumed_session(bench: Bench, resumed: bool) -> None:
-    bench.tests = Observation(f"1 of 2 tests passed. {WAS_RUN}", ok=False)
-    bench.call("Bash", command="pytest")
-    if resumed:
-        bench = Bench(bench.journal.root.parent)
-        bench.call("Bash", command="pytest")
-    assert bench.failures_seen == 1
-
-
-def test_that_it_saw_one_fail_in_a_run_of_its_own_is_known_too(bench: Bench) -> None:
-    bench.outcomes["python copy_of_tests.py"] = CommandOutcome(1, "Traceback …\nAssertionError\n", {})
-    bench.call("Bash", command="python copy_of_tests.py")
-    assert bench.failures_seen == 1
-
-
-def test_tests_that_were_not_run_or_passed_are_no_failure(bench: Bench) -> None:
-    bench.call("Bash", command="pytest")
-    bench.tests = Observation("The tests were not run: there is no tests.py.", ok=False)
-    bench.call("Bash", command="pytest -q")
-    bench.outcomes["grep AssertionError solution.py"] = CommandOutcome(0, "AssertionError", {})
-    bench.call("Bash", command="grep AssertionError solution.py")
-    assert bench.failures_seen == 0
 
 
 def test_who_writes_tests_and_runs_them_on_one_line_hears_that_these_were_not_run(bench: Bench) -> None:

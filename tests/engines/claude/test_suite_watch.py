@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+
+from autocoder_jupyter.engines.claude.suite_watch import OUTSIDE, SuiteWatch
+
+FIRST = '''import pandas as pd
+import pytest
+from solution import run
+
+LIMIT = 1e-9
+
+
+def close(one, other):
+    return abs(one - other) <= LIMIT
+
+
+def test_sum():
+    """The sum."""
+    assert close(run(sales=pd.DataFrame({"v": [1.0, 2.0]})), 3.0)
+
+
+@pytest.mark.parametrize("value", [1.0, 2.0, 3.0])
+def test_each(value):
+    assert run(sales=pd.DataFrame({"v": [value]})) == value
+
+
+class TestMissing:
+    def test_none(self):
+        assert run(sales=pd.DataFrame({"v": [None]})) == 0.0
+'''
+
+
+def changed(*versions: str) -> tuple[str, ...]:
+    watch = SuiteWatch()
+    for version in versions:
+        watch.see(version)
+    return watch.changed
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        ("3.0)", "3.5)", ("test_sum",)),
+        ("def test_sum():", "@pytest.mark.skip\ndef test_sum():", ("test_sum",)),
+        ("def test_sum", "def test_total", ("test_sum",)),
+        ("[1.0, 2.0, 3.0])", "[1.0])", ("test_each",)),
+        ("== 0.0", "is not None", ("TestMissing::test_none",)),
+        ("class TestMissing:", "@pytest.mark.skip\nclass TestMissing:", (OUTSIDE,)),
+        ("1e-9", "1e9", (OUTSIDE,)),
+        ("<= LIMIT", "<= LIMIT or True", (OUTSIDE,)),
+        ("import pytest\n", "import pytest\npytestmark = pytest.mark.skip\n", (OUTSIDE,)),
+        ("import pytest\n", "import pytest\npytest.approx = lambda x: x\n", (OUTSIDE,)),
+        ("LIMIT = 1e-9\n", "LIMIT = 1e-9\n\n\ndef run(sales):\n    return 3.0\n", (OUTSIDE,)),
+        ("LIMIT = 1e-9\n", "LIMIT = 1e-9\n\n\ndef abs(x):\n    return 0\n", (OUTSIDE,)),
+        ("LIMIT = 1e-9\n", "LIMIT = 1e-9\n@pytest.fixture(autouse=True)\ndef fake():\n    ...\n", (OUTSIDE,)),
+    ],
+)
+def test_a_test_that_is_not_as_it_was_first_written_is_named_whatever_ran(
+    before: str, after: str, names: tuple[str, ...]
+) -> None:
+    assert before in FIRST
+    assert changed(FIRST, FIRST.replace(before, after)) == names
+
+
+def test_new_tests_layout_and_what_new_tests_need_are_no_change() -> None:
+    grown = FIRST.replace("import pytest\n", "import numpy as np\nimport pytest\n") + (
+        "\n\nTABLE = pd.DataFrame()\n\n\ndef made():\n    return np.zeros(1)\n"
+        "\n\ndef test_more():\n    assert made()[0] == 0\n"
+    )
+    assert changed(FIRST, grown) == ()
+    assert changed(FIRST, FIRST.replace("def test_sum", "# a comment\n\n\ndef test_sum")) == ()
+    assert changed(FIRST, grown, grown.replace("== 0\n", ">= 0\n")) == ("test_more",)
+
+
+def test_what_is_as_it_was_again_or_was_written_by_others_is_no_change() -> None:
+    weak = FIRST.replace("3.0)", "3.5)")
+    assert changed(FIRST, weak, FIRST) == ()
+    assert changed(FIRST, "def test_sum(:", FIRST) == ()
+    watch = SuiteWatch()
+    watch.see(FIRST)
+    watch.take(weak)
+    watch.see(weak)
+    assert watch.changed == ()
