@@ -85,6 +85,7 @@ def test_of_a_process_that_is_killed_no_effect_is_repeated_or_lost(run_all: Roun
     assert uncertain.count(1) == 4 * 5  # from its beginning on the disk until its outcome is there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("modes", [("agent", "agent"), ("agent", "job"), ("job", "agent")], ids="-".join)
 @pytest.mark.parametrize("delay", [0, 0.05, 0.3, 1])
 def test_two_processes_do_each_effect_once(
