@@ -52,13 +52,9 @@ ORIGINS = {
     "magics/references.py::kind_of": TABLE,
     "redaction/identifiers.py::_confirmed_by.check": TABLE,
     "codemode/calls.py::_said": BUILTIN,
-    "codemode/tools.py::require_free_name": BUILTIN,
     "data/table_flow.py::_Flow._attribute": BUILTIN,
-    "engine/own_tests.py::_free_names": BUILTIN,
     "engine/own_tests.py::_told": BUILTIN,
-    "magics/command.py::read_name": BUILTIN,
     "redaction/words.py::Redaction._is_known": BUILTIN,
-    "tasks/renamed.py::places": BUILTIN,
     "magics/cell.py::refuse_to_shadow": USER,
     "magics/codemode/continuation.py::earlier_of": USER,
     "magics/codemode/tools.py::_found": USER,
@@ -115,6 +111,8 @@ def looks_up(node: ast.AST) -> bool:
     called = named(node.func)
     if called == "get" and isinstance(node.func, ast.Attribute):
         return named(node.func.value) in NAMESPACES and not is_constant(node.args[0])
+    if called == "hasattr" and named(node.args[0]) == "builtins":
+        return False
     if called in ("getattr", "hasattr"):
         return not is_constant(node.args[1])
     if called in ("attrgetter", "methodcaller", "import_module", "__import__", "find_spec"):
