@@ -45,13 +45,14 @@ def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) ->
 
 def _outputs() -> Path:
     """The folder of all files that functions returned to this process. A later process removes it after a crash."""
-    folder = _made_once().path
+    folder = _made_once(tempfile.gettempdir()).path
     folder.mkdir(mode=0o700, exist_ok=True)  # a system may clean up its temporary files meanwhile
     return folder
 
 
 @functools.cache
-def _made_once() -> TemporaryFolder:
+def _made_once(place: str) -> TemporaryFolder:
+    """The folder in this place, which is the system's temporary folder."""
     folder = make_folder("output")
     atexit.register(folder.remove)
     return folder

@@ -163,6 +163,10 @@ def crash(report: Mapping[str, Any], *, stderr: str) -> SandboxError:
     number = report.get("signal")
     if report.get("out_of_memory"):
         return OutOfMemory("The program was killed because it needed more memory than allowed.", hint=MEMORY_HINT)
+    if report.get("disk_full"):
+        return SandboxCrash(
+            "The program went over its limit of disk.", why="It wrote more into mapped files than fits.", signal=number
+        )
     last = stderr.strip().rsplit("\n", 1)[-1][:300]
     if number is None:
         code = report.get("exit_code")

@@ -10,7 +10,10 @@ never its content: tests, arguments and secrets of an earlier program must not b
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+from pathlib import Path
 from typing import Any
 
 from . import frames
@@ -18,6 +21,9 @@ from .child import Child, ChildExits, spawn
 from .envelope import Envelope
 from .request_pump import HostGone, MemoryKills, RequestPump, Streams
 from .workplace import Workplace
+
+_LEAST_FREE = 64 * 1024
+"""Bytes. A file system with less is full."""
 
 
 class Zygote:
@@ -117,6 +123,7 @@ class Zygote:
             exit_code=child.exit_code,
             flooded=call.flooded,
             out_of_memory=out_of_memory,
+            disk_full=child.signal == signal.SIGBUS and _is_full(child.folder),
             stdout=call.stdout.text(),
             stderr=call.stderr.text(),
         )
@@ -134,3 +141,13 @@ class Zygote:
         child.close()
         if not (child.reap(self.streams.exits) and self.workplace.clear()):
             os._exit(1)
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether the file system of a folder, or the shared memory, is full. Then a mapped page finds no place."""
+    for place in (folder, Path("/dev/shm")):
+        with contextlib.suppress(OSError):
+            space = os.statvfs(place)
+            if space.f_bavail * space.f_frsize < _LEAST_FREE:
+                return True
+    return False

@@ -680,6 +680,23 @@ def test_the_disk_is_not_filled(worker: Worker, body: str) -> None:
         assert said.startswith("blocked")
 
 
+def test_a_disk_that_is_filled_by_mappings_is_called_that(worker: Worker) -> None:
+    body = """
+    import mmap
+    kept = []
+    for number in range(8):
+        file = open(f"mapped-{number}", "w+b")
+        file.truncate(16 << 20)
+        kept.append(mmap.mmap(file.fileno(), 16 << 20))
+        for page in range(0, 16 << 20, 4096):
+            kept[-1][page] = 1
+    time.sleep(10)
+    return "all of it"
+    """
+    with pytest.raises(SandboxCrash, match="limit of disk"):
+        say(worker, body, seconds=30 * SLOWER)
+
+
 def test_a_flood_of_output_is_cut(worker: Worker) -> None:  # 56
     with pytest.raises((OutputRefused, SandboxCrash)):
         say(worker, "while True: print('x' * 100_000)", seconds=15 * SLOWER)
