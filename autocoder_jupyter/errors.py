@@ -261,6 +261,22 @@ class Cancelled(AutocodeError):
     """The job was cancelled by the user, or by a newer run of the same cell."""
 
 
+def working_folder() -> Path:
+    """The current folder.
+
+    Raises:
+        InvalidRequest: it was removed or renamed.
+    """
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise InvalidRequest(
+            "The folder in which this kernel works is gone.",
+            why=f"It was removed or renamed after the kernel had started in it ({error.strerror or error}).",
+            hint="Go to an existing folder with %cd PATH. What is recorded in the old folder is not found there.",
+        ) from None
+
+
 @contextlib.contextmanager
 def writing(what: str, place: Path) -> Iterator[None]:
     """Convert an OSError of writing `what` to `place` into an InvalidRequest.

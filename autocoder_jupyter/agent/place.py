@@ -6,12 +6,14 @@ import os
 import sys
 from pathlib import Path
 
+from autocoder_jupyter.errors import working_folder
+
 FOLDER = ".autocode"
 
 
 def journal_root() -> Path:
     """The folder of the journals. It may not exist."""
-    return (_notebook_folder() or Path.cwd()) / FOLDER
+    return (_notebook_folder() or working_folder()) / FOLDER
 
 
 def _notebook_folder() -> Path | None:

@@ -12,7 +12,11 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.recorded import result_of
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.versions import Versions
+
+LONGEST = 500
+"""Characters of the reason of a failed run."""
 
 
 def load(
@@ -41,9 +45,26 @@ def load(
     found = versions.last_good() if version is None else versions.numbered(str(version))
     if found is None:
         known = [other for other in Folder(root.parent).names(root.name) if other.isidentifier()]
+        if version is None and name in known:
+            raise _unfinished(name, root, versions)
         what = name if version is None else f"version {version} of {name}"
         raise InvalidRequest(
             f"There is no recorded {what} in {root}.",
             hint=did_you_mean(name, known) or "Run its cell first; only a finished function can be loaded.",
         )
     return result_of(found, root, CallOptions(), trusted=trusted)
+
+
+def _unfinished(name: str, root: Path, versions: Versions) -> InvalidRequest:
+    """The error for a name that is recorded without a good function."""
+    what = f"No finished function of {name} is recorded in {root}."
+    if versions.interrupted():
+        return InvalidRequest(
+            what,
+            why="Its last run was interrupted.",
+            hint="Run its cell again: it continues, and recorded answers are not paid for again.",
+        )
+    if failed := versions.all():
+        why = f"Its last run failed. {visible_block(failed[-1].report.error or '')[:LONGEST]}".strip()
+        return InvalidRequest(what, why=why, hint="Run its cell again.")
+    return InvalidRequest(what, why="Only functions can be loaded, no answers of --mode tools.", hint="Run its cell.")

@@ -52,7 +52,7 @@ def write_dir(value: Any) -> Encoded:
     """
     root = _as_path(value, "Dir")
     if root.is_symlink() or not root.is_dir():
-        raise TypeMismatch("Dir", f"{root.name!r}, which is not a folder")
+        raise TypeMismatch("Dir", f"{str(root)!r}, which is not a folder")
     folders: list[list[str]] = []
     files: list[list[Any]] = []
     contents: list[bytes] = []
@@ -108,7 +108,7 @@ def _as_path(value: Any, wanted: str) -> Path:
         raise TypeMismatch(wanted, type(value).__name__)
     path = Path(os.fspath(value))
     if not os.path.lexists(path):
-        raise TypeMismatch(wanted, f"{path.name!r}, which does not exist")
+        raise TypeMismatch(wanted, f"{str(path)!r}, which does not exist")
     return path
 
 

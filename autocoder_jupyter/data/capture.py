@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from autocoder_jupyter.data.foreign import converted, original_kind, with_original_kind
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import InvalidRequest, working_folder
 from autocoder_jupyter.types import Dir, File
 
 
@@ -91,7 +90,7 @@ def with_absolute_path(value: File | Dir) -> File | Dir:
         raise InvalidRequest(f"{path} is not a {type(value).__name__}.", hint=f"Write {other}({str(path)!r}).")
     if path.exists():
         raise InvalidRequest(f"{path} is neither a plain file nor a folder.")
-    hint = "" if path.is_absolute() else f"It is looked for in {Path.cwd()}."
+    hint = "" if path.is_absolute() else f"It is looked for in {working_folder()}."
     raise InvalidRequest(f"{path} does not exist.", hint=hint)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.actions import ActionName
     from autocoder_jupyter.display.run_state import Phase
     from autocoder_jupyter.lab.vocabulary import Vocabulary
     from autocoder_jupyter.magics.variables import Variable
@@ -44,8 +43,8 @@ class JobState(Progress):
     reason: str
     progress: float
     step: str
-    actions: list[ActionName]
-    buttons: list[ActionName]
+    actions: list[str]
+    buttons: list[str]
 
 
 class JobRun(TypedDict):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display.amounts import amount
-from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.errors import SandboxUnavailable, working_folder
 from autocoder_jupyter.magics.doctor_claude import claude_rows
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -170,7 +170,7 @@ def _caches() -> Iterable[Row]:
     environments = sum("." not in entry.name for entry in cache.glob("environments/*"))  # the rest are locks
     yield ("cache", _size(cache), str(cache))
     yield ("  environments", str(environments), f"of the local sandbox; removed after {UNUSED_DAYS} days without use")
-    journal = Path.cwd() / ".autocode"
+    journal = working_folder() / ".autocode"
     yield ("journal", _size(journal), str(journal))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from autocoder_jupyter.display.html import Html, html_output
+from autocoder_jupyter.errors import working_folder
 from autocoder_jupyter.magics.front_end import FrontEnd
 from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -189,7 +190,7 @@ class Notebook:
     @property
     def journal_root(self) -> Path:
         """`.autocode` beside the notebook."""
-        return Path.cwd() / ".autocode"
+        return working_folder() / ".autocode"
 
     @property
     def is_terminal(self) -> bool:
@@ -232,7 +233,7 @@ class Notebook:
 
     def settings(self, flags: Mapping[str, Any] | None = None) -> Settings:
         """The effective settings of a cell with these flags."""
-        return resolve(flags or {}, self.traits.given(), Path.cwd(), os.environ, self.front_end.settings)
+        return resolve(flags or {}, self.traits.given(), working_folder(), os.environ, self.front_end.settings)
 
     def config_again(self, job: Job) -> AgentConfig:
         """The configuration of a job, to run it again. It also includes the sandbox minimum that is set now."""

@@ -225,6 +225,8 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     def as_task(self, name: str, **options: Unpack[TaskOptions]) -> Task:
         """The function as a callable object with `.aio`, which can be pickled. Waits if pending.
 
+        Unpickling runs code, so load only pickles that you trust. `save` writes no pickle.
+
         Args:
             name: its `__name__`, and the label of its calls in errors.
             {options}

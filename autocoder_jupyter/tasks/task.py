@@ -1,4 +1,7 @@
-"""A function as a callable object for a pipeline or another notebook. It is self-contained and can be pickled."""
+"""A function as a callable object for a pipeline or another notebook. It is self-contained and can be pickled.
+
+Unpickling runs code, as for every pickle; a script from `export` and a folder from `save` contain no pickle.
+"""
 
 from __future__ import annotations
 

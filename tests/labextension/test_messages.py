@@ -30,7 +30,7 @@ RECORDS = {
 }
 """The names of a record in Python and on the page."""
 
-OLDER_KERNELS = {"mode", "page"}
+OLDER_KERNELS = {"actions", "buttons", "mode", "page"}
 """Fields that older versions of the kernel's side do not send."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.agent.recorded import load
 from autocoder_jupyter.engine.events import StageStarted, TurnBegun
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
@@ -70,6 +71,49 @@ def test_a_wrong_line_says_what_to_write(line: str, message: str, shell: Any) ->
     with pytest.raises(InvalidRequest) as caught:
         shell.run(f"%autocode {line}")
     assert message in str(caught.value)
+
+
+def test_an_answer_that_was_interrupted_is_in_the_table(shell: Any) -> None:
+    run = Path(".autocode/rates/tools-0123456789ab")
+    run.mkdir(parents=True)
+    (run / "conversation.jsonl").write_text("{}\n")
+    shell.run("%autocode status")
+    assert "rates" in shell.shown and "interrupted" in shell.shown and "run its cell again" in shell.shown
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ("interrupted", "Its last run was interrupted"),
+        ("failed", "Its last run failed. two tests"),
+        ("answer", "no answers of --mode tools"),
+    ],
+)
+def test_a_name_without_a_finished_function_is_not_loaded_and_it_says_why(shell: Any, made: str, why: str) -> None:
+    if made == "failed":
+        record(Path.cwd(), "run-1", "", success=False, error="two tests fail")
+    elif made == "interrupted":
+        journal = Journal(Path.cwd() / ".autocode", "growth")
+        journal.begin("run-1")
+        journal.write_request({"prompt": "Words"}, {"text": ""})
+    else:
+        Path(".autocode/growth/tools-0123456789ab").mkdir(parents=True)
+    with pytest.raises(InvalidRequest, match=r"No finished function of growth is recorded in .*\.autocode") as refused:
+        load("growth")
+    assert why in refused.value.why and "Run its cell" in refused.value.hint
+
+
+@pytest.mark.parametrize("line", [CELL, "%autocode status", "%autocode history growth", "load"])
+def test_a_working_folder_that_is_gone_is_named_with_what_to_do(
+    shell: Any, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(InvalidRequest, match="folder in which this kernel works is gone") as refused:
+        load("growth") if line == "load" else shell.run(line)
+    assert "%cd PATH" in refused.value.hint
 
 
 @pytest.mark.parametrize("line", ["%autocode", "%autocode status"])

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
+from autocoder_jupyter.codemode.journal import PREFIX
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.shown import status_line
 from autocoder_jupyter.errors import InvalidRequest
@@ -44,6 +45,9 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
         if (answered := load_record(root, name)) is not None:
             yield name, answered.state.replace("_", " "), "an answer; run its cell, or --continue it", ""
             continue
+        if unanswered := [run for run in Folder(root / name).names("") if run.startswith(PREFIX)]:
+            what = "an answer of --mode tools; run its cell again, recorded answers are used"
+            yield name, "interrupted", what, unanswered[-1]
         versions = versions_of(notebook, name)
         if interrupted := versions.interrupted():
             if is_running_elsewhere(notebook, name, interrupted[-1]):

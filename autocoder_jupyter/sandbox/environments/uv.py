@@ -16,12 +16,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
+from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable, working_folder
 from autocoder_jupyter.sandbox.cancellation import CancellationToken, run_cancellable
 from autocoder_jupyter.sandbox.environments import package_index
 from autocoder_jupyter.sandbox.environments.package_index import (
@@ -200,12 +201,12 @@ def _run(arguments: Sequence[str], input: str, token: CancellationToken) -> subp
     variables, settings = _configuration()
     options = settings.options if arguments[0] == "pip" else ()
     command = [find_uv(), *arguments, *options]
-    return run_cancellable(command, input=input, env=variables, folder=Path(Path.cwd().anchor), token=token)
+    return run_cancellable(command, input=input, env=variables, folder=Path(Path(sys.executable).anchor), token=token)
 
 
 def _configuration() -> tuple[dict[str, str], UvSettings]:
     """All environment variables of uv, and the additional settings."""
-    here = Path.cwd()
+    here = working_folder()
     wanted = folder_indexes(here)
     is_agreed = bool(wanted) and trust_in(here).covers(_permissions(wanted))
     settings = uv_settings(os.environ, wanted if is_agreed else ())
