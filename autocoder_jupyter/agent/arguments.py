@@ -206,6 +206,10 @@ def _type(parameter: str, name: str, declared: Any, allowed: tuple[str, ...]) ->
     return found
 
 
+_SHOWN = 200
+"""Characters of a check that an error message quotes."""
+
+
 def _require_distinct_fields(names: list[str]) -> None:
     alone = [field_names([name])[0] for name in names]
     for number, field in enumerate(alone):
@@ -223,5 +227,6 @@ def _expressions(checks: Iterable[str] | None) -> tuple[str, ...]:
         try:
             require_expression(expression)
         except SyntaxError as error:
-            raise InvalidRequest(f"checks: {expression!r} is not a Python expression: {error.msg}.") from None
+            shown = repr(expression[:_SHOWN]) + ("…" if len(expression) > _SHOWN else "")
+            raise InvalidRequest(f"checks: {shown} is not a Python expression: {error.msg}.") from None
     return expressions

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from autocoder_jupyter.data.table_flow import reads_by_name_only
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec, TypeName
-from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.parsing import literal, parse
 
 _MASKED = re.compile(r"<[\w-]+>")
 
@@ -81,11 +81,11 @@ def _columns_read(code: str, inputs: tuple[tuple[str, TypeName], ...]) -> Column
 
 
 @functools.lru_cache(maxsize=10_000)
-def _texts(literal: str) -> Collection[str]:
+def _texts(written: str) -> Collection[str]:
     """The texts by which a source can name a label; empty if it can be used without a text."""
     try:
-        label = ast.literal_eval(literal)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        label = literal(written)
+    except ValueError:
         return ()
     parts = label if isinstance(label, tuple) else (label,)
     return parts if all(isinstance(part, str) and not _MASKED.search(part) for part in parts) else ()

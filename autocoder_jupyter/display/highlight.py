@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from autocoder_jupyter.display.html import Html, element, escape, join
+from autocoder_jupyter.untrusted.parsing import TooLong, require_readable
 
 _COLOURS = {
     "Keyword.Constant": ("a", "atom", "#8250df"),
@@ -36,8 +37,13 @@ VARIABLES = ";".join(
 def python(source: str) -> Html:
     """Source as HTML: spans with inline colours, no class and no style sheet, so that a saved cell keeps them.
 
-    A card is rendered after each event, and most events do not change the source, so the last results are kept.
+    A card is rendered after each event, and most events do not change the source, so the last results are kept. A
+    source that is too long to be read has no colours.
     """
+    try:
+        require_readable(source)
+    except TooLong:
+        return escape(source, quotes=False)
     lexers: Any = importlib.import_module("pygments.lexers.python")
     lexer = lexers.PythonLexer(stripnl=False, ensurenl=False)
     coloured = ((_colour(str(token)), text) for token, text in lexer.get_tokens(source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,9 @@ from autocoder_jupyter.untrusted.plain_json import parse
 LINE_BYTES = 8 * 2**20
 LINE_VALUES = 100_000
 """Bytes. A longer line of a journal is skipped. A question with its answer has a few hundred thousand characters."""
+
+MOST_LINES = 100_000
+"""Most lines of one file. Of a file with more, the oldest are left out."""
 
 TOTAL_BYTES = 64 * 2**20
 """Bytes. No more is read of the records of one name."""
@@ -40,10 +44,10 @@ def recorded_lines(files: Folder, home: str, name: str, *, own: str) -> list[dic
 
 def lines_of(files: Folder, path: str, *, total: int = TOTAL_BYTES) -> list[bytes]:
     """The readable lines of one file."""
-    lines: list[bytes] = []
+    lines: deque[bytes] = deque(maxlen=MOST_LINES)
     with contextlib.suppress(OSError):
-        lines += files.lines(path, longest=LINE_BYTES, total=total)
-    return lines
+        lines.extend(files.lines(path, longest=LINE_BYTES, total=total))
+    return list(lines)
 
 
 def entry_of(line: bytes) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.untrusted import plain_json
+
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
@@ -66,7 +68,7 @@ def json_of(kind: type) -> Callable[[str], Any]:
     """A parser of JSON values of this type."""
 
     def reader(text: str) -> Any:
-        value = json.loads(text)
+        value = plain_json.parse(text)
         if not isinstance(value, kind):
             raise ValueError
         return value

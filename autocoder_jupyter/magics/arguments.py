@@ -16,6 +16,10 @@ _WORD = re.compile(rf"""\s*((?:[^\s"']|{_QUOTED})+)""", re.DOTALL)
 _WHOLLY_QUOTED = re.compile(_QUOTED, re.DOTALL)
 
 
+LONGEST_LINE = 100_000
+"""Characters of the options of a cell, or of a magic line."""
+
+
 @dataclass(frozen=True)
 class Arguments:
     """The words of a line, as positional words and options.
@@ -63,8 +67,13 @@ def split_words(text: str) -> list[str]:
     remove the quotes of that expression.
 
     Raises:
-        InvalidRequest: a quote is not closed.
+        InvalidRequest: a quote is not closed, or the line is too long.
     """
+    if len(text) > LONGEST_LINE:
+        raise InvalidRequest(
+            f"The options have {len(text):,} characters, at most {LONGEST_LINE:,} can be read.",
+            hint="Put long texts into variables, or into the text of the cell.",
+        )
     words = []
     text = text.rstrip()
     position = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import keyword
 import re
@@ -14,6 +13,7 @@ from autocoder_jupyter.kinds.element_types import elements_of, misfit
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.untrusted.parsing import literal
 
 _SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_]+)+$")
 """The suffix of an output that is named like its file."""
@@ -90,8 +90,8 @@ def _default(name: str, type_name: TypeName, text: str) -> Any:
 
 def _literal(text: str) -> Any:
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return literal(text)
+    except ValueError:
         return _NOTHING
 
 

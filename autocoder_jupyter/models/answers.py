@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from autocoder_jupyter.untrusted.parsing import parse_expression
+
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<tag>[^`\n]*)$")
 
 LONGEST_CODE = 100_000
@@ -158,7 +160,7 @@ def _python_dict(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     if end - start > LONGEST_CODE:
         return
     try:
-        value = ast.literal_eval(text[start : end + 1])
+        value = ast.literal_eval(parse_expression(text[start : end + 1]))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return
     if isinstance(value, dict):

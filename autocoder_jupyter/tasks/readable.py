@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted.parsing import same_code
+from autocoder_jupyter.untrusted.parsing import TooLong, require_readable, same_code
 from autocoder_jupyter.untrusted.visible import visible_block
 
 
@@ -13,9 +13,12 @@ def readable(code: str, name: str) -> str:
     Raises:
         InvalidRequest: the escapes would change the code.
     """
-    shown = visible_block(code)
     try:
+        require_readable(code)
+        shown = visible_block(code)
         same = shown == code or same_code(shown, code)
+    except TooLong as error:
+        raise InvalidRequest(f"The code of {name} is too long to be shown.", why=f"{error.msg}.") from None
     except SyntaxError:
         same = False
     if not same:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import keyword
 import re
 from collections.abc import Iterator
@@ -39,9 +40,18 @@ def places(code: str, name: str) -> tuple[int, ...]:
     uses = [node for node in ast.walk(module) if isinstance(node, ast.Name)]
     if len(definitions) != 1 or bound.count(ENTRY) != 1 or name in bound or any(node.id == name for node in uses):
         return ()
-    start = _offset(code, definitions[0])
+    lines = code.split("\n")
+    begins = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
+
+    def offset(node: ast.FunctionDef | ast.Name) -> int:
+        """The offset of a node in characters; the parser counts the bytes of a line."""
+        line = lines[node.lineno - 1]
+        before = node.col_offset if line.isascii() else len(line.encode()[: node.col_offset].decode())
+        return begins[node.lineno - 1] + before
+
+    start = offset(definitions[0])
     own = re.compile(rf"def\s+(?={ENTRY}\b)").match(code, start)
-    found = [own.end() if own else -1, *(_offset(code, use) for use in uses if use.id == ENTRY)]
+    found = [own.end() if own else -1, *(offset(use) for use in uses if use.id == ENTRY)]
     # Python 3.11 has no correct positions for names inside f-strings.
     return tuple(sorted(found)) if all(code.startswith(ENTRY, place) for place in found) else ()
 
@@ -64,10 +74,3 @@ def _bound(module: ast.Module) -> Iterator[str]:
             found = getattr(node, "name", None)  # function, class, exception or pattern
             if isinstance(found, str):
                 yield found
-
-
-def _offset(code: str, node: ast.FunctionDef | ast.Name) -> int:
-    """The offset of a node in characters; the parser counts the bytes of a line."""
-    lines = code.split("\n")
-    before = sum(len(line) + 1 for line in lines[: node.lineno - 1])
-    return before + len(lines[node.lineno - 1].encode()[: node.col_offset].decode())

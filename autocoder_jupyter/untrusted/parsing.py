@@ -16,7 +16,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ TOKENS = 50_000
 """Most tokens of a source, by an estimate that is never too low. To parse as many takes up to 0.2 s."""
 
 EXPRESSION_TOKENS = 2_000
-"""Most tokens of an expression that is compiled. To compile takes up to ten times as long as to parse."""
+"""Most tokens of an expression that is compiled or evaluated. To compile takes up to ten times as long as to parse."""
 
 TESTS = 2_000
 """Most test functions of a module."""
@@ -81,6 +81,20 @@ def parse_expression(source: str) -> ast.expr:
     """
     require_readable(source)
     return _retried(lambda: ast.parse(source.strip(), _FILE, mode="eval")).body
+
+
+def literal(source: str) -> Any:
+    """The value of a short Python literal.
+
+    Raises:
+        ValueError: it is none, is nested too deeply, or may have more than `EXPRESSION_TOKENS` tokens. A dict of many
+            numbers could take very long to build, because their hashes can be equal.
+    """
+    try:
+        require_readable(source, EXPRESSION_TOKENS)
+        return ast.literal_eval(parse_expression(source))
+    except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(f"it is not a literal: {error}") from None
 
 
 def require_expression(source: str) -> None:

@@ -9,7 +9,11 @@ from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.sandbox.environments.pins import check_pins
 from autocoder_jupyter.settings.parameters import is_output_name
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.untrusted.parsing import CHARACTERS
 from autocoder_jupyter.untrusted.visible import visible
+
+MOST_ATTEMPTS = 1_000
+"""Most attempts, and most wishes, of one report."""
 
 
 def check_report(report: Report) -> None:
@@ -18,6 +22,11 @@ def check_report(report: Report) -> None:
     Raises:
         ValueError: a field has such a value; the message names the field.
     """
+    if max(len(report.history), len(report.wishes)) > MOST_ATTEMPTS:
+        raise ValueError(f"it has more than {MOST_ATTEMPTS:,} attempts or wishes")
+    for what, source in _sources(report):
+        if len(source) > CHARACTERS:
+            raise ValueError(f"{what}: it has {len(source):,} characters, at most {CHARACTERS:,} can be read")
     for what, text in _wrong(report):
         raise ValueError(f"{what} cannot be {visible(text)[:80]!r}")
     try:
@@ -42,6 +51,16 @@ def _wrong(report: Report) -> Iterator[tuple[str, str]]:
         words += [("a tool", call.tool) for call in report.trace.calls]
         words += [("a changed test", test) for test in report.trace.suite_changed]
     yield from ((what, text) for what, text in words if not text.isprintable())
+
+
+def _sources(report: Report) -> Iterator[tuple[str, str]]:
+    """The Python sources of a report. They are parsed, compared and shown."""
+    yield from (("the code", report.solution.code),) if report.solution else ()
+    yield from (("the tests", tests) for tests in (report.tests, report.blind_tests, report.own_tests))
+    yield from (("the code before", report.changes.code),) if report.changes else ()
+    yield from (("a second solution", report.second_opinion.code),) if report.second_opinion else ()
+    for attempt in report.history:
+        yield from ((f"attempt {attempt.number}", source) for source in (attempt.code, attempt.tests))
 
 
 def _is_name(name: str) -> bool:

@@ -17,7 +17,8 @@ import pytest
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Limits
-from tests.sandbox.any_sandbox.test_freezes import ANSWERS, Watch, returning
+from tests.readers.watch import Watch
+from tests.sandbox.any_sandbox.test_freezes import ANSWERS, returning
 from tests.sandbox.sandboxes import base_spec, open_sandbox
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.benchmark(group="longest pause of other threads")]

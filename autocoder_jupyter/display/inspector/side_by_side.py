@@ -19,8 +19,11 @@ CONTEXT = 3
 MAX_LINES = 600
 """Lines of a comparison that are shown; the others are counted."""
 
-MANY_LINES, MANY_WORDS = 2_000, 300
+MANY_LINES, MANY_WORDS, LONG_LINE = 2_000, 300, 10_000
 """Longer sources are compared less exactly, longer lines as a whole: the exact way takes quadratic time."""
+
+MARKED_PAIRS = 2_000_000
+"""Pairs of words that are compared to mark the changes within lines. Lines after that are compared as a whole."""
 
 _ALIKE = 0.4
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
@@ -75,18 +78,24 @@ def _title(name: str, sign: str) -> Html:
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[_Line]:
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=max(len(before), len(after)) > MANY_LINES)
+    marker = _Marker()
     for kind, start, end, other_start, other_end in matcher.get_opcodes():
         if kind == "equal":
             for offset in range(end - start):
                 text = escape(before[start + offset])
                 yield _Line((start + offset + 1, text), (other_start + offset + 1, text), False)
         else:
-            yield from _changed(before[start:end], after[other_start:other_end], start + 1, other_start + 1)
+            yield from _changed(before[start:end], after[other_start:other_end], start + 1, other_start + 1, marker)
 
 
-def _changed(before: Sequence[str], after: Sequence[str], number: int, other_number: int) -> Iterator[_Line]:
+def _changed(
+    before: Sequence[str], after: Sequence[str], number: int, other_number: int, marker: _Marker
+) -> Iterator[_Line]:
     for offset, (old, new) in enumerate(zip_longest(before, after)):
-        old_html, new_html = _marked(old, new) if old is not None and new is not None else (_text(old), _text(new))
+        if old is not None and new is not None:
+            old_html, new_html = marker.marked(old, new)
+        else:
+            old_html, new_html = _text(old), _text(new)
         yield _Line(
             None if old is None else (number + offset, old_html),
             None if new is None else (other_number + offset, new_html),
@@ -98,17 +107,28 @@ def _text(line: str | None) -> Html:
     return EMPTY if line is None else escape(line)
 
 
-def _marked(old: str, new: str) -> tuple[Html, Html]:
-    """Both lines with different words marked; without marks if the lines are very different."""
-    tokens, others = _TOKENS.findall(old), _TOKENS.findall(new)
-    matcher = difflib.SequenceMatcher(None, tokens, others, autojunk=False)
-    if max(len(tokens), len(others)) > MANY_WORDS or matcher.ratio() < _ALIKE:
-        return escape(old), escape(new)
-    left, right = [], []
-    for equal, one, two in _runs(matcher, tokens, others):
-        left.append(escape(one) if equal else _mark("del", "−", one))
-        right.append(escape(two) if equal else _mark("ins", "+", two))
-    return join(*left), join(*right)
+class _Marker:
+    """Marks the changes within lines, as long as few words were compared."""
+
+    def __init__(self) -> None:
+        self._pairs = MARKED_PAIRS
+
+    def marked(self, old: str, new: str) -> tuple[Html, Html]:
+        """Both lines with different words marked; without marks if the lines are very different, or very long."""
+        if max(len(old), len(new)) > LONG_LINE or self._pairs <= 0:
+            return escape(old), escape(new)
+        tokens, others = _TOKENS.findall(old), _TOKENS.findall(new)
+        matcher = difflib.SequenceMatcher(None, tokens, others, autojunk=False)
+        if max(len(tokens), len(others)) > MANY_WORDS:
+            return escape(old), escape(new)
+        self._pairs -= len(tokens) * len(others)
+        if matcher.ratio() < _ALIKE:
+            return escape(old), escape(new)
+        left, right = [], []
+        for equal, one, two in _runs(matcher, tokens, others):
+            left.append(escape(one) if equal else _mark("del", "−", one))
+            right.append(escape(two) if equal else _mark("ins", "+", two))
+        return join(*left), join(*right)
 
 
 def _runs(

@@ -16,6 +16,8 @@ from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import complaint, parse
 
+MOST_OUTPUTS = 100
+
 _INSTRUCTIONS = """\
 You are an experienced analyst. You answer a data scientist's request with one Python module, on your own. Somebody
 else answers the same request at this moment; where your answers differ, the person is shown how the request can be
@@ -95,6 +97,8 @@ def _outputs(module: ast.Module) -> tuple[OutputSpec, ...]:
     for node in module.body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "OUTPUTS" for t in node.targets):
             try:
+                if not isinstance(node.value, ast.Dict) or len(node.value.keys) > MOST_OUTPUTS:
+                    return ()
                 named = ast.literal_eval(node.value)
                 return tuple(OutputSpec(name=name, type=meant_type(kind).name) for name, kind in named.items())
             except (ValueError, TypeError, AttributeError, SyntaxError, MemoryError, RecursionError):

@@ -88,7 +88,7 @@ class Message:
     blocks: list[dict[str, Any]] = field(default_factory=list)
     stop_reason: str = ""
     counts: dict[str, int] = field(default_factory=dict)
-    _inputs: dict[int, str] = field(default_factory=dict)
+    _inputs: dict[int, list[str]] = field(default_factory=dict)
 
     def take(self, event: Mapping[str, Any]) -> str:
         """Add one event.
@@ -118,7 +118,7 @@ class Message:
         block, place = self.blocks[-1], len(self.blocks) - 1
         texts = {part: text for part, text in delta.items() if isinstance(text, str)}
         if "partial_json" in texts:
-            self._inputs[place] = self._inputs.get(place, "") + texts["partial_json"]
+            self._inputs.setdefault(place, []).append(texts["partial_json"])
         for part in ("text", "thinking", "signature"):
             if part in texts:
                 block[part] = str(block.get(part) or "") + texts[part]
@@ -127,7 +127,7 @@ class Message:
     def _close(self) -> None:
         place = len(self.blocks) - 1
         if place in self._inputs:
-            self.blocks[place]["input"] = _tool_input(self._inputs.pop(place))
+            self.blocks[place]["input"] = _tool_input("".join(self._inputs.pop(place)))
 
     def _count(self, usage: object) -> None:
         if isinstance(usage, dict):

@@ -1,18 +1,10 @@
-"""While an answer is read, the other threads of the notebook continue: no step blocks the interpreter for long.
-
-Measured is the processor time of the reading thread between two ticks of another thread, so a busy machine has little
-effect. A step that blocks does so every time, so the best of three runs counts.
-"""
+"""While an answer of a worker is read, the other threads of the notebook continue. `tests/readers` has other input."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import sys
-import threading
-import time
-from collections.abc import Callable
-from types import TracebackType
 
 import pytest
 
@@ -20,13 +12,9 @@ from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program
 from autocoder_jupyter.types import OutputSpec, TypeName
+from tests.readers.watch import LONGEST, Watch, require_short
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads another thread's clock")
-
-LONGEST = 0.2
-"""Seconds for which other threads may be blocked by an answer of ten megabytes."""
-
-_TICK = 0.003
 
 PNG = """
 import struct, zlib
@@ -162,29 +150,6 @@ def returning(answer: str) -> Program:
     return Program(f"import pandas as pd\n\n\ndef run():\n    {lines}\n", (), (OutputSpec(name="answer", type=kind),))
 
 
-class Watch:
-    """Measures how long the thread that enters it blocks other threads."""
-
-    def __enter__(self) -> Watch:
-        self.longest = 0.0
-        self._clock = time.pthread_getcpuclockid(threading.get_ident())
-        self._over = threading.Event()
-        self._ticker = threading.Thread(target=self._tick, daemon=True)
-        self._ticker.start()
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._over.set()
-        self._ticker.join()
-
-    def _tick(self) -> None:
-        before = time.clock_gettime(self._clock)
-        while not self._over.wait(_TICK):
-            now = time.clock_gettime(self._clock)
-            self.longest = max(self.longest, now - before)
-            before = now
-
-
 @pytest.fixture(autouse=True, scope="module")
 def what_other_tests_left_is_not_collected() -> None:
     """Exclude the objects of earlier tests from garbage collection; to visit all of them takes half a second."""
@@ -228,16 +193,6 @@ def test_no_test_run_stops_the_other_threads_of_the_notebook(
         return watch.longest
 
     require_short(read)
-
-
-def require_short(read: Callable[[], float]) -> None:
-    """Run a reading function up to three times. In one of them, other threads must not be blocked for long."""
-    stood_still: list[float] = []
-    while len(stood_still) < 3:
-        stood_still.append(read())
-        if stood_still[-1] <= LONGEST:
-            return
-    raise AssertionError(f"other threads stood still for {', '.join(f'{each:.2f} s' for each in stood_still)}")
 
 
 def test_the_watch_sees_a_step_that_does_not_let_go() -> None:

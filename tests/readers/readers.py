@@ -1,0 +1,685 @@
+"""Every function that reads what comes from outside, with the input that takes it the longest.
+
+`test_readers.py` measures each, and compares the list with what a search of the package finds. A new reader therefore
+needs a line here: as a `Reader`, or under `ELSEWHERE` with the reason why it has none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.agent.arguments import _expressions
+from autocoder_jupyter.codemode import recording
+from autocoder_jupyter.codemode.answers import read_answer
+from autocoder_jupyter.codemode.conversation import _own_to_thread
+from autocoder_jupyter.codemode.journal import FILE as CONVERSATION
+from autocoder_jupyter.codemode.journal import ConversationJournal
+from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.data.files import describe_file
+from autocoder_jupyter.display import diff, highlight
+from autocoder_jupyter.display.codemode.charts import specification
+from autocoder_jupyter.display.inspector import static
+from autocoder_jupyter.display.inspector.reading import read as read_form
+from autocoder_jupyter.display.inspector.side_by_side import side_by_side
+from autocoder_jupyter.display.inspector.subject import Subject
+from autocoder_jupyter.engine import kept_tests, own_tests
+from autocoder_jupyter.engine.entry import without_entry
+from autocoder_jupyter.engine.interface import interface_problem
+from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
+from autocoder_jupyter.engine.packages import imported_modules
+from autocoder_jupyter.engine.patches import excerpt, replace_tests
+from autocoder_jupyter.engine.run_folder import RunFolder
+from autocoder_jupyter.engine.second_opinion.writer import read_second
+from autocoder_jupyter.engine.start import tests_problem
+from autocoder_jupyter.engine.tests import read_suite, with_tests
+from autocoder_jupyter.engines.claude import python_code
+from autocoder_jupyter.engines.claude.judgement import SAFE
+from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
+from autocoder_jupyter.engines.claude.wire import EventReader, Message
+from autocoder_jupyter.engines.staged.code_edits import add_imports, apply_edits, changed_in_substance
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.jobs.code_record import load_record
+from autocoder_jupyter.kinds.element_types import elements_of
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.magics.command import parse_cell
+from autocoder_jupyter.magics.inserting import insertable
+from autocoder_jupyter.magics.project import read_project
+from autocoder_jupyter.models.code import extract_code
+from autocoder_jupyter.models.structured import read_record
+from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.result import storage
+from autocoder_jupyter.sandbox.environments.locking import _read_lock
+from autocoder_jupyter.sandbox.environments.package_index import folder_indexes
+from autocoder_jupyter.sandbox.environments.pylock import read_pylock
+from autocoder_jupyter.sandbox.host.exchange import Malformed, _parse
+from autocoder_jupyter.sandbox.host.verdicts import sentences
+from autocoder_jupyter.tasks.export import tests_for
+from autocoder_jupyter.tasks.harness import entered
+from autocoder_jupyter.tasks.renamed import renamed
+from autocoder_jupyter.types import CodePlan, CodeSolution, Edit, Exchange, InputSpec, OutputSpec, Report
+from autocoder_jupyter.untrusted import parsing, plain_json, plain_toml
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.versions.choice import Choice
+from autocoder_jupyter.versions.edits import edit_of
+from autocoder_jupyter.versions.report_check import check_report
+from autocoder_jupyter.versions.store import Version, Versions
+from tests.readers import hostile
+
+Input = Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One way from outside into the package.
+
+    Args:
+        read: reads a text. It may use an empty folder. It may refuse the text with one of `REFUSALS`.
+        inputs: the hostile texts by name.
+        functions: `module:function` of the functions that parse there, as `search` finds them.
+    """
+
+    read: Callable[[str, Path], object]
+    inputs: Mapping[str, Input]
+    functions: tuple[str, ...]
+
+
+REFUSALS = (ValueError, SyntaxError, AutocodeError, OSError, Malformed)
+
+
+def _json(*names: str) -> dict[str, Input]:
+    return {name: lambda name=name: hostile.json_of(name) for name in names or hostile.JSON}  # type: ignore[misc]
+
+
+def _sources(*names: str) -> dict[str, Input]:
+    inputs = {
+        name: lambda name=name: hostile.source_of(name, readable=True)  # type: ignore[misc]
+        for name in names or hostile.SOURCES
+    }
+    return {**inputs, "ten megabytes": lambda: hostile.source_of("names", readable=False)}
+
+
+def _as_text(text: str, *around: str) -> str:
+    """A JSON object whose texts are long."""
+    before, after = around
+    return f"{before}{json.dumps(text)}{after}"
+
+
+def _file(path: str, read: Callable[[Path], object]) -> Callable[[str, Path], object]:
+    def written_and_read(text: str, folder: Path) -> object:
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        return read(folder)
+
+    return written_and_read
+
+
+PLAN = CodePlan(
+    description="d",
+    approach="a",
+    inputs=(InputSpec(name="sales", type="DataFrame"),),
+    outputs=(OutputSpec(name="total", type="float"),),
+)
+REPORT = Report(name="growth", run_id="r1", prompt="p", success=True, solution=CodeSolution(code="x = 1"), plan=PLAN)
+EXCHANGE = Exchange(stage="code", key="k", model="m", messages=({"role": "user", "content": "q"},), answer="a")
+
+
+def _report_with(field: str, value: str) -> str:
+    """The JSON of a report with a field of ten megabytes. `value` is JSON."""
+    record = REPORT.model_dump(mode="json") | {field: "HERE"}
+    return json.dumps(record).replace('"HERE"', value)
+
+
+_ATTEMPT = '{"number":1,"code":"x","tests":"y","evidence":{}}'
+_STEP = '{"kind":"stage","name":"code","seconds":1}'
+_OUTCOME = '{"id":"test_a","outcome":"passed"}'
+
+
+def _many(record: str, most: int = 2_000_000) -> str:
+    return "[" + ",".join([record] * (most // len(record))) + "]"
+
+
+REPORTS: dict[str, Input] = {
+    "a report with very long code": lambda: _report_with("solution", _as_text("a = 1\n" * 1_600_000, '{"code":', "}")),
+    "a report with very long tests": lambda: _report_with("tests", json.dumps("def test_a(): pass\n" * 500_000)),
+    "a report with dense code": lambda: _report_with("solution", _as_text("a;" * 400_000, '{"code":', "}")),
+    "a report of many attempts": lambda: _report_with("history", _many(_ATTEMPT)),
+    "a report of many steps": lambda: _report_with("timeline", _many(_STEP)),
+    "a report of many outcomes": lambda: _report_with("evidence", f'{{"tests":{_many(_OUTCOME)}}}'),
+    "a report of many wishes": lambda: _report_with("wishes", _many('"wish"')),
+    "a report with a long prompt": lambda: _report_with("prompt", json.dumps("prompt " * 1_400_000)),
+    "a report with long output": lambda: _report_with("output", json.dumps("\x1b[/a" * 2_000_000)),
+    "a report of many schemas": lambda: _report_with(
+        "sample_schemas", "{" + ",".join(f'"s{n}":{{"a":1}}' for n in range(100_000)) + "}"
+    ),
+    "a report with a long lock": lambda: _report_with("lock", _many('"pandas==1.0"')),
+}
+
+
+def _saved(text: str) -> object:
+    record = json.loads(text) | {"format": storage.FORMAT, "state": "ready", "exception": None, "options": {}}
+    return storage.from_json(json.dumps(record))
+
+
+def _shown(text: str, _: Path) -> None:
+    """A report from a file, and everything that is shown of it."""
+    report = Report.model_validate(plain_json.parse(text))
+    check_report(report)
+    subject = Subject(report, "ready")
+    static.render_html(subject)
+    static.render_text(subject)
+
+
+def _exchange_with(field: str, value: str) -> str:
+    record = {"kind": "exchange", "exchange": EXCHANGE.model_dump(mode="json") | {field: "HERE"}}
+    return json.dumps(record).replace('"HERE"', value) + "\n"
+
+
+JOURNALS: dict[str, Input] = {
+    "many exchanges": lambda: _exchange_with("answer", '"a"') * 40_000,
+    "many empty records": lambda: "{}\n" * 3_300_000,
+    "an exchange of many messages": lambda: _exchange_with("messages", _many('{"role":"user"}', 5_000_000)),
+    "a long answer": lambda: _exchange_with("answer", json.dumps("a\n" * 3_000_000)),
+    "numbers": lambda: hostile.json_of("numbers", 8_000_000) + "\n",
+    "deep": lambda: hostile.json_of("brackets", 8_000_000) + "\n",
+    "colliding outcomes": lambda: (
+        json.dumps(
+            {
+                "kind": "outcome",
+                "key": "k",
+                "value": {"$type": "set", "value": [n * (2**61 - 1) for n in range(60_000)]},
+            }
+        )
+        + "\n"
+    ),
+}
+
+
+def _journal(folder: Path) -> None:
+    journal = Journal(folder / ".autocode", "growth")
+    journal.begin("r1")
+    conversation(folder / ".autocode", "growth", "r1")
+
+
+def _versions(folder: Path) -> None:
+    versions = Versions(folder / ".autocode", "growth")
+    versions.all()
+    versions.chosen("k")
+    files = RunFolder(folder / ".autocode", "growth", "r1")
+    files.holds_report()
+    files.holds_json("report.json")
+
+
+def _events(text: str, _: Path) -> None:
+    """The stream of a service in small pieces."""
+    reader = EventReader()
+    data = text.encode()
+    for start in range(0, len(data), 16_384):
+        for _event in reader.feed(data[start : start + 16_384]):
+            pass
+
+
+def _tool_call(text: str, _: Path) -> None:
+    """The arguments of a tool call, as a service streams them."""
+    message = Message()
+    message.take({"type": "content_block_start", "content_block": {"type": "tool_use"}})
+    for start in range(0, len(text), 100):
+        delta = {"type": "input_json_delta", "partial_json": text[start : start + 100]}
+        message.take({"type": "content_block_delta", "delta": delta})
+    message.take({"type": "content_block_stop"})
+
+
+def _no_shell(_: str) -> Any:
+    return SAFE
+
+
+def _tests_read(text: str, _: Path) -> None:
+    names = list(read_suite(text).ids)
+    with_tests(read_suite(text), "def test_more(): assert run() == 1\n")
+    excerpt(text, names[:1])
+    kept_tests.without_tests(text, names[:1])
+    kept_tests.with_earlier_outputs(text, (OutputSpec(name="before", type="int"),), PLAN.outputs)
+    for name in names[:1]:
+        kept_tests.same_test(text, text, name)
+        replace_tests(text, {name: f"def {name}(): assert run() == 1"})
+    tests_problem(text)
+    sentences(text)
+
+
+def _joined(text: str, _: Path) -> None:
+    kept_tests.joined(text, "def test_other(): pass")
+    kept_tests.joined("def test_other(): pass", text)
+
+
+def _own_tests(text: str, _: Path) -> None:
+    with contextlib.suppress(AutocodeError):
+        own_tests.check_own_tests(text, "growth")
+    own_tests.own_module(text, "growth", PLAN)
+    own_tests.names_in(text)
+
+
+def _watched(text: str, _: Path) -> None:
+    watch = SuiteWatch()
+    watch.take(text)
+    watch.failed()
+    watch.see(text + "\n")
+
+
+def _edited(text: str, _: Path) -> None:
+    apply_edits(text, [Edit(find="no such text", replace="a")])
+
+
+def _opened(text: str, folder: Path) -> None:
+    """A user's edit of the files of a version."""
+    home = folder / ".autocode" / "growth" / "r1"
+    home.mkdir(parents=True)
+    (home / "solution.py").write_text(text, "utf-8")
+    edit = edit_of(Versions(folder / ".autocode", "growth"), Version("r1", 1, REPORT))
+    if edit is not None:
+        interface_problem(edit.code, PLAN)
+
+
+def _example(text: str, _: Path) -> None:
+    parse_cell(f"growth --example '@sales -> {text}'", "Do it.")
+
+
+def _redacted(text: str, _: Path) -> None:
+    Redaction("stats", text)._own_classes  # noqa: B018
+
+
+def _pylock(folder: Path) -> None:
+    read_pylock(folder / "pylock.toml", (3, 12))
+
+
+CLASSES = "the tests of the sandbox"
+READERS: dict[str, Reader] = {
+    "JSON": Reader(lambda text, _: plain_json.parse(text.encode()), _json(), ("untrusted.plain_json:parse",)),
+    "TOML": Reader(lambda text, _: plain_toml.parse(text), hostile.TOML, ("untrusted.plain_toml:parse",)),
+    "Python": Reader(lambda text, _: parsing.parse(text), _sources(), ("untrusted.parsing:parse",)),
+    "an expression": Reader(
+        lambda text, _: (parsing.require_expression(text), parsing.parse_expression(text)),
+        _sources("lambdas", "literals", "names that are normalized", "operators"),
+        ("untrusted.parsing:parse_expression",),
+    ),
+    # Files of a folder
+    "a report in a folder": Reader(
+        _file(".autocode/growth/r1/report.json", _versions),
+        {**REPORTS, **_json("empty lists, as many as are read", "keys", "texts")},
+        (
+            "versions.store:Versions.all",
+            "versions.store:_can_be_read",
+            "engine.run_folder:RunFolder.holds_report",
+            "engine.run_folder:RunFolder.holds_json",
+        ),
+    ),
+    "a report that is shown": Reader(_shown, REPORTS, ("display.diff:unified",)),
+    "a saved result": Reader(
+        lambda text, _: _saved(text),
+        REPORTS,
+        ("result.storage:from_json", "result.handle:CodeGenEvalResult.model_validate_json"),
+    ),
+    "a folder with a saved result": Reader(
+        _file("result.json", lambda folder: storage.load(folder)),
+        _json("numbers", "keys", "brackets"),
+        ("result.storage:load", "result.storage:_samples", "result.handle:CodeGenEvalResult.load"),
+    ),
+    "a request in a folder": Reader(
+        _file(
+            ".autocode/growth/r1/request.json", lambda folder: Versions(folder / ".autocode", "growth").request("r1")
+        ),
+        _json("numbers", "keys", "brackets"),
+        ("versions.store:Versions.request", "magics.current_version:recorded_request"),
+    ),
+    "what was sent": Reader(
+        _file(".autocode/growth/r1/sent.json", lambda folder: sent_record(folder / ".autocode", "growth", "r1")),
+        {
+            **_json("numbers", "keys", "texts"),
+            "requests": lambda: '{"requests":' + hostile.json_of("numbers") + "}",
+            "masked": lambda: '{"masked":' + hostile.json_of("keys") + "}",
+        },
+        ("engine.journal:sent_record",),
+    ),
+    "a journal": Reader(
+        _file(".autocode/growth/r1/journal.jsonl", _journal),
+        JOURNALS,
+        (
+            "engine.journal:Journal.begin",
+            "engine.journal:Journal._remember",
+            "engine.journal:conversation",
+            "engine.recorded_lines:recorded_lines",
+            "engine.recorded_lines:entry_of",
+            "untrusted.folder:Folder.lines",
+            "untrusted.folder:_skip_line",
+        ),
+    ),
+    "a journal of code mode": Reader(
+        _file(
+            f".autocode/growth/tools-1/{CONVERSATION}",
+            lambda folder: ConversationJournal(folder / ".autocode", "growth").begin("q"),
+        ),
+        JOURNALS,
+        (
+            "codemode.journal:ConversationJournal.begin",
+            "codemode.journal:ConversationJournal._remember",
+            "codemode.journal:_outcome",
+        ),
+    ),
+    "a recorded value of a tool": Reader(
+        lambda text, _: recording.decode(plain_json.parse(text)),
+        {
+            **_json("colliding numbers of a recorded set", "keys"),
+            "colliding numbers of a recorded dict": lambda: json.dumps(
+                {"$type": "dict", "value": [[n * (2**61 - 1), 0] for n in range(300_000)]}
+            ),
+            "colliding floats": lambda: json.dumps(
+                {"$type": "set", "value": [complex_of_hash_zero(n) for n in range(100_000)]}
+            ),
+            "tuples": lambda: json.dumps(
+                {"$type": "set", "value": [{"$type": "tuple", "value": [n * (2**61 - 1), 1]} for n in range(100_000)]}
+            ),
+            "decimals": lambda: json.dumps(
+                {"$type": "set", "value": [_typed("Decimal", str(n * (2**61 - 1))) for n in range(100_000)]}
+            ),
+        },
+        ("codemode.recording:decode", "codemode.recording:_decoded", "codemode.recording:<module>"),
+    ),
+    "a conversation to continue": Reader(
+        _file(".autocode/growth/conversation.json", lambda folder: load_record(folder / ".autocode", "growth")),
+        {
+            **_json("numbers", "keys", "brackets"),
+            "many messages": lambda: '{"history":' + _many('{"role":"user","content":"a"}', 9_000_000) + "}",
+        },
+        ("jobs.code_record:load_record",),
+    ),
+    "the choice of a version": Reader(
+        _file(
+            ".autocode/growth/choice.json",
+            lambda folder: Choice.read(Folder(folder), ".autocode/growth"),
+        ),
+        _json("numbers", "keys"),
+        ("versions.choice:Choice.read",),
+    ),
+    "a cached lock": Reader(
+        _file("lock.json", lambda folder: _read_lock(folder / "lock.json")),
+        _json("texts", "numbers"),
+        ("sandbox.environments.locking:_read_lock",),
+    ),
+    "pyproject.toml": Reader(
+        _file("pyproject.toml", lambda folder: read_project(folder)), hostile.TOML, ("magics.project:_read",)
+    ),
+    "the indexes of a folder": Reader(
+        _file("uv.toml", lambda folder: folder_indexes(folder)),
+        hostile.TOML,
+        ("sandbox.environments.package_index:_indexes_in", "sandbox.environments.package_index:_read_indexes"),
+    ),
+    "pylock.toml": Reader(
+        _file("pylock.toml", _pylock),
+        hostile.TOML,
+        ("sandbox.environments.pylock:read_pylock", "untrusted.folder:Folder.read_text"),
+    ),
+    "code that a user edited": Reader(
+        _opened,
+        _sources("names", "imports", "brackets"),
+        ("versions.edits:_on_disk", "engine.interface:interface_problem"),
+    ),
+    "a file with data": Reader(
+        _file("data.json", lambda folder: describe_file(folder / "data.json")),
+        _json("empty lists", "numbers", "keys", "texts", "brackets", "long numbers", "a number without end"),
+        (
+            "data.files:_describe_json",
+            "data.files:_describe_json_lines",
+            "data.files:_looks_like_json_lines",
+            "data.files:_describe_text",
+            "data.byte_source:lines_of",
+            "data.byte_source:count_records",
+        ),
+    ),
+    "a file with lines of JSON": Reader(
+        _file("data.jsonl", lambda folder: describe_file(folder / "data.jsonl")),
+        {
+            "two long lines": lambda: (hostile.json_of("keys", 5_000_000) + "\n") * 2,
+            "short lines": lambda: '{"a":1}\n' * 1_200_000,
+            "empty lists": lambda: (hostile.json_of("empty lists", 900_000) + "\n") * 11,
+        },
+        (),
+    ),
+    "a file with text": Reader(
+        _file("data.txt", lambda folder: describe_file(folder / "data.txt")),
+        {
+            "one line": lambda: "a" * hostile.BYTES,
+            "commas": lambda: "," * hostile.BYTES,
+            "quotes": lambda: '"' * hostile.BYTES,
+            "tabs": lambda: "1\t2\n" * 2_500_000,
+        },
+        ("data.delimited:_records", "data.files:_describe_delimited", "data.files:_describe_plain"),
+    ),
+    # Answers of a model
+    "code in an answer": Reader(
+        lambda text, _: extract_code(text, must_define="run"),
+        _sources(),
+        ("models.code:_parses", "models.code:_defines", "models.code:_complaint"),
+    ),
+    "a record in an answer": Reader(
+        lambda text, _: read_record(text, CodePlan),
+        {
+            **_json(),
+            "python dicts": lambda: "{" + "'a': 1, " * 1_000_000 + "}",
+            "colliding python dicts": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(400_000)) + "}",
+        },
+        ("models.structured:read_record", "models.answers:_decoded", "models.answers:_python_dict"),
+    ),
+    "a stream of events": Reader(
+        _events,
+        {
+            "one event": lambda: "data: " + hostile.json_of("numbers", 3_000_000) + "\n",
+            "brackets": lambda: "data: " + hostile.json_of("brackets") + "\n",
+            "small events": lambda: 'data: {"type":"ping"}\n' * 450_000,
+            "empty lists": lambda: "data: " + hostile.json_of("empty lists") + "\n",
+            "no line end": lambda: "data: " * 1_600_000,
+        },
+        ("engines.claude.wire:EventReader.feed",),
+    ),
+    "arguments of a tool call": Reader(
+        _tool_call,
+        _json("empty lists", "keys", "brackets", "a text with escapes"),
+        ("engines.claude.wire:Message._close",),
+    ),
+    "an answer of code mode": Reader(
+        lambda text, _: _own_to_thread(getattr(read_answer(text), "source", text)),
+        {**_sources("names", "fences and code", "brackets"), "fences": lambda: hostile.repeated("```\n")},
+        ("codemode.conversation:_own_to_thread",),
+    ),
+    "edits of code": Reader(
+        _edited, _sources("names", "functions", "imports"), ("engines.staged.code_edits:apply_edits",)
+    ),
+    "imports of an edit": Reader(
+        lambda text, _: add_imports(text, ["import json"]),
+        _sources("names", "imports"),
+        ("engines.staged.code_edits:add_imports",),
+    ),
+    "a second solution": Reader(
+        lambda text, _: read_second(text, ()),
+        {
+            **_sources("names", "functions"),
+            "colliding outputs": lambda: (
+                "def run(): pass\nOUTPUTS = {" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(10_000)) + "}"
+            ),
+        },
+        ("engine.second_opinion.writer:read_second", "engine.second_opinion.writer:_outputs"),
+    ),
+    # Code and tests
+    "tests": Reader(
+        _tests_read,
+        _sources("tests", "functions", "classes", "names"),
+        (
+            "engine.tests:read_suite",
+            "engine.tests:read_suites",
+            "engine.tests:suite_problem",
+            "engine.tests:with_tests",
+            "engine.start:tests_problem",
+            "engine.kept_tests:without_tests",
+            "engine.kept_tests:with_earlier_outputs",
+            "engine.kept_tests:_body_of",
+            "engine.patches:replace_tests",
+            "engine.patches:excerpt",
+            "engine.patches:_function_lines",
+            "sandbox.host.verdicts:sentences",
+        ),
+    ),
+    "tests of two versions": Reader(
+        _joined,
+        _sources("tests", "functions", "names"),
+        ("engine.kept_tests:joined", "engine.kept_tests:_without_future"),
+    ),
+    "own tests of a cell": Reader(
+        _own_tests,
+        _sources("tests", "lambdas", "names", "names that are normalized"),
+        (
+            "engine.own_tests:check_own_tests",
+            "engine.own_tests:_free_names",
+            "engine.own_tests:names_in",
+            "engine.own_tests:own_module",
+            "magics.own_tests:_count",
+        ),
+    ),
+    "tests that an agent changes": Reader(
+        _watched, _sources("tests", "names", "functions"), ("engines.claude.suite_watch:_parts",)
+    ),
+    "a program that an agent runs": Reader(
+        lambda text, _: python_code.judge(text, _no_shell),
+        _sources("names", "imports", "f-strings"),
+        ("engines.claude.python_code:judge",),
+    ),
+    "the end of a module": Reader(
+        lambda text, _: without_entry(text),
+        {**_sources("names"), "conditions": lambda: 'if __name__ == "__main__": pass\n' * 2_500},
+        ("engine.entry:without_entry",),
+    ),
+    "imports": Reader(
+        lambda text, _: imported_modules(text), _sources("imports", "names"), ("engine.packages:imported_modules",)
+    ),
+    "columns that code reads": Reader(
+        lambda text, _: columns_read(text, PLAN.inputs),
+        {**_sources(), "labels": lambda: "sales['a_b_c_d_e_f'].x_y_z\n" * 5_000},
+        ("data.columns_read:_columns_read",),
+    ),
+    "classes of exceptions": Reader(
+        _redacted, _sources("classes", "names"), ("redaction.words:Redaction._own_classes",)
+    ),
+    "two versions of code": Reader(
+        lambda text, _: (parsing.same_code(text, text + "\n"), changed_in_substance(text, text + "\n")),
+        _sources("names", "f-strings", "names that are normalized"),
+        ("untrusted.parsing:same_code", "engines.staged.code_edits:changed_in_substance"),
+    ),
+    "code for a cell": Reader(
+        lambda text, _: (insertable("# \u202e\n" + text, "growth"), renamed(text, "growth")),
+        {
+            **_sources("names", "functions"),
+            "calls of the function": lambda: "def run(): pass\n" + "run()\n" * 7_000,
+        },
+        ("tasks.readable:readable", "tasks.renamed:places"),
+    ),
+    "code for a script": Reader(
+        lambda text, _: (entered(text), tests_for(text, "growth", (3, 12))),
+        _sources("names", "imports", "functions"),
+        ("tasks.harness:entered", "tasks.export:_imports_renamed", "tasks.export:_imported"),
+    ),
+    "code in colours": Reader(
+        lambda text, _: highlight.python(text),
+        {name: text for name, text in _sources().items() if name != "ten megabytes"},
+        ("display.highlight:python",),
+    ),
+    "a difference in lines": Reader(
+        lambda text, _: diff.colour_diff(text, text.replace("a", "b"), "one", "other"),
+        _sources("names", "functions", "a long text"),
+        (),
+    ),
+    "a difference side by side": Reader(
+        lambda text, _: side_by_side(text, text.replace("a", "b"), "one", "other"),
+        {
+            **_sources("names", "functions", "a long text"),
+            "long lines that differ": lambda: ("a b " * 70 + "\n") * 3_000,
+        },
+        ("display.inspector.side_by_side:_compared", "display.inspector.side_by_side:_marked"),
+    ),
+    # Words of a cell
+    "a check of a cell": Reader(
+        lambda text, _: _expressions([text]),
+        _sources("lambdas", "literals", "names that are normalized", "operators"),
+        ("agent.arguments:_expressions", "magics.command:_compiled"),
+    ),
+    "a default of a cell": Reader(
+        lambda text, _: parse_cell(f'growth -i "a: dict = {text}"', "Do it."),
+        {
+            **_json("empty lists", "keys", "brackets", "a number without end"),
+            "colliding numbers": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(400_000)) + "}",
+        },
+        ("magics.declarations:_literal",),
+    ),
+    "an example of a cell": Reader(
+        _example,
+        {"literals": lambda: hostile.repeated("'a',"), "numbers": lambda: "1" * hostile.BYTES},
+        ("magics.examples:_values",),
+    ),
+    "the type of an element": Reader(
+        lambda text, _: elements_of(f"list[{text}]"),
+        {"brackets": lambda: hostile.repeated("list["), "names": lambda: hostile.repeated("int,")},
+        ("kinds.element_types:elements_of", "kinds.element_types:misfit", "kinds.element_types:python_type"),
+    ),
+    "a value of a form": Reader(
+        lambda text, _: [_form(kind, text) for kind in KINDS if KINDS[kind].parse is not None],
+        {
+            **_json("empty lists", "numbers", "keys", "a number without end"),
+            "digits": lambda: "1" * hostile.BYTES,
+            "a duration": lambda: "P" + "1" * hostile.BYTES + "D",
+        },
+        (
+            "display.inspector.reading:read",
+            "kinds.texts:json_of.reader",
+            "kinds.texts:iso_date",
+            "kinds.texts:iso_datetime",
+            "kinds.texts:duration_from_json",
+        ),
+    ),
+    # Code mode and workers
+    "a chart of code mode": Reader(
+        lambda text, _: specification(text),
+        {
+            **_json("keys"),
+            "traces": lambda: '{"data":' + _many('{"x":[]}', 990_000) + "}",
+            "rows": lambda: '{"mark":"bar","data":{"values":' + _many('{"a":1}', 990_000) + "}}",
+        },
+        ("display.codemode.charts:specification",),
+    ),
+    "a header of a worker": Reader(
+        lambda text, _: _parse(memoryview(text.encode())), _json(), ("sandbox.host.exchange:_parse",)
+    ),
+}
+
+
+def _form(kind: Any, text: str) -> None:
+    with contextlib.suppress(ValueError):
+        read_form(InputSpec(name="a", type=kind), text)
+
+
+def _typed(kind: str, value: str) -> dict[str, str]:
+    return {"$type": kind, "value": value}
+
+
+def complex_of_hash_zero(number: int) -> dict[str, str]:
+    """Complex numbers with the same hash, which is the real part plus 1,000,003 times the imaginary part."""
+    return _typed("complex", str(complex(1_000_003.0 * number, -float(number))))
+
+
+def _named(module: str, *functions: str) -> Iterable[str]:
+    return (f"{module}:{function}" for function in functions)
+
+
+ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "values of a worker: sandbox/any_sandbox/test_freezes.py and codec/test_hostile.py": ("codec.*",),
+}

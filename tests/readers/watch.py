@@ -1,0 +1,52 @@
+"""Measures how long a thread blocks the other threads.
+
+Measured is the processor time of the working thread between two ticks of another thread, so a busy machine has little
+effect. A step that blocks does so every time, so the best of three runs counts.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+LONGEST = 0.2
+"""Seconds for which other threads may be blocked by ten megabytes from outside."""
+
+_TICK = 0.003
+
+
+class Watch:
+    """Measures how long the thread that enters it blocks other threads, and its processor time in all."""
+
+    def __enter__(self) -> Watch:
+        self.longest = self.total = 0.0
+        self._clock = time.pthread_getcpuclockid(threading.get_ident())
+        self._over = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+        self._ticker.start()
+        self._begun = time.thread_time()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.total = time.thread_time() - self._begun
+        self._over.set()
+        self._ticker.join()
+
+    def _tick(self) -> None:
+        before = time.clock_gettime(self._clock)
+        while not self._over.wait(_TICK):
+            now = time.clock_gettime(self._clock)
+            self.longest = max(self.longest, now - before)
+            before = now
+
+
+def require_short(read: Callable[[], float]) -> None:
+    """Run a reading function up to three times. In one of them, other threads must not be blocked for long."""
+    stood_still: list[float] = []
+    while len(stood_still) < 3:
+        stood_still.append(read())
+        if stood_still[-1] <= LONGEST:
+            return
+    raise AssertionError(f"other threads stood still for {', '.join(f'{each:.2f} s' for each in stood_still)}")
