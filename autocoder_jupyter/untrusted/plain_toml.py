@@ -22,8 +22,8 @@ def parse(text: str) -> dict[str, Any]:
     """Parse TOML.
 
     Raises:
-        ValueError: it is not TOML, is nested too deeply, is too long, has a very long line, or its keys may have too many
-            parts.
+        ValueError: it is not TOML, is nested too deeply, is too long, has a very long line, or its keys may have
+            too many parts.
     """
     if len(text) > CHARACTERS:
         raise ValueError(f"it has more than {CHARACTERS:,} characters")

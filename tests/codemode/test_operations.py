@@ -23,7 +23,7 @@ from autocoder_jupyter.codemode.frame import Frame, Sight, frame_of
 from autocoder_jupyter.codemode.operations import Join
 from autocoder_jupyter.concurrency import background
 from tests.codemode.conftest import block
-from tests.sandbox.any_sandbox.test_freezes import Watch, require_short
+from tests.readers.watch import Watch, require_short
 from tests.scripted_model import ScriptedModel
 
 ROWS = 300

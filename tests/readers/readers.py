@@ -7,8 +7,9 @@ needs a line here: as a `Reader`, or under `ELSEWHERE` with the reason why it ha
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from typing import Any
 from autocoder_jupyter.agent.arguments import _expressions
 from autocoder_jupyter.codemode import recording
 from autocoder_jupyter.codemode.answers import read_answer
-from autocoder_jupyter.codemode.conversation import _own_to_thread
 from autocoder_jupyter.codemode.journal import FILE as CONVERSATION
 from autocoder_jupyter.codemode.journal import ConversationJournal
+from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.files import describe_file
 from autocoder_jupyter.display import diff, highlight
@@ -92,13 +93,12 @@ REFUSALS = (ValueError, SyntaxError, AutocodeError, OSError, Malformed)
 
 
 def _json(*names: str) -> dict[str, Input]:
-    return {name: lambda name=name: hostile.json_of(name) for name in names or hostile.JSON}  # type: ignore[misc]
+    return {name: functools.partial(hostile.json_of, name) for name in names or hostile.JSON}
 
 
 def _sources(*names: str) -> dict[str, Input]:
-    inputs = {
-        name: lambda name=name: hostile.source_of(name, readable=True)  # type: ignore[misc]
-        for name in names or hostile.SOURCES
+    inputs: dict[str, Input] = {
+        name: functools.partial(hostile.source_of, name, readable=True) for name in names or hostile.SOURCES
     }
     return {**inputs, "ten megabytes": lambda: hostile.source_of("names", readable=False)}
 
@@ -266,7 +266,6 @@ def _own_tests(text: str, _: Path) -> None:
 def _watched(text: str, _: Path) -> None:
     watch = SuiteWatch()
     watch.take(text)
-    watch.failed()
     watch.see(text + "\n")
 
 
@@ -296,7 +295,6 @@ def _pylock(folder: Path) -> None:
     read_pylock(folder / "pylock.toml", (3, 12))
 
 
-CLASSES = "the tests of the sandbox"
 READERS: dict[str, Reader] = {
     "JSON": Reader(lambda text, _: plain_json.parse(text.encode()), _json(), ("untrusted.plain_json:parse",)),
     "TOML": Reader(lambda text, _: plain_toml.parse(text), hostile.TOML, ("untrusted.plain_toml:parse",)),
@@ -360,7 +358,7 @@ READERS: dict[str, Reader] = {
     "a journal of code mode": Reader(
         _file(
             f".autocode/growth/tools-1/{CONVERSATION}",
-            lambda folder: ConversationJournal(folder / ".autocode", "growth").begin("q"),
+            lambda folder: ConversationJournal(folder / ".autocode", "growth").begin("tools-1", alone=False),
         ),
         JOURNALS,
         (
@@ -487,12 +485,12 @@ READERS: dict[str, Reader] = {
     "arguments of a tool call": Reader(
         _tool_call,
         _json("empty lists", "keys", "brackets", "a text with escapes"),
-        ("engines.claude.wire:Message._close",),
+        ("engines.claude.wire:_tool_input",),
     ),
     "an answer of code mode": Reader(
-        lambda text, _: _own_to_thread(getattr(read_answer(text), "source", text)),
+        lambda text, _: runnable(getattr(read_answer(text), "source", text), ("price",)),
         {**_sources("names", "fences and code", "brackets"), "fences": lambda: hostile.repeated("```\n")},
-        ("codemode.conversation:_own_to_thread",),
+        ("codemode.source:runnable",),
     ),
     "edits of code": Reader(
         _edited, _sources("names", "functions", "imports"), ("engines.staged.code_edits:apply_edits",)
@@ -605,7 +603,7 @@ READERS: dict[str, Reader] = {
             **_sources("names", "functions", "a long text"),
             "long lines that differ": lambda: ("a b " * 70 + "\n") * 3_000,
         },
-        ("display.inspector.side_by_side:_compared", "display.inspector.side_by_side:_marked"),
+        ("display.inspector.side_by_side:_compared", "display.inspector.side_by_side:_Marker.marked"),
     ),
     # Words of a cell
     "a check of a cell": Reader(
@@ -619,7 +617,7 @@ READERS: dict[str, Reader] = {
             **_json("empty lists", "keys", "brackets", "a number without end"),
             "colliding numbers": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(400_000)) + "}",
         },
-        ("magics.declarations:_literal",),
+        ("untrusted.parsing:literal",),
     ),
     "an example of a cell": Reader(
         _example,
@@ -654,7 +652,7 @@ READERS: dict[str, Reader] = {
             "traces": lambda: '{"data":' + _many('{"x":[]}', 990_000) + "}",
             "rows": lambda: '{"mark":"bar","data":{"values":' + _many('{"a":1}', 990_000) + "}}",
         },
-        ("display.codemode.charts:specification",),
+        ("display.codemode.charts:_parsed",),
     ),
     "a header of a worker": Reader(
         lambda text, _: _parse(memoryview(text.encode())), _json(), ("sandbox.host.exchange:_parse",)
@@ -676,10 +674,91 @@ def complex_of_hash_zero(number: int) -> dict[str, str]:
     return _typed("complex", str(complex(1_000_003.0 * number, -float(number))))
 
 
-def _named(module: str, *functions: str) -> Iterable[str]:
-    return (f"{module}:{function}" for function in functions)
-
-
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "values of a worker: sandbox/any_sandbox/test_freezes.py and codec/test_hostile.py": ("codec.*",),
+    "a file of this package, of litellm, or of the user's own arguments": (
+        "codemode.agent:_texts",
+        "codemode.programs:text",
+        "engine.second_opinion.trial:_source",
+        "engines.claude.program:_launcher",
+        "models.catalogue:_table",
+        "models.catalogue:_text",
+        "models.catalogue:provider_names",
+        "models.library:load_client",
+        "models.prices:describe",
+        "sandbox.host.bundle:bundle",
+        "settings.parameters:record",
+        "tasks.harness:_parts",
+        "versions.changes:changes",
+    ),
+    "a file of the user's machine or of the administrator, or written by a process of this package": (
+        "magics.line.cache:_packages",
+        "sandbox.docker.apt:authorities",
+        "sandbox.docker.products:Machine.is_wsl",
+        "sandbox.docker.reaper:_host",
+        "sandbox.docker.reaper:_start_time",
+        "sandbox.docker.trial:_read",
+        "sandbox.environments.contents:_recorded",
+        "sandbox.environments.contents:read_list",
+        "sandbox.environments.package_index:_addresses",
+        "sandbox.environments.package_index:pip_settings",
+        "sandbox.host.memory:enough_for_spare",
+        "sandbox.local.confinement.namespaces:_mounts_below",
+        "sandbox.local.container_memory:_text",
+        "sandbox.local.control_group:ControlGroup._kill",
+        "sandbox.local.control_group:ControlGroup.ran_out",
+        "sandbox.local.control_group:_lines",
+        "sandbox.local.environments:_read_marker",
+        "sandbox.local.environments:find_interpreter",
+        "sandbox.local.forked_worker:ForkedWorker._own_end",
+        "sandbox.local.forks:ForkedProcess.__init__",
+        "sandbox.local.loaded:impurity",
+        "sandbox.local.probe:_advice_on_landlock",
+        "sandbox.local.probe:_advice_on_namespaces",
+        "sandbox.local.probe:_advice_on_profiles",
+        "sandbox.local.probe:_own_status",
+        "sandbox.local.probe:_run",
+        "sandbox.local.process:SupervisedProcess._read_reason",
+        "sandbox.local.shared_supervisor:_Supervision._take_order",
+        "sandbox.local.shared_supervisor:main",
+        "sandbox.local.supervisor:main",
+        "sandbox.local.usage:Descriptors.buffers",
+        "sandbox.system_minimum:_settings",
+        "trust.record:_read",
+        "versions.lock_holder:_namespace",
+        "versions.lock_holder:_stat",
+    ),
+    "calls a function that is measured above, with the same text": (
+        "engine.planning:_sorted",
+        "engine.run_folder:RunFolder._is_damaged",
+        "engine.run_folder:RunFolder.write",
+        "engine.tests:write_tests",
+        "engines.claude.agent:Agent._tested",
+        "engines.claude.agent:Agent._tests_problem",
+        "engines.claude.blind:BlindTests.judge",
+        "engines.claude.writer:ClaudeWriter._take_tests",
+        "engines.staged.fixer:Fixer._fix_tests",
+        "types.interface:InputSpec.default_value",
+    ),
+    "bounded by its caller, and not measured here": (
+        "calls.outcome_cache:find",
+        "codemode.interpreter:_remarks",
+        "contracts.sample_schema:_label",
+        "contracts.sample_schema:_read",
+        "data.comparison:_differences",
+        "data.comparison:_files",
+        "data.files:_describe_arrow",
+        "data.text_formats:_is_json",
+        "display.inspector.outputs:_file",
+        "engine.constraints:Constraints.recall",
+        "engine.second_opinion.trial:try_both",
+        "engine.timeline:Timeline._add",
+        "engines.claude.loopback:_handled",
+        "engines.claude.service:_refusal",
+        "engines.claude.wire:message_of",
+        "models.plain_answer:_object",
+        "models.received:_limited.Stream.__aiter__",
+        "models.received:_unpacked",
+        "sandbox.workspace.workspace:Workspace.restore",
+    ),
 }
