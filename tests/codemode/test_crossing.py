@@ -146,3 +146,23 @@ def test_nan_is_recorded() -> None:
 def test_a_record_that_stands_for_nothing_is_refused(record: Any) -> None:
     with pytest.raises(ValueError, match=r".*"):
         recording.decode(record)
+
+
+COLLIDING = [number * (2**61 - 1) for number in range(3_000)]
+
+
+@pytest.mark.parametrize("value", [set(COLLIDING), frozenset(COLLIDING), dict.fromkeys(COLLIDING)], ids=type)
+def test_keys_that_are_made_to_collide_are_refused_on_the_way_in_and_out(crossing: Crossing, value: Any) -> None:
+    for convert in (lambda: crossing.inward(value, "load", ""), lambda: crossing.outward(value, "the final value")):
+        with pytest.raises(UnsupportedData, match="the same hash"):
+            convert()
+    with pytest.raises(ValueError, match="collide"):
+        recording.decode(recording.encode(value))
+
+
+def test_a_list_that_contains_another_one_many_times_is_refused(crossing: Crossing) -> None:
+    value: list[Any] = [0] * 10
+    for _ in range(9):
+        value = [value] * 10
+    with pytest.raises(UnsupportedData, match="more than 2,000,000 values"):
+        crossing.outward(value, "the final value")
