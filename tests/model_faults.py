@@ -9,6 +9,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from tests.scripted_model import EVENTS, head_of
@@ -41,6 +42,12 @@ def for_ever(*parts: bytes, kind: str = EVENTS, status: str = "200 OK", pace: fl
             yield part
 
     return wire
+
+
+def socket_buffers() -> int:
+    """The most bytes that are on their way: sent by the service, and not yet read by the client."""
+    limits = (Path(f"/proc/sys/net/ipv4/tcp_{side}mem") for side in "rw")
+    return sum(int(limit.read_text().split()[-1]) if limit.exists() else 4 * 2**20 for limit in limits)
 
 
 def endless_headers() -> Iterator[bytes]:

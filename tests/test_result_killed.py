@@ -56,19 +56,29 @@ def built(code: str, sandbox: str, root: Path) -> CodeGenEvalResult:
     return CodeGenEvalResult("growth", Pending.resolved(Resolution("ready", report)), options=options, root=root)
 
 
+def named(comm: str) -> set[int]:
+    """The processes of that name."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (place / "comm").read_text().strip() == comm:
+                found.add(int(place.name))
+    return found
+
+
 @contextlib.contextmanager
 def killer(comm: str, times: int) -> Iterator[list[int]]:
-    """Kills processes of that name, so many times."""
+    """Kills processes that get that name from now on, so many times."""
     killed: list[int] = []
+    earlier = named(comm)
     done = threading.Event()
 
     def work() -> None:
         while not done.is_set() and len(killed) < times:
-            for place in Path("/proc").glob("[0-9]*"):
+            for process in named(comm) - earlier - {*killed}:
                 with contextlib.suppress(OSError):
-                    if (place / "comm").read_text().strip() == comm and int(place.name) not in killed:
-                        os.kill(int(place.name), signal.SIGKILL)
-                        killed.append(int(place.name))
+                    os.kill(process, signal.SIGKILL)
+                    killed.append(process)
             time.sleep(0.02)
 
     thread = threading.Thread(target=work)

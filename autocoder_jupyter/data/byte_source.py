@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
+
+from autocoder_jupyter.untrusted.folder import READ_AHEAD
 
 HEAD_BYTES = 256 * 1024
 _LINE_BYTES = 1 << 20
@@ -30,7 +33,9 @@ def compression_of(path: Path) -> str:
 def open_bytes(path: Path, compression: str) -> IO[bytes]:
     """The decompressed bytes."""
     opener = next((opener for _, name, opener in _COMPRESSIONS if name == compression), None)
-    return path.open("rb") if opener is None else opener(path, "rb")
+    if opener is None:
+        return path.open("rb", buffering=READ_AHEAD)
+    return io.BufferedReader(opener(path, "rb"), READ_AHEAD)
 
 
 def read_head(path: Path, compression: str) -> bytes:

@@ -27,6 +27,11 @@ READ_BYTES = 64 * 2**20
 ENTRIES = 10_000
 """Most names that are read from a folder."""
 
+READ_AHEAD = 2**20
+"""Bytes that are read at once where a file is read line by line. Each read releases the GIL for some microseconds. With
+the usual 8 KiB that happens so often that other threads are woken too late each time, and wait until the file ends.
+"""
+
 _RELATIVE = {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd and os.scandir in os.supports_fd
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Without O_NONBLOCK, opening a FIFO waits for a writer.
@@ -90,7 +95,7 @@ class Folder:
             total: reading stops after this number of bytes.
         """
         with self._parent(path) as (place, name):
-            file = os.fdopen(_open_plain(place, name, os.O_RDONLY), "rb")
+            file = os.fdopen(_open_plain(place, name, os.O_RDONLY), "rb", buffering=READ_AHEAD)
         with file:
             while total > 0 and (line := file.readline(min(longest, total) + 1)):
                 total -= len(line)

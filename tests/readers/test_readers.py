@@ -27,6 +27,7 @@ def what_other_tests_left_is_not_collected() -> None:
     gc.freeze()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads another thread's clock")
 @pytest.mark.parametrize(("reader", "text"), CASES, ids=[f"{reader}: {text}" for reader, text in CASES])
 def test_nothing_from_outside_stops_the_other_threads(reader: str, text: str, tmp_path: Path) -> None:
