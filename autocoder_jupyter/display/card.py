@@ -15,32 +15,8 @@ from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.next_steps import next_steps_html, next_steps_line
 from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.display.sample_outputs import outputs_html, outputs_lines
-from autocoder_jupyter.display.state import SELDOM, CardState, StageState
-from autocoder_jupyter.engine.events import Stage
-
-LABELS: dict[Stage, str] = {
-    "plan": "Plan",
-    "code": "Code",
-    "tests": "Tests",
-    "environment": "Environment",
-    "run": "Run",
-    "verify": "Verify",
-    "second": "Second opinion",
-    "diagnose": "Diagnose",
-    "fix": "Fix",
-}
-
-DOING: dict[Stage, str] = {
-    "plan": "Planning",
-    "code": "Writing code and tests",
-    "tests": "Writing code and tests",
-    "environment": "Preparing the sandbox",
-    "run": "Running the tests",
-    "verify": "Verifying",
-    "second": "Getting a second opinion",
-    "diagnose": "Diagnosing the failure",
-    "fix": "Fixing",
-}
+from autocoder_jupyter.display.state import CardState, StageState
+from autocoder_jupyter.types.stages import STAGES, StageName
 
 COLOURS = {
     "running": markup.BUSY,
@@ -146,7 +122,7 @@ def title(state: CardState) -> str:
         changed = state.evidence is not None and parts.has_changed_tests(state.evidence, state.trace)
         return ready(changed, bool(state.reason))
     if state.phase == "running":
-        return DOING[state.stage] if state.stage else "Starting"
+        return STAGES[state.stage].doing if state.stage else "Starting"
     if state.questions:
         return "Waiting for your answers"
     return ENDS[state.phase]
@@ -233,35 +209,36 @@ def _signature(state: CardState) -> str:
 
 
 def _stages_html(state: CardState) -> Html:
-    """Every stage in its place from the start; a stage of `SELDOM` only when it is reached."""
+    """Every stage in its place from the start; an optional one only when it is reached."""
     shown = []
-    for stage, label in LABELS.items():
+    for stage, record in STAGES.items():
         how = state.stage_state(stage)
-        if how is None and stage in SELDOM:
+        if how is None and record.is_optional:
             continue
         mark, colour = _stage_mark(state, stage, how)
         style = f"display:inline-block;white-space:nowrap;margin-right:18px;color:{colour}"
-        shown.append(element("span", escape(f"{mark} {label}"), style=style, title=how.detail if how else ""))
+        shown.append(element("span", escape(f"{mark} {record.label}"), style=style, title=how.detail if how else ""))
     return element("div", join(*shown, between=" "), style="margin-top:4px")
 
 
-def _stage_mark(state: CardState, stage: Stage, how: StageState | None) -> tuple[str, str]:
+def _stage_mark(state: CardState, stage: StageName, how: StageState | None) -> tuple[str, str]:
     if how is None:
         return "○", markup.QUIET
     if how.status == "done" and _found_a_failure(state, stage):
         return "✗", markup.BAD
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), markup.GOOD
-    if state.phase in ("cancelled", "over_budget") or (stage == "second" and state.finished):
+    if state.phase in ("cancelled", "over_budget") or (STAGES[stage].runs_beside and state.finished):
         return "–", markup.QUIET  # it was stopped or is not needed any more; it did not fail
     return ("✗", markup.BAD) if how.status == "failed" or state.finished else ("◐", markup.BUSY)
 
 
-def _found_a_failure(state: CardState, stage: Stage) -> bool:
+def _found_a_failure(state: CardState, stage: StageName) -> bool:
     """Whether the stage finished and found a failure of the function."""
-    if stage == "run":
+    finds = STAGES[stage].finds
+    if finds == "tests":
         return any(outcome.outcome != "passed" for outcome in state.outcomes)
-    return stage == "verify" and state.evidence is not None and not all(c.passed for c in state.evidence.conditions)
+    return finds == "conditions" and state.evidence is not None and not all(c.passed for c in state.evidence.conditions)
 
 
 def _approval_html(state: CardState) -> Html:

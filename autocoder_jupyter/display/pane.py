@@ -7,21 +7,10 @@ from collections.abc import Callable
 from autocoder_jupyter.display import markup, parts, tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.html import Html, element, escape, join
-from autocoder_jupyter.display.state import AGENT_STAGES, Answer, CardState
+from autocoder_jupyter.display.state import Answer, CardState
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, row, window
-from autocoder_jupyter.engine.events import Stage
 from autocoder_jupyter.types import TestOutcome
-
-HEADINGS: dict[Stage, str] = {
-    "plan": "The plan, as the model writes it",
-    "code": "The code, as the model writes it",
-    "tests": "The tests, as the model writes them",
-    "environment": "The sandbox",
-    "verify": "The checks",
-    "second": "The second opinion, as the model writes it",
-    "diagnose": "The diagnosis, as the model writes it",
-    "fix": "The fix, as the model writes it",
-}
+from autocoder_jupyter.types.stages import STAGES, Live, StageName
 
 
 def render_html(state: CardState) -> Html:
@@ -45,13 +34,13 @@ def _columns(state: CardState) -> list[Column]:
     return columns[:2] or [Column("", lines(()))]
 
 
-def _column(state: CardState, stage: Stage) -> Column:
-    if state.agent is not None and stage in AGENT_STAGES:
+def _column(state: CardState, stage: StageName) -> Column:
+    if state.agent is not None and STAGES[stage].has_agent:
         return _agent(state, state.agent, stage)
-    return _COLUMNS.get(stage, _answer)(state, stage)
+    return _COLUMNS[STAGES[stage].live](state, stage)
 
 
-def _agent(state: CardState, agent: AgentState, stage: Stage) -> Column:
+def _agent(state: CardState, agent: AgentState, stage: StageName) -> Column:
     """The text of an agent, and below it the running tool call, or the last one."""
     answer = _answer_in(state, stage)
     calls = [row(tool_calls.short_html(use, runs=True)) for _, use in agent.under_way]
@@ -62,14 +51,14 @@ def _agent(state: CardState, agent: AgentState, stage: Stage) -> Column:
     return Column(heading, window(newest(agent.said), element("div", *calls, style="flex:none")))
 
 
-def _answer(state: CardState, stage: Stage) -> Column:
+def _answer(state: CardState, stage: StageName) -> Column:
     answer = _answer_in(state, stage)
     if not answer.tail:
-        return Column(HEADINGS[stage], lines((_no_text_yet(state, answer),)))
-    return Column(f"{HEADINGS[stage]} · {answer.written:,} characters", window(newest(answer.tail)))
+        return Column(STAGES[stage].heading, lines((_no_text_yet(state, answer),)))
+    return Column(f"{STAGES[stage].heading} · {answer.written:,} characters", window(newest(answer.tail)))
 
 
-def _answer_in(state: CardState, stage: Stage) -> Answer:
+def _answer_in(state: CardState, stage: StageName) -> Answer:
     return next((answer for answer in state.answers if answer.stage == stage), Answer(stage))
 
 
@@ -80,13 +69,13 @@ def _no_text_yet(state: CardState, answer: Answer) -> Html:
     return line(words, markup.MUTED)
 
 
-def _tests(state: CardState, stage: Stage) -> Column:
+def _tests(state: CardState, stage: StageName) -> Column:
     waiting = [line(f"○ {name}", markup.MUTED) for name in state.pending]
-    if waiting and stage == "run":
+    if waiting:
         waiting[0] = line(f"◐ {state.pending[0]}", f"color:{markup.BUSY}")
     reported = [_reported(outcome) for outcome in state.outcomes]
     first = max(min(len(reported) - LINES + 2, len(reported) + len(waiting) - LINES), 0)
-    heading = f"{len(reported)} of {state.test_count} tests reported" if state.test_count else "The tests"
+    heading = f"{len(reported)} of {state.test_count} tests reported" if state.test_count else STAGES[stage].heading
     return Column(heading, lines([*reported, *waiting][first : first + LINES]))
 
 
@@ -97,18 +86,18 @@ def _reported(outcome: TestOutcome) -> Html:
     return row(join(mark, escape(outcome.id), markup.muted(words), between=" "))
 
 
-def _verification(state: CardState, stage: Stage) -> Column:
-    return Column(HEADINGS[stage], lines((line("Running the function on the sample again, then the checks."),)))
+def _note(state: CardState, stage: StageName) -> Column:
+    return Column(STAGES[stage].heading, lines((line(STAGES[stage].note),)))
 
 
-def _environment(state: CardState, stage: Stage) -> Column:
+def _environment(state: CardState, stage: StageName) -> Column:
     log = state.building or ("Looking for the packages that the code imports.",)
-    return Column(HEADINGS[stage], lines(line(text) for text in log[-LINES:]))
+    return Column(STAGES[stage].heading, lines(line(text) for text in log[-LINES:]))
 
 
-_COLUMNS: dict[Stage, Callable[[CardState, Stage], Column]] = {
-    "environment": _environment,
-    "run": _tests,
-    "verify": _verification,
+_COLUMNS: dict[Live, Callable[[CardState, StageName], Column]] = {
+    "answer": _answer,
+    "log": _environment,
+    "tests": _tests,
+    "note": _note,
 }
-"""The column of a stage; of every other stage, the model's answer."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Literal, get_args
+from typing import Literal
 
 from autocoder_jupyter.display import tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.run_state import RunState
 from autocoder_jupyter.engine import events
-from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
+from autocoder_jupyter.engine.events import Event, SampleOutputs
 from autocoder_jupyter.settings.tiers import sandbox_line
 from autocoder_jupyter.types import (
     Author,
@@ -23,14 +23,7 @@ from autocoder_jupyter.types import (
     TestOutcome,
     Trace,
 )
-
-STAGES: tuple[Stage, ...] = get_args(Stage)
-
-SELDOM: tuple[Stage, ...] = ("second", "diagnose", "fix")
-"""Stages that many generations do not need."""
-
-AGENT_STAGES: tuple[Stage, ...] = ("code", "fix")
-"""Stages in which an agent works, if an agent writes the code."""
+from autocoder_jupyter.types.stages import STAGES, StageName
 
 SLOW_SECONDS = 30.0
 """Seconds after which a first attempt takes longer than usual."""
@@ -69,7 +62,7 @@ class Answer:
     `fault` is why a request failed that is retried now.
     """
 
-    stage: Stage
+    stage: StageName
     written: int = 0
     tail: str = ""
     whole: bool = False
@@ -106,10 +99,10 @@ class CardState(RunState[Event]):
         sandbox: the sandbox and its tier in one line; "" until it is known.
     """
 
-    stage: Stage | None = None
+    stage: StageName | None = None
     attempt: int = 0
     of: int = 0
-    stages: tuple[tuple[Stage, StageState], ...] = ()
+    stages: tuple[tuple[StageName, StageState], ...] = ()
     plan: CodePlan | None = None
     solution: str = ""
     previous_solution: str = ""
@@ -160,9 +153,7 @@ class CardState(RunState[Event]):
     @property
     def replayed(self) -> bool:
         """Whether every answer of the model came from the journal."""
-        asked = [
-            state for stage, state in self.stages if stage in ("plan", "code", "tests", "diagnose", "fix", "second")
-        ]
+        asked = [state for stage, state in self.stages if STAGES[stage].asks]
         return bool(asked) and all(state.replayed for state in asked)
 
     @property
@@ -201,10 +192,10 @@ class CardState(RunState[Event]):
         """An estimate of the progress of the first attempt, between 0 and 1."""
         if self.finished:
             return 1.0
-        done = sum(state.status == "done" for stage, state in self.stages if stage not in SELDOM)
-        return min(done / (len(STAGES) - len(SELDOM)), 0.95)
+        done = sum(state.status == "done" for stage, state in self.stages if not STAGES[stage].is_optional)
+        return min(done / sum(not stage.is_optional for stage in STAGES.values()), 0.95)
 
-    def stage_state(self, stage: Stage) -> StageState | None:
+    def stage_state(self, stage: StageName) -> StageState | None:
         """The status of a stage; None if it was not reached."""
         return dict(self.stages).get(stage)
 
@@ -218,7 +209,7 @@ def _after(event: Event, state: CardState) -> CardState:
 def _(event: events.StageStarted, state: CardState) -> CardState:
     state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of)
     state = replace(state, answers=(*_others(state, event.stage), Answer(event.stage)))
-    if event.stage == "run":
+    if STAGES[event.stage].finds == "tests":
         state = replace(state, outcomes=(), evidence=None)
     state = _with_stage(state, event.stage, StageState("running", event.detail))
     return _noted(state, f"{event.stage}{_detail(event.detail)}")
@@ -239,8 +230,9 @@ def _(event: events.VersionBegun, state: CardState) -> CardState:
     state = replace(state, is_new_request=event.is_new_request)
     if not event.kept:
         return _noted(state, f"version {event.version} is made{_detail(event.why)}")
-    for stage in ("plan", "code", "tests"):
-        state = _with_stage(state, stage, StageState("done", "kept", replayed=True))
+    for stage, record in STAGES.items():
+        if record.is_writing:
+            state = _with_stage(state, stage, StageState("done", "kept", replayed=True))
     return _noted(state, f"version {event.version} is kept{_detail(event.why)}")
 
 
@@ -413,16 +405,16 @@ def _agent(state: CardState) -> AgentState:
 
 def _with_agent(state: CardState, agent: AgentState) -> CardState:
     """The state after an event of the agent, which shows that the model service answers again."""
-    answers = (replace(answer, fault="") if answer.stage in AGENT_STAGES else answer for answer in state.answers)
+    answers = (replace(answer, fault="") if STAGES[answer.stage].has_agent else answer for answer in state.answers)
     return replace(state, agent=agent, answers=tuple(answers))
 
 
-def _others(state: CardState, stage: Stage) -> tuple[Answer, ...]:
+def _others(state: CardState, stage: StageName) -> tuple[Answer, ...]:
     """The answers of the other stages."""
     return tuple(answer for answer in state.answers if answer.stage != stage)
 
 
-def _with_stage(state: CardState, stage: Stage, now: StageState) -> CardState:
+def _with_stage(state: CardState, stage: StageName, now: StageState) -> CardState:
     stages = {**dict(state.stages), stage: now}
     return replace(state, stages=tuple((name, stages[name]) for name in STAGES if name in stages))
 

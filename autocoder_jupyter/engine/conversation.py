@@ -8,13 +8,14 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 
 from autocoder_jupyter.engine.budget import Budget
-from autocoder_jupyter.engine.events import Emit, Retrying, Stage, TextStreamed, TokensUsed
+from autocoder_jupyter.engine.events import Emit, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.models.code import ask_code
 from autocoder_jupyter.models.cut_off import exchange_of
 from autocoder_jupyter.models.metering import Meter, Tab
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.structured import ask_structured
 from autocoder_jupyter.types import Exchange, Usage
+from autocoder_jupyter.types.stages import StageName
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -56,7 +57,7 @@ class Conversation:
             if (cut := exchange_of(error)) is not None:
                 self.note(cut)
             elif tab.spent != Usage():
-                self.charged(cast(Stage, question.stage), tab.spent)
+                self.charged(cast(StageName, question.stage), tab.spent)
             raise
         self.note(exchange)
         return exchange
@@ -64,10 +65,10 @@ class Conversation:
     def note(self, exchange: Exchange) -> None:
         """Keep an exchange and emit it; also used for exchanges that did not go through this object."""
         self.exchanges.append(exchange)
-        stage, used = cast(Stage, exchange.stage), self._budget.used
+        stage, used = cast(StageName, exchange.stage), self._budget.used
         self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))
 
-    def charged(self, stage: Stage, usage: Usage) -> None:
+    def charged(self, stage: StageName, usage: Usage) -> None:
         """Emit the tokens of an answer that is not complete. The budget has them already."""
         self._emit(TokensUsed(stage, usage, self._budget.used))
 
@@ -78,7 +79,7 @@ class Conversation:
 
     async def structured(
         self,
-        stage: Stage,
+        stage: StageName,
         messages: Messages,
         answer_type: type[T],
         *,
@@ -100,7 +101,9 @@ class Conversation:
         )
         return answer
 
-    async def code(self, stage: Stage, messages: Messages, *, must_define: str | None = None, variant: int = 0) -> str:
+    async def code(
+        self, stage: StageName, messages: Messages, *, must_define: str | None = None, variant: int = 0
+    ) -> str:
         """A Python module. Another `variant` asks the same question again."""
         question = Question(stage=stage, messages=messages, variant=variant)
         code, _ = await ask_code(
@@ -108,8 +111,8 @@ class Conversation:
         )
         return code
 
-    def _on_text(self, stage: Stage) -> Callable[[str], None]:
+    def _on_text(self, stage: StageName) -> Callable[[str], None]:
         return lambda text: self._emit(TextStreamed(stage, text))
 
-    def _on_retry(self, stage: Stage) -> Callable[[str, float], None]:
+    def _on_retry(self, stage: StageName) -> Callable[[str, float], None]:
         return lambda reason, seconds: self._emit(Retrying(stage, reason, seconds))

@@ -21,10 +21,7 @@ from autocoder_jupyter.types import (
     Usage,
 )
 from autocoder_jupyter.types.overview import Glimpse
-
-Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "second", "diagnose", "fix"]
-"""The steps of the loop, in the order of a first attempt. The second opinion begins together with the plan."""
-
+from autocoder_jupyter.types.stages import StageName
 
 EndState = Literal["ready", "failed", "cancelled", "over_budget"]
 """The ways in which a generation can end."""
@@ -34,7 +31,7 @@ EndState = Literal["ready", "failed", "cancelled", "over_budget"]
 class StageStarted:
     """A stage began. `attempt` counts from 1, `of` is the maximum number of attempts; `detail` is one short line."""
 
-    stage: Stage
+    stage: StageName
     attempt: int
     of: int
     detail: str = ""
@@ -44,7 +41,7 @@ class StageStarted:
 class StageFinished:
     """A stage ended, with or without success; `replayed` if its answer came from the journal."""
 
-    stage: Stage
+    stage: StageName
     attempt: int
     ok: bool
     detail: str = ""
@@ -62,7 +59,7 @@ class PlanReady:
 class TextStreamed:
     """A piece of the model's answer arrived."""
 
-    stage: Stage
+    stage: StageName
     text: str
 
 
@@ -70,7 +67,7 @@ class TextStreamed:
 class TokensUsed:
     """An exchange with the model ended; `total` is the sum so far, `seconds` the latency of the call."""
 
-    stage: Stage
+    stage: StageName
     usage: Usage
     total: Usage
     seconds: float = 0.0
@@ -81,7 +78,7 @@ class TokensUsed:
 class Retrying:
     """A transient fault of the model's service; the next try starts in `seconds`."""
 
-    stage: Stage
+    stage: StageName
     reason: str
     seconds: float
 

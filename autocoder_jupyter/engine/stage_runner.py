@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from autocoder_jupyter.engine.events import Emit, Stage, StageFinished, StageStarted
+from autocoder_jupyter.engine.events import Emit, StageFinished, StageStarted
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.types.stages import StageName
 
 T = TypeVar("T")
 
@@ -33,15 +34,15 @@ class StageRunner:
         self.attempts_allowed = attempts_allowed
         self.answers_at_fault: Sequence[Exchange] = ()
 
-    def started(self, stage: Stage) -> None:
+    def started(self, stage: StageName) -> None:
         """Emit that a stage begins."""
         self._emit(StageStarted(stage, self.attempt, self.attempts_allowed))
 
-    def finished(self, stage: Stage, ok: bool, *, replayed: bool = False) -> None:
+    def finished(self, stage: StageName, ok: bool, *, replayed: bool = False) -> None:
         """Emit how a stage ended."""
         self._emit(StageFinished(stage, self.attempt, ok, replayed=replayed))
 
-    async def run(self, stage: Stage, work: Callable[[], Awaitable[T]]) -> T:
+    async def run(self, stage: StageName, work: Callable[[], Awaitable[T]]) -> T:
         """Run the work of a stage."""
         self.started(stage)
         before = len(self._exchanges_of(stage))
@@ -57,7 +58,7 @@ class StageRunner:
         self.finished(stage, True, replayed=replayed)
         return outcome
 
-    def _exchanges_of(self, stage: Stage) -> list[Exchange]:
+    def _exchanges_of(self, stage: StageName) -> list[Exchange]:
         return [exchange for exchange in self.exchanges() if exchange.stage == stage]
 
 

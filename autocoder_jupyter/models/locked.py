@@ -8,15 +8,7 @@ from autocoder_jupyter.errors import Locked
 from autocoder_jupyter.models.metering import Meter
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.types import Exchange
-
-_WORDS = {
-    "plan": "to plan the function",
-    "code": "to write the code",
-    "tests": "to write the tests",
-    "diagnose": "why tests fail",
-    "fix": "to fix failures",
-    "second": "for a second opinion",
-}
+from autocoder_jupyter.types.stages import STAGES
 
 
 class LockedModel:
@@ -42,7 +34,8 @@ class LockedModel:
         Raises:
             Locked: always.
         """
+        asks = next((record.asks for stage, record in STAGES.items() if stage == question.stage), question.stage)
         raise Locked(
-            f"{self.config.model} must be asked {_WORDS.get(question.stage, question.stage)}, but the run is locked.",
+            f"{self.config.model} must be asked {asks}, but the run is locked.",
             hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder with the notebook.",
         )

@@ -9,14 +9,13 @@ import pytest
 from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
 from autocoder_jupyter.display.folds import folds
-from autocoder_jupyter.display.state import STAGES, Answer, CardState, LogLine, StageState
+from autocoder_jupyter.display.state import Answer, CardState, LogLine, StageState
 from autocoder_jupyter.engine.events import (
     EnvironmentReady,
     Event,
     Finished,
     KeptHolds,
     SampleOutputs,
-    Stage,
     VersionBegun,
 )
 from autocoder_jupyter.types import (
@@ -39,6 +38,7 @@ from autocoder_jupyter.types import (
     Usage,
 )
 from autocoder_jupyter.types.overview import Excerpt, Glimpse
+from autocoder_jupyter.types.stages import STAGES, StageName
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
 
@@ -179,7 +179,7 @@ def test_every_stage_has_its_place_from_the_start(read: Any) -> None:
     ],
 )
 def test_a_stage_that_found_a_fault_is_marked(phase: Any, evidence: Any, marks: str, read: Any) -> None:
-    done: tuple[tuple[Stage, StageState], ...] = (("run", StageState("done")), ("verify", StageState("done")))
+    done: tuple[tuple[StageName, StageState], ...] = (("run", StageState("done")), ("verify", StageState("done")))
     assert marks in read(render_html(replace(RUNNING, phase=phase, stages=done, evidence=evidence))).text
 
 

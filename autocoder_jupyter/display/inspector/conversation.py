@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import amount, dollars, duration
-from autocoder_jupyter.display.card import LABELS
 from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.types.stages import STAGES
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Exchange, Report, Usage
@@ -110,7 +110,7 @@ def _where(report: Report) -> str:
 
 
 def _stage(exchange: Exchange) -> str:
-    return next((label for stage, label in LABELS.items() if stage == exchange.stage), exchange.stage)
+    return next((record.label for stage, record in STAGES.items() if stage == exchange.stage), exchange.stage)
 
 
 def _cost(cost: float | None) -> str:

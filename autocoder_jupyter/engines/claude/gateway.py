@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.engine.events import Stage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.engines.claude.arrival import Arrived, receive
@@ -35,6 +34,7 @@ from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.sent import OnSend, SentRequest, place
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange, Usage
+from autocoder_jupyter.types.stages import StageName
 
 _LEAST_THOUGHT = 1024
 _CACHE_SURCHARGE = 0.25
@@ -105,7 +105,7 @@ class Gateway:
         self.token = secrets.token_hex(16)
         self._server = Loopback(self._answer, self.token)
         self.turn = 0
-        self.stage: Stage = "code"
+        self.stage: StageName = "code"
         self.fault: asyncio.Future[AutocodeError] = asyncio.get_running_loop().create_future()
         """The error because of which the session cannot continue."""
 
