@@ -29,7 +29,8 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.cut_off import exchange_of
-from autocoder_jupyter.models.metering import Tab
+from autocoder_jupyter.models.listener import Listener
+from autocoder_jupyter.models.metering import Meter, Tab
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.untrusted.parsing import complaint
@@ -173,6 +174,13 @@ class Conversation:
 
     # The model
 
+    def _listener(self, turn: int, meter: Meter) -> Listener:
+        return Listener(
+            lambda text: self._emit(TextStreamed(turn, text)),
+            lambda reason, seconds: self._emit(Retrying(turn, reason, seconds)),
+            meter,
+        )
+
     async def _asked(self, talk: Talk) -> tuple[str, bool]:
         """The model's next answer, and whether it is a recorded one."""
         talk.turns += 1
@@ -181,12 +189,7 @@ class Conversation:
         question = Question("codemode", ({"role": "system", "content": self._system}, *talk.messages))
         tab = Tab(self._budget)
         try:
-            exchange = await self._model.ask(
-                question,
-                on_text=lambda text: self._emit(TextStreamed(turn, text)),
-                on_retry=lambda reason, seconds: self._emit(Retrying(turn, reason, seconds)),
-                meter=tab,
-            )
+            exchange = await self._model.ask(question, self._listener(turn, tab))
         except BaseException as error:  # also a cancel: what arrived is paid for
             if (cut := exchange_of(error)) is not None:
                 self._note(talk, cut)

@@ -10,7 +10,7 @@ from typing import Any
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.metering import Meter
+from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.untrusted.valid_unicode import valid_unicode
@@ -31,14 +31,7 @@ class CalledModel:
         self._call = call
         self.config = config
 
-    async def ask(
-        self,
-        question: Question,
-        *,
-        on_text: Callable[[str], None] | None = None,
-        on_retry: Callable[[str, float], None] | None = None,
-        meter: Meter | None = None,
-    ) -> Exchange:
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """One answer.
 
         Raises:
@@ -53,8 +46,7 @@ class CalledModel:
         if not isinstance(answer, str):
             raise ModelError(f"call_llm must return a text, not {type(answer).__name__}.")
         answer = valid_unicode(answer)
-        if on_text is not None:
-            on_text(answer)
+        listener.on_text(answer)
         return Exchange(
             stage=question.stage,
             key=question_key(question, self.config),

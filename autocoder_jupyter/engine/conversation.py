@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from pydantic import BaseModel
@@ -11,7 +12,8 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.events import Emit, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.models.code import ask_code
 from autocoder_jupyter.models.cut_off import exchange_of
-from autocoder_jupyter.models.metering import Meter, Tab
+from autocoder_jupyter.models.listener import SILENT, Listener
+from autocoder_jupyter.models.metering import Tab
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.structured import ask_structured
 from autocoder_jupyter.types import Exchange, Usage
@@ -37,22 +39,15 @@ class Conversation:
         self._emit = emit
         self.exchanges: list[Exchange] = []
 
-    async def ask(
-        self,
-        question: Question,
-        *,
-        on_text: Callable[[str], None] | None = None,
-        on_retry: Callable[[str, float], None] | None = None,
-        meter: Meter | None = None,
-    ) -> Exchange:
-        """Run one exchange; see `LanguageModel.ask`.
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
+        """Run one exchange; see `LanguageModel.ask`. The budget is the meter, in place of the listener's.
 
         Raises:
             BudgetSpent: too little of the budget is left.
         """
-        tab = Tab(meter or self._budget)
+        tab = Tab(self._budget)
         try:
-            exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry, meter=tab)
+            exchange = await self._model.ask(question, replace(listener, meter=tab))
         except BaseException as error:  # also a cancel: what arrived is paid for
             if (cut := exchange_of(error)) is not None:
                 self.note(cut)
@@ -96,8 +91,7 @@ class Conversation:
             question,
             answer_type,
             require=require,
-            on_text=self._on_text(stage),
-            on_retry=self._on_retry(stage),
+            listener=self._listener(stage),
         )
         return answer
 
@@ -106,13 +100,11 @@ class Conversation:
     ) -> str:
         """A Python module. Another `variant` asks the same question again."""
         question = Question(stage=stage, messages=messages, variant=variant)
-        code, _ = await ask_code(
-            self, question, must_define=must_define, on_text=self._on_text(stage), on_retry=self._on_retry(stage)
-        )
+        code, _ = await ask_code(self, question, must_define=must_define, listener=self._listener(stage))
         return code
 
-    def _on_text(self, stage: StageName) -> Callable[[str], None]:
-        return lambda text: self._emit(TextStreamed(stage, text))
-
-    def _on_retry(self, stage: StageName) -> Callable[[str, float], None]:
-        return lambda reason, seconds: self._emit(Retrying(stage, reason, seconds))
+    def _listener(self, stage: StageName) -> Listener:
+        return Listener(
+            lambda text: self._emit(TextStreamed(stage, text)),
+            lambda reason, seconds: self._emit(Retrying(stage, reason, seconds)),
+        )

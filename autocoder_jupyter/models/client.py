@@ -19,8 +19,9 @@ from autocoder_jupyter.models.cut_off import CUT_OFF, cut_off_error
 from autocoder_jupyter.models.dialect import Dialect, dialect_of
 from autocoder_jupyter.models.keys import question_key
 from autocoder_jupyter.models.limits import Limits
-from autocoder_jupyter.models.metering import Grant, Meter, Unmetered, Worst, worst_case
-from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price
+from autocoder_jupyter.models.listener import SILENT, Listener
+from autocoder_jupyter.models.metering import Grant, Worst
+from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price, worst_case
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.reading import Reading, Reply
 from autocoder_jupyter.models.retries import Patience
@@ -48,9 +49,7 @@ class _Session:
     key: str | None = field(repr=False)
     question: Question
     content_key: str
-    on_text: Callable[[str], None] | None
-    on_retry: Callable[[str, float], None] | None
-    meter: Meter
+    listener: Listener
 
 
 class LiteLLMModel:
@@ -85,21 +84,12 @@ class LiteLLMModel:
         """The model, its key and its address."""
         return self._config
 
-    async def ask(
-        self,
-        question: Question,
-        *,
-        on_text: Callable[[str], None] | None = None,
-        on_retry: Callable[[str, float], None] | None = None,
-        meter: Meter | None = None,
-    ) -> Exchange:
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """One complete answer. A cancel closes the connection at once.
 
         Args:
             question: the question.
-            on_text: called with pieces of the answer; after `on_retry` they start from the beginning.
-            on_retry: called with the reason for a pause and its seconds.
-            meter: checks each request before it is sent; without one, every request is allowed.
+            listener: follows it.
 
         Raises:
             AuthenticationFailed: no key, a refused key, or no credit. Not retried.
@@ -115,7 +105,7 @@ class LiteLLMModel:
         with self._told_of_loading():
             litellm = await library.preload()
             dialect, key = await background.call_blocking(lambda: self._readied(litellm))
-        session = _Session(litellm, dialect, key, question, content_key, on_text, on_retry, meter or Unmetered())
+        session = _Session(litellm, dialect, key, question, content_key, listener)
         return await self._whole_answer(session)
 
     async def preflight(self) -> None:
@@ -202,7 +192,7 @@ class LiteLLMModel:
             offered = self._offered(session, messages, room)
             try:
                 worst = await self._worst(session, messages, offered, room)
-                async with session.meter.reserve(worst) as grant:
+                async with session.listener.meter.reserve(worst) as grant:
                     sent = [as_sent(message, marked=session.dialect.marks) for message in messages]
                     arguments = self._arguments(session, sent, offered, grant.room)
                     return await self._replied(session, arguments, worst, grant), grant
@@ -218,8 +208,7 @@ class LiteLLMModel:
                 seconds = self._patience.pause(failures, time.monotonic() - started, fault.retry_after)
                 if seconds is None:
                     raise self._unavailable(fault.reason, failures) from error
-            if session.on_retry is not None:
-                session.on_retry(fault.reason, seconds)
+            session.listener.on_retry(fault.reason, seconds)
             await asyncio.sleep(seconds)
 
     def _offered(self, session: _Session, messages: Messages, room: int) -> dict[str, Any]:
@@ -257,7 +246,7 @@ class LiteLLMModel:
 
     async def _replied(self, session: _Session, arguments: dict[str, Any], worst: Worst, grant: Grant) -> Reply:
         """One response. What it used is charged to the grant."""
-        reading = Reading(Limits.of(self._config), grant, worst, arguments["messages"], session.on_text)
+        reading = Reading(Limits.of(self._config), grant, worst, arguments["messages"], session.listener.on_text)
         reply = await reading.reply(lambda: self._sent(session, arguments))
         if reply.stopped:  # it is charged already
             return reply

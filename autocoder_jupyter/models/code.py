@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from autocoder_jupyter.models.answers import LONGEST_CODE, Block, fenced_blocks, objects_in
+from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
 from autocoder_jupyter.types import Exchange
@@ -33,8 +34,7 @@ async def ask_code(
     question: Question,
     *,
     must_define: str | None = None,
-    on_text: Callable[[str], None] | None = None,
-    on_retry: Callable[[str, float], None] | None = None,
+    listener: Listener = SILENT,
 ) -> tuple[str, tuple[Exchange, ...]]:
     """Ask for Python source that parses.
 
@@ -42,8 +42,7 @@ async def ask_code(
         model: the model to ask.
         question: the question.
         must_define: name that the module must define at its top level.
-        on_text: called with pieces of the answer.
-        on_retry: see `LanguageModel.ask`.
+        listener: follows all its answers.
 
     Returns:
         The source, and the exchanges that were needed.
@@ -59,7 +58,7 @@ async def ask_code(
             raise NotCode(f"The module must define `{must_define}` at its top level.")
         return code
 
-    return await ask_until_readable(model, question, read, on_text=on_text, on_retry=on_retry)
+    return await ask_until_readable(model, question, read, listener=listener)
 
 
 def extract_code(text: str, *, must_define: str | None = None) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from autocoder_jupyter.errors import Locked
-from autocoder_jupyter.models.metering import Meter
+from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.types.stages import STAGES
@@ -21,14 +19,7 @@ class LockedModel:
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
 
-    async def ask(
-        self,
-        question: Question,
-        *,
-        on_text: Callable[[str], None] | None = None,
-        on_retry: Callable[[str, float], None] | None = None,
-        meter: Meter | None = None,
-    ) -> Exchange:
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """Refuse the question.
 
         Raises:

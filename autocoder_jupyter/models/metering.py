@@ -1,23 +1,13 @@
-"""The maximum cost of a request to a model, and the interface that allows requests before they are sent."""
+"""The interface that allows requests to a model before they are sent."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from types import ModuleType
-from typing import Any, Protocol
+from typing import Protocol
 
-from autocoder_jupyter.data.tokens import estimate_tokens
-from autocoder_jupyter.models.prices import cost_of
-from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
-
-MARGIN = 1.4
-"""A safety factor: an estimate may be ten percent too low, and writing input to a cache costs a quarter more."""
-
-_AROUND_A_MESSAGE = 8
 
 
 @dataclass(frozen=True)
@@ -102,25 +92,3 @@ class Tab:
                 grant.spend(usage)
 
             yield replace(grant, spend=spend)
-
-
-def worst_case(
-    messages: Iterable[Mapping[str, Any]], schema: object, room: int, config: ModelConfig, litellm: ModuleType
-) -> Worst:
-    """The maximum usage of one request. Blocks like `cost_of`.
-
-    Args:
-        messages: the messages of the request.
-        schema: the schema that is sent with them, if any.
-        room: the maximum number of tokens of the answer.
-        config: the model.
-        litellm: the litellm module, for the price.
-    """
-    texts = [str(message.get("content") or "") for message in messages]
-    texts += [json.dumps(schema, default=str)] if schema is not None else []
-    asked = round(MARGIN * sum(estimate_tokens(text) + _AROUND_A_MESSAGE for text in texts))
-    question, answer = Usage(input_tokens=asked), Usage(output_tokens=room)
-    return Worst(
-        question.model_copy(update={"cost": cost_of(question, config, litellm)}),
-        answer.model_copy(update={"cost": cost_of(answer, config, litellm)}),
-    )

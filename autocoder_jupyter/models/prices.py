@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any, TypeGuard
 
+from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models import credentials, library
 from autocoder_jupyter.models.dialect import dialect_of
+from autocoder_jupyter.models.metering import Worst
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
+
+MARGIN = 1.4
+"""A safety factor: an estimate may be ten percent too low, and writing input to a cache costs a quarter more."""
+
+_AROUND_A_MESSAGE = 8
 
 _FREE = frozenset({"ollama", "ollama_chat", "lemonade"})
 """Providers that run locally."""
@@ -98,3 +107,25 @@ def describe(config: ModelConfig) -> dict[str, Any]:
 
 def _per_million(price: float | None) -> float | None:
     return None if price is None else round(price * 1e6, 6)
+
+
+def worst_case(
+    messages: Iterable[Mapping[str, Any]], schema: object, room: int, config: ModelConfig, litellm: ModuleType
+) -> Worst:
+    """The maximum usage of one request. Blocks like `cost_of`.
+
+    Args:
+        messages: the messages of the request.
+        schema: the schema that is sent with them, if any.
+        room: the maximum number of tokens of the answer.
+        config: the model.
+        litellm: the litellm module, for the price.
+    """
+    texts = [str(message.get("content") or "") for message in messages]
+    texts += [json.dumps(schema, default=str)] if schema is not None else []
+    asked = round(MARGIN * sum(estimate_tokens(text) + _AROUND_A_MESSAGE for text in texts))
+    question, answer = Usage(input_tokens=asked), Usage(output_tokens=room)
+    return Worst(
+        question.model_copy(update={"cost": cost_of(question, config, litellm)}),
+        answer.model_copy(update={"cost": cost_of(answer, config, litellm)}),
+    )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
+from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.types import Exchange
-
-if TYPE_CHECKING:
-    from autocoder_jupyter.models.metering import Meter
 
 
 @dataclass(frozen=True)
@@ -75,17 +73,8 @@ class ExchangeStore(Protocol):
 class LanguageModel(Protocol):
     """A model that can be asked. It retries transient faults; its errors are final."""
 
-    async def ask(
-        self,
-        question: Question,
-        *,
-        on_text: Callable[[str], None] | None = None,
-        on_retry: Callable[[str, float], None] | None = None,
-        meter: Meter | None = None,
-    ) -> Exchange:
-        """One complete answer: truncated answers are continued, streamed pieces go to `on_text`.
-
-        `meter` must allow each request before it is sent, also continuations and retries, and gets its usage.
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
+        """One complete answer; truncated answers are continued.
 
         Raises:
             ModelError: the model gave no usable answer; also its subclasses.

@@ -57,7 +57,7 @@ class Reading:
         grant: Grant,
         worst: Worst,
         messages: Sequence[Mapping[str, Any]],
-        on_text: Callable[[str], None] | None,
+        on_text: Callable[[str], None],
     ) -> None:
         asked = sum(len(str(message.get("content") or "")) for message in messages) // 4 + 1
         self._intake = Intake(limits, grant, worst, asked)
@@ -121,8 +121,7 @@ class Reading:
     def _say(self, piece: str) -> None:
         if piece:
             self._pieces.append(piece)
-            if self._on_text is not None:
-                self._on_text(piece)
+            self._on_text(piece)
 
     async def _complete(self, *, broken: bool) -> Reply | None:
         """The answer, if it is complete: also if something is broken after its end, or litellm could not read it."""

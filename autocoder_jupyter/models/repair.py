@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.types import Exchange
 
@@ -27,8 +28,7 @@ async def ask_until_readable(
     question: Question,
     read: Callable[[str], T],
     *,
-    on_text: Callable[[str], None] | None = None,
-    on_retry: Callable[[str, float], None] | None = None,
+    listener: Listener = SILENT,
 ) -> tuple[T, tuple[Exchange, ...]]:
     """Ask until `read` accepts an answer.
 
@@ -36,8 +36,7 @@ async def ask_until_readable(
         model: the model to ask.
         question: the first question.
         read: reads an answer; it raises `Unreadable` if the answer cannot be used.
-        on_text: called with pieces of all answers.
-        on_retry: see `LanguageModel.ask`.
+        listener: follows all its answers.
 
     Returns:
         The result of `read`, and all exchanges.
@@ -49,7 +48,7 @@ async def ask_until_readable(
     exchanges: list[Exchange] = []
     asked = question
     while True:
-        exchange = await model.ask(asked, on_text=on_text, on_retry=on_retry)
+        exchange = await model.ask(asked, listener)
         exchanges.append(exchange)
         try:
             return read(exchange.answer), tuple(exchanges)

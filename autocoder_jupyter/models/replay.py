@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 from autocoder_jupyter.errors import AuthenticationFailed, AutocodeError, ModelError, ModelUnavailable, UnknownModel
 from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, exchange_of
 from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.metering import Meter, Unmetered
+from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import ConfiguredModel, ExchangeStore, ModelConfig, Question
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange, Usage
@@ -32,14 +32,7 @@ class ReplayingModel:
         """The configuration of the inner model."""
         return self._inner.config
 
-    async def ask(
-        self,
-        question: Question,
-        *,
-        on_text: Callable[[str], None] | None = None,
-        on_retry: Callable[[str, float], None] | None = None,
-        meter: Meter | None = None,
-    ) -> Exchange:
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """The recorded exchange, marked as `replayed` and without cost, or a new one.
 
         Raises:
@@ -51,14 +44,13 @@ class ReplayingModel:
         """
         recorded = self._store.find(question_key(question, self.config)) if self._policy == "auto" else None
         if recorded is not None and recorded.finish_reason == CUT_OFF:
-            meter = OnlyLonger(meter or Unmetered(), recorded)
+            listener = replace(listener, meter=OnlyLonger(listener.meter, recorded))
         elif recorded is not None:
-            if on_text is not None:
-                on_text(recorded.answer)
+            listener.on_text(recorded.answer)
             # The replay costs nothing; `seconds` remains the latency of the original call.
             return recorded.model_copy(update={"stage": question.stage, "replayed": True, "usage": Usage()})
         try:
-            exchange = await self._inner.ask(question, on_text=on_text, on_retry=on_retry, meter=meter)
+            exchange = await self._inner.ask(question, listener)
         except (AuthenticationFailed, UnknownModel, ModelUnavailable) as error:
             raise self._without_recording(error, question.stage) from error
         except AutocodeError as error:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from autocoder_jupyter.models.answers import objects_in
+from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
 from autocoder_jupyter.models.schemas import schema_in_words
@@ -25,8 +26,7 @@ async def ask_structured(
     answer_type: type[T],
     *,
     require: Callable[[T], object] | None = None,
-    on_text: Callable[[str], None] | None = None,
-    on_retry: Callable[[str, float], None] | None = None,
+    listener: Listener = SILENT,
 ) -> tuple[T, tuple[Exchange, ...]]:
     """Ask for a record of `answer_type`.
 
@@ -38,8 +38,7 @@ async def ask_structured(
         question: the question.
         answer_type: the type of the record.
         require: raises `Unreadable` for a record that fits the schema but cannot be used.
-        on_text: called with pieces of all answers.
-        on_retry: see `LanguageModel.ask`.
+        listener: follows all its answers.
 
     Returns:
         The record, and the exchanges that were needed.
@@ -57,7 +56,7 @@ async def ask_structured(
             require(record)
         return record
 
-    return await ask_until_readable(model, asked, read, on_text=on_text, on_retry=on_retry)
+    return await ask_until_readable(model, asked, read, listener=listener)
 
 
 def read_record(answer: str, answer_type: type[T]) -> T:

@@ -12,6 +12,7 @@ from autocoder_jupyter.engine.events import Event, TokensUsed
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.cut_off import CUT_OFF
+from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.protocol import Question
 from autocoder_jupyter.models.retries import Patience
 from tests.model_faults import WORDS, chunk, for_ever
@@ -42,7 +43,7 @@ async def test_the_tokens_before_a_cancel_are_shown() -> None:
     budget, begun = Budget(), asyncio.Event()
     with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
         talk = Conversation(LiteLLMModel(endpoint.config(), Patience(tries=1)), budget, events.append)
-        asking = asyncio.ensure_future(talk.ask(ASKED, on_text=lambda _: begun.set()))
+        asking = asyncio.ensure_future(talk.ask(ASKED, Listener(on_text=lambda _: begun.set())))
         await begun.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -17,6 +17,8 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, Mod
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.cut_off import CUT_OFF, exchange_of
 from autocoder_jupyter.models.limits import SLACK, Limits, most_bytes
+from autocoder_jupyter.models.listener import Listener
+from autocoder_jupyter.models.metering import Unmetered
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.models.retries import Patience
@@ -67,7 +69,7 @@ def short(question: Question) -> Question:
 
 async def failure(endpoint: ScriptedModel, question: Question, meter: Budget | None = None, **config: Any) -> Exception:
     with pytest.raises(AutocodeError) as caught:
-        await LiteLLMModel(endpoint.config(**config), ONCE).ask(question, meter=meter)
+        await LiteLLMModel(endpoint.config(**config), ONCE).ask(question, Listener(meter=meter or Unmetered()))
     return caught.value
 
 
@@ -134,7 +136,7 @@ async def test_a_cut_answer_of_another_provider_is_not_taken_for_a_whole_one(mod
 async def test_what_is_counted_is_what_the_service_sent(short: Question) -> None:
     budget, heard = Budget(), list[str]()
     with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint, pytest.raises(UnusableAnswer) as caught:
-        await LiteLLMModel(endpoint.config(), ONCE).ask(short, on_text=heard.append, meter=budget)
+        await LiteLLMModel(endpoint.config(), ONCE).ask(short, Listener(on_text=heard.append, meter=budget))
     text = "".join(heard)
     assert budget.used.output_tokens == sent_tokens(text)
     assert (cut := exchange_of(caught.value)) is not None and cut.answer == text
@@ -151,7 +153,7 @@ async def test_answers_without_end_keep_to_the_budget_also_side_by_side(
     asked = [Question("plan", question.messages, max_tokens=400, variant=number) for number in range(3)]
     with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint:
         model = LiteLLMModel(endpoint.config(params=prices), ONCE)
-        answers = (model.ask(one, meter=budget) for one in asked)
+        answers = (model.ask(one, Listener(meter=budget)) for one in asked)
         ends = await asyncio.gather(*answers, return_exceptions=True)
     assert all(isinstance(end, UnusableAnswer | BudgetSpent) for end in ends)
     used = budget.used.input_tokens + budget.used.output_tokens
@@ -166,7 +168,7 @@ async def test_a_cancel_counts_what_arrived_and_hangs_up_at_once(question: Quest
     prices = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-5}
     with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
         model = LiteLLMModel(endpoint.config(params=prices), ONCE)
-        asking = asyncio.ensure_future(model.ask(question, on_text=lambda _: begun.set(), meter=budget))
+        asking = asyncio.ensure_future(model.ask(question, Listener(on_text=lambda _: begun.set(), meter=budget)))
         await begun.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -217,9 +219,9 @@ async def test_an_answer_that_the_budget_cut_off_is_asked_again_only_with_a_larg
         model = ReplayingModel(LiteLLMModel(endpoint.config(), ONCE), store)
         for _ in range(2):
             with pytest.raises(BudgetSpent, match="Raise max_tokens or max_cost"):
-                await model.ask(question, meter=Budget(tokens=1_050))
+                await model.ask(question, Listener(meter=Budget(tokens=1_050)))
         assert len(endpoint.requests) == 1
-        exchange = await model.ask(question, meter=Budget(tokens=20_000))
+        exchange = await model.ask(question, Listener(meter=Budget(tokens=20_000)))
     assert exchange.answer.endswith("return 1") and len(endpoint.requests) == 3
     assert store[exchange.key].finish_reason == "stop"
 
@@ -315,7 +317,7 @@ async def test_an_answer_that_comes_word_by_word_ends_at_the_total_time_and_is_k
         model = ReplayingModel(LiteLLMModel(endpoint.config(seconds=0.5, total_seconds=1.5), ONCE), store)
         for _ in range(2):
             with pytest.raises(UnusableAnswer) as caught:
-                await model.ask(question, meter=budget)
+                await model.ask(question, Listener(meter=budget))
         assert len(endpoint.requests) == 1
     assert exchange_of(caught.value) is not None
     assert budget.used.output_tokens == sent_tokens(next(iter(store.values())).answer)

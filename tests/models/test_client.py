@@ -12,6 +12,7 @@ from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnav
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.continuation import CONTINUE
+from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.types import CodePlan, Usage
@@ -39,7 +40,7 @@ async def test_text_arrives_while_it_is_written(question: Question) -> None:
         release.set()
 
     with ScriptedModel([Answer("a" * 80 + "b" * 80, hold=release, hold_after=80)]) as endpoint:
-        exchange = await LiteLLMModel(endpoint.config()).ask(question, on_text=on_text)
+        exchange = await LiteLLMModel(endpoint.config()).ask(question, Listener(on_text=on_text))
     assert pieces == ["a" * 80, "b" * 80]
     assert exchange.answer == "".join(pieces)
 
@@ -206,7 +207,7 @@ async def test_a_passing_fault_is_waited_out(question: Question, fault: Answer) 
     pauses: list[tuple[str, float]] = []
     with ScriptedModel([fault, "yes"]) as endpoint:
         exchange = await LiteLLMModel(endpoint.config(), HASTE).ask(
-            question, on_retry=lambda reason, seconds: pauses.append((reason, seconds))
+            question, Listener(on_retry=lambda reason, seconds: pauses.append((reason, seconds)))
         )
     assert exchange.answer == "yes"
     assert len(endpoint.requests) == 2
@@ -235,7 +236,7 @@ async def test_the_services_own_wish_for_a_pause_is_honoured_up_to_a_cap(questio
     faults = [Answer(status=429, headers={"retry-after": wish}) for wish in ("0.03", "3600")]
     with ScriptedModel([*faults, "yes"]) as endpoint:
         model = LiteLLMModel(endpoint.config(), HASTE)
-        await model.ask(question, on_retry=lambda _, seconds: pauses.append(seconds))
+        await model.ask(question, Listener(on_retry=lambda _, seconds: pauses.append(seconds)))
     assert pauses == [0.03, 0.05]
 
 
@@ -244,7 +245,7 @@ async def test_silence_is_a_timeout(question: Question) -> None:
     with ScriptedModel([Answer("never", hold=release), "yes"]) as endpoint:
         reasons: list[str] = []
         model = LiteLLMModel(endpoint.config(seconds=0.3), HASTE)
-        exchange = await model.ask(question, on_retry=lambda reason, _: reasons.append(reason))
+        exchange = await model.ask(question, Listener(on_retry=lambda reason, _: reasons.append(reason)))
     assert exchange.answer == "yes"
     assert reasons == ["no answer within 0.3 s"]
 
@@ -425,7 +426,9 @@ async def test_cancelling_hangs_up_at_once(question: Question, said_before: int)
     answer = Answer("x" * 160, hold=threading.Event(), hold_after=said_before)
     with ScriptedModel([answer]) as endpoint:
         heard = asyncio.Event()
-        task = asyncio.create_task(LiteLLMModel(endpoint.config(), HASTE).ask(question, on_text=lambda _: heard.set()))
+        task = asyncio.create_task(
+            LiteLLMModel(endpoint.config(), HASTE).ask(question, Listener(on_text=lambda _: heard.set()))
+        )
         await asyncio.to_thread(endpoint.wait_for_requests, 1)
         if said_before:
             await heard.wait()
@@ -440,7 +443,7 @@ async def test_a_pause_can_be_cancelled(question: Question) -> None:
     pausing = asyncio.Event()
     with ScriptedModel([Answer(status=429)] * 9) as endpoint:
         model = LiteLLMModel(endpoint.config(), Patience(first=60, longest=60))
-        task = asyncio.create_task(model.ask(question, on_retry=lambda *_: pausing.set()))
+        task = asyncio.create_task(model.ask(question, Listener(on_retry=lambda *_: pausing.set())))
         await pausing.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -16,6 +16,7 @@ from autocoder_jupyter.codemode.model import CalledModel
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.plain_answer import page_title, read_answer
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
@@ -158,7 +159,7 @@ async def test_invalid_text_is_repaired_and_recorded(
     with ScriptedModel(always(Answer(wire=wire))) as endpoint:
         for _ in range(2):
             model = ReplayingModel(LiteLLMModel(endpoint.config(), TWICE), journal_in(tmp_path))
-            assert (await model.ask(question, on_text=heard.append)).answer == answer
+            assert (await model.ask(question, Listener(on_text=heard.append))).answer == answer
     assert len(endpoint.requests) == 1
     assert "".join(heard).encode()
 

@@ -6,6 +6,7 @@ import pytest
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.models.retries import Patience
@@ -42,7 +43,7 @@ async def test_what_was_answered_once_is_not_asked_again(question: Question) -> 
     pieces: list[str] = []
     with ScriptedModel(["yes"]) as endpoint:
         first = await replaying(endpoint, store).ask(question)
-        second = await replaying(endpoint, store).ask(question, on_text=pieces.append)
+        second = await replaying(endpoint, store).ask(question, Listener(on_text=pieces.append))
     assert len(endpoint.requests) == 1
     assert (first.replayed, second.replayed) == (False, True)
     assert second.answer == "yes" == pieces[0]

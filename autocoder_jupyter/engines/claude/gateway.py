@@ -28,8 +28,8 @@ from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, cut_off_error
 from autocoder_jupyter.models.faults import ResponseFault
 from autocoder_jupyter.models.intake import Intake
 from autocoder_jupyter.models.limits import Limits
-from autocoder_jupyter.models.metering import Meter, Tab, worst_case
-from autocoder_jupyter.models.prices import cost_of
+from autocoder_jupyter.models.metering import Meter, Tab
+from autocoder_jupyter.models.prices import cost_of, worst_case
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.sent import OnSend, SentRequest, place
 from autocoder_jupyter.request import CachePolicy
