@@ -15,7 +15,7 @@ NODE := $(shell node -p 'const [a, b] = process.versions.node.split(".").map(Num
 JLPM := cd labextension && PATH="$(CURDIR)/$(BIN):$$PATH" jlpm
 MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
-SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
+SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json labextension/frame.mjs)
 
 .PHONY: setup demo examples test test-pythons test-kernel test-kernels test-kernel-6.1-root test-kernel-6.1-user test-kernel-5.10 quick coverage check check-python check-labextension docs release format bench labextension without-node lock clean
 

@@ -4,7 +4,7 @@ const commonjs = { module: 'commonjs', moduleResolution: 'node10', allowJs: true
 
 module.exports = {
   clearMocks: true,
-  moduleNameMapper: { '\\.(css|svg)$': '<rootDir>/jest.empty.cjs' },
+  moduleNameMapper: { '\\.(css|svg|text\\.js)$': '<rootDir>/jest.empty.cjs' },
   setupFiles: ['<rootDir>/jest.setup.cjs'],
   testEnvironment: 'jsdom',
   testMatch: ['<rootDir>/src/**/__tests__/**/*.spec.ts?(x)'],

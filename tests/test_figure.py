@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 from autocoder_jupyter.display.codemode.charts import chart_html
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Figure
+from autocoder_jupyter.untrusted.charts import CHART as MIME
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
@@ -39,7 +41,7 @@ CHART: dict[str, Any] = {"data": [{"type": "bar", "x": ["a"], "y": [1]}], "layou
 
 def test_a_figure_of_plotly_is_shown_by_the_page_and_saved_as_data(tmp_path: Path) -> None:
     figure = Figure(b"", 0, 0, kind="plotly", spec=CHART, data=CHART["data"])
-    assert figure._repr_png_() is None and figure._repr_mimebundle_() == {PLOTLY: CHART}
+    assert figure._repr_png_() is None and figure._repr_mimebundle_() == {MIME: {"mime_type": PLOTLY}, PLOTLY: CHART}
     assert repr(figure) == "<Figure of plotly: 1 series; see .data>"
     assert figure.save(tmp_path / "chart") == tmp_path / "chart.json"
     with pytest.raises(InvalidRequest, match=r"of plotly cannot be saved as \.png"):
@@ -65,6 +67,7 @@ def test_a_chart_of_altair_is_built_anew_for_the_page(bars: alt.Chart) -> None:
     figure = Figure(b"", 0, 0, kind="altair", spec=altair_spec(bars), data=[{"month": "Jan"}])
     assert figure._repr_png_() is None
     assert figure._repr_mimebundle_() == {
+        MIME: {"mime_type": VEGALITE},
         VEGALITE: {
             "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
             "title": "Sales",
@@ -74,7 +77,7 @@ def test_a_chart_of_altair_is_built_anew_for_the_page(bars: alt.Chart) -> None:
                 "x": {"field": "month", "type": "nominal"},
                 "y": {"aggregate": "sum", "field": "revenue", "title": "EUR", "type": "quantitative"},
             },
-        }
+        },
     }
 
 
@@ -169,8 +172,14 @@ def test_a_chart_that_a_page_cannot_draw_says_why(more: dict[str, Any], reason: 
         ({"data": [{"type": "bar"}] * 501}, "more than 500 traces"),
         ({"data": [{"x": list(range(500_001))}]}, "more than 500,000 values"),
         ({"data": [{"x": {"dtype": "i1", "bdata": "A" * 1_000_000}}]}, "more than 500,000 values"),
-        ({"data": [{"text": "x" * 8_000_001}]}, "more than 8,000,000 characters"),
+        ({"data": [{"text": ["x" * 9_000] * 900}]}, "more than 8,000,000 characters"),
         ({"data": [{"type": "splom", "dimensions": [{}] * 21}]}, "more than 20 columns"),
+        ({"data": [{"type": "parcoords", "dimensions": [{}] * 61}]}, "more than 60 columns"),
+        ({"data": [{"type": "scatter3d", "scene": f"scene{number}"} for number in range(21)]}, "more than 20 scenes"),
+        ({"layout": {"annotations": [{"text": "x"}] * 600, "shapes": [{}] * 600}}, "more than 1,000 annotations"),
+        ({"layout": {"scene": {"annotations": [{"text": "x"}] * 1_001}}}, "more than 1,000 annotations"),
+        ({"layout": {"title": {"text": "x" * 10_001}}}, "a text of more than 10,000 characters"),
+        ({"data": [{"text": ["x" * 10_001]}]}, "a text of more than 10,000 characters"),
         ({"layout": {f"xaxis{number}": {} for number in range(300)}}, "more than 100 subplots"),
         ({"layout": {"width": 1e9}}, "wider or higher"),
     ],
@@ -190,6 +199,7 @@ def test_a_figure_that_a_page_cannot_draw_says_why(more: dict[str, Any], reason:
         ({"xbins": {"start": 0, "end": 10, "size": 1e-9}}, False),
         ({"xbins": {"start": 0, "end": 10, "size": 0}}, False),
         ({"xbins": {"start": "2024-01-01", "end": "2024-12-31", "size": "M1"}}, True),
+        ({"xbins": {"start": 0, "end": 10, "size": "1e-9"}}, False),
         ({"contours": {"size": 1e-9}}, False),
         ({"contours": {"coloring": "lines"}}, True),
     ],
@@ -197,6 +207,28 @@ def test_a_figure_that_a_page_cannot_draw_says_why(more: dict[str, Any], reason:
 def test_bins_that_a_page_cannot_draw_are_left_to_plotly(bins: dict[str, Any], kept: bool) -> None:
     shown = harmless_traces({"data": [{"type": "histogram", **bins}]})
     assert shown is not None and (bins.keys() <= shown["data"][0].keys()) is kept
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"type": "carpet", "aaxis": {"tickmode": "linear", "dtick": 1e-9}},
+        {"type": "carpet", "baxis": {"minorgridcount": 10**9}},
+        {"type": "isosurface", "surface": {"count": 10**9}},
+        {"type": "surface", "contours": {"z": {"show": True, "start": 0, "end": 10**9, "size": 1e-9}}},
+        {"type": "streamtube", "sizeref": 1e-9, "maxdisplayed": 10**9},
+        {"type": "treemap", "maxdepth": 2_000},
+    ],
+)
+def test_a_step_that_makes_a_trace_endless_is_left_to_plotly(hostile: dict[str, Any]) -> None:
+    shown = harmless_traces({"data": [hostile], "layout": {"xaxis": {"rangebreaks": [{"bounds": [1, 2]}]}}})
+    assert shown is not None and not {"1e-09", "1000000000", "2000"} & set(re.findall(r"[\w.-]+", json.dumps(shown)))
+    assert "linear" not in json.dumps(shown) and shown["layout"] == {"xaxis": {}}
+
+
+def test_many_numbers_of_one_array_are_no_long_text() -> None:
+    trace = {"type": "bar", "y": {"dtype": "f8", "bdata": "A" * 20_000}}
+    assert harmless_traces({"data": [trace]}) == {"data": [trace], "layout": {}}
 
 
 def test_what_an_altair_chart_brings_for_the_page_that_shows_it_is_left_out(bars: alt.Chart) -> None:

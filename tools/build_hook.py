@@ -109,5 +109,6 @@ class LabExtension:
         for part in ("src", "schema", "style"):
             yield from (file for file in (self.source / part).rglob("*") if file.is_file())
         yield from (
-            self.source / name for name in ("package.json", "yarn.lock", "tsconfig.json", "tsconfig.build.json")
+            self.source / name
+            for name in ("package.json", "yarn.lock", "frame.mjs", "tsconfig.json", "tsconfig.build.json")
         )

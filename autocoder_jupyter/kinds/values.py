@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted import plotly_figures, vega_charts
+from autocoder_jupyter.untrusted.charts import chart_bundle, why_not_drawn
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
-from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
 FigureKind = Literal["matplotlib", "plotly", "altair"]
 """The library of a figure. Libraries that draw with matplotlib count as matplotlib."""
@@ -72,17 +70,13 @@ class Figure:
         return self.png or None
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        shown = {
-            PLOTLY: harmless_traces(self.spec) if self.kind == "plotly" else None,
-            VEGALITE: harmless_chart(self.spec) if self.kind == "altair" else None,
-        }
-        return {mime: spec for mime, spec in shown.items() if spec is not None}
+        return {} if self.kind == "matplotlib" else chart_bundle(self.kind, self.spec)
 
     def __repr__(self) -> str:
         if self.png:
             return f"<Figure {self.width}x{self.height} png>"
         content = f"{len(self.data)} {'tables' if self.kind == 'altair' else 'series'}; see .data"
-        reason = why_not_drawn(self.kind, self.spec)
+        reason = "" if self.kind == "matplotlib" else why_not_drawn(self.kind, self.spec)
         return f"<Figure of {self.kind}: {content}{f'; not drawn, because {reason}' if reason else ''}>"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -123,12 +117,6 @@ class Figure:
                 refusal, why=f"{error.strerror or error}.", hint="Choose a folder with write permission."
             ) from None
         return target
-
-
-def why_not_drawn(kind: FigureKind, spec: Mapping[str, Any]) -> str:
-    """Why a page does not draw a figure; "" if it does."""
-    reasons = {"plotly": plotly_figures.why_not_drawn, "altair": vega_charts.why_not_drawn}
-    return reasons[kind](spec) if kind in reasons else ""
 
 
 def _listed(suffixes: list[str]) -> str:

@@ -29,15 +29,37 @@ _MAX_CHARACTERS = 8_000_000
 """Characters of all texts; numbers can be in a text, four or more characters each."""
 
 _MAX_SUBPLOTS = 100
-_MAX_DIMENSIONS = 20
-"""Columns of a matrix of scatter plots, each of which is drawn against each."""
+_MAX_SCENES = 20
+"""Three-dimensional scenes; a page has only a few contexts for them."""
+
+_MAX_DIMENSIONS = {"splom": 20, "parcoords": 60, "parcats": 60}
+"""Columns of traces that draw columns against each other."""
+
+_MAX_ADDITIONS = 1_000
+"""Annotations, shapes and selections."""
+
+_MAX_TEXT = 10_000
+"""Characters of one text; the page breaks it into lines in more than linear time."""
+
+_MAX_DEPTH = 20
+"""Levels of a treemap, sunburst or icicle that are drawn; a click on a part shows what is below."""
 
 _MAX_BINS = 10_000
 _MAX_PIXELS = 10_000
 
+_LIMITS = {"nbinsx": _MAX_BINS, "nbinsy": _MAX_BINS, "ncontours": _MAX_BINS, "minorgridcount": 10, "count": 100}
+"""Settings that say how much is drawn. Without them, Plotly chooses."""
+
+_STEPS = {"carpet": frozenset({"tickmode", "dtick"}), "streamtube": frozenset({"sizeref", "maxdisplayed"})}
+"""Settings of a trace that could be so small that it is drawn without end. Without them, Plotly chooses."""
+
+_NESTED = frozenset({"treemap", "sunburst", "icicle"})
+_ADDITIONS = frozenset({"annotations", "shapes", "selections"})
 _SUBPLOTS = re.compile(r"(?:xaxis|yaxis|scene|polar|ternary|smith)\d*")
 
-_LEFT_OUT = frozenset({"images", "updatemenus", "sliders", "geo", "map", "mapbox", "meta", "source", "href", "src"})
+_LEFT_OUT_NAMES = "images updatemenus sliders geo map mapbox meta source href src rangebreaks"
+_LEFT_OUT = frozenset(_LEFT_OUT_NAMES.split())
+_MONTHS = re.compile(r"M[1-9]\d{0,5}")
 _TAGS = re.compile(r"<(?!/?(?:b|i|br|sub|sup|em|strong|extra)\s*/?>)", re.IGNORECASE)
 _ADDRESS = re.compile(r"//|(?:javascript|data|blob|file)\s*:|url\s*\(", re.IGNORECASE)
 
@@ -52,10 +74,19 @@ class _Size:
 
     values: int = 0
     characters: int = 0
+    additions: int = 0
 
     def add(self, value: Any) -> None:
         self.characters += len(value) if isinstance(value, str) else 0
         self._count(1)
+
+    def add_part(self, name: str, value: Any) -> None:
+        """Count the parts of a list of annotations or shapes, and check the length of a text."""
+        if isinstance(value, str) and len(value) > _MAX_TEXT and name != "bdata":
+            raise _NotDrawn(f"it has a text of more than {_MAX_TEXT:,} characters")
+        self.additions += len(value) if name in _ADDITIONS and isinstance(value, list) else 0
+        if self.additions > _MAX_ADDITIONS:
+            raise _NotDrawn(f"it has more than {_MAX_ADDITIONS:,} annotations and shapes")
 
     def add_packed(self, array: Mapping[str, Any]) -> None:
         """Count the numbers of an array that is one text, `{"dtype": "f8", "bdata": …}`."""
@@ -106,45 +137,71 @@ def _rebuilt(spec: Mapping[str, Any]) -> dict[str, Any]:
         kind = trace.get("type", "scatter")
         if not isinstance(kind, str) or kind not in _TRACES:
             raise _NotDrawn(f"it has a trace of the kind {str(kind)[:40]!r}")
-        dimensions = trace.get("dimensions")
-        if kind == "splom" and isinstance(dimensions, list) and len(dimensions) > _MAX_DIMENSIONS:
-            raise _NotDrawn(f"it has a matrix of more than {_MAX_DIMENSIONS} columns")
+        dimensions, most = trace.get("dimensions"), _MAX_DIMENSIONS.get(kind, 0)
+        if most and isinstance(dimensions, list) and len(dimensions) > most:
+            raise _NotDrawn(f"it has a trace of more than {most} columns")
     layout = layout if isinstance(layout, dict) else {}
     if sum(_SUBPLOTS.fullmatch(str(key)) is not None for key in layout) > 2 * _MAX_SUBPLOTS:
         raise _NotDrawn(f"it has more than {_MAX_SUBPLOTS} subplots")
+    if len({str(trace.get("scene")) for trace in traces if "scene" in trace}) > _MAX_SCENES:
+        raise _NotDrawn(f"it has more than {_MAX_SCENES} scenes")
     if any(not _is_drawable(layout.get(side)) for side in ("width", "height")):
         raise _NotDrawn(f"it is wider or higher than {_MAX_PIXELS:,} pixels")
     size = _Size()
-    return {"data": _clean(traces, size), "layout": _clean(layout, size)}
+    return {"data": [_trace(trace, size) for trace in traces], "layout": _clean(layout, size)}
+
+
+def _trace(trace: Mapping[str, Any], size: _Size) -> dict[str, Any]:
+    kind = trace.get("type", "scatter")
+    made: dict[str, Any] = _clean(trace, size, _STEPS.get(kind, frozenset()))
+    if kind in _NESTED and not _is_between(made.get("maxdepth"), 1, _MAX_DEPTH):
+        made["maxdepth"] = _MAX_DEPTH
+    return made
 
 
 def _is_drawable(pixels: Any) -> bool:
     return not isinstance(pixels, int | float) or 0 <= pixels <= _MAX_PIXELS
 
 
-def _clean(value: Any, size: _Size) -> Any:
+def _clean(value: Any, size: _Size, left_out: frozenset[str] = frozenset()) -> Any:
     size.add(value)
     if isinstance(value, dict):
         size.add_packed(value)
-        kept = {key: item for key, item in value.items() if key.rstrip("0123456789") not in _LEFT_OUT}
-        kept = {key: item for key, item in kept.items() if not _has_too_many_bins(key, item)}
-        return {key: _clean(item, size) for key, item in kept.items() if not key.lower().endswith(("src", "url"))}
+        made: dict[str, Any] = {}
+        for key, item in value.items():
+            size.add_part(key, item)
+            if not (_is_unsafe(key) or key in left_out or _is_too_much(key, item)):
+                made[key] = _clean(item, size, left_out)
+        return made
     if isinstance(value, list):
-        return [_clean(item, size) for item in value]
+        for item in value:
+            size.add_part("", item)
+        return [_clean(item, size, left_out) for item in value]
     if isinstance(value, str):
         return "" if _ADDRESS.search(value) else _TAGS.sub("&lt;", value)
     return value
 
 
-def _has_too_many_bins(key: str, value: Any) -> bool:
-    """Whether a setting of bins or levels would make more than a page can draw. Plotly then chooses their number."""
-    if key in ("nbinsx", "nbinsy", "ncontours"):
-        return not isinstance(value, int) or not 0 <= value <= _MAX_BINS
-    if key not in ("xbins", "ybins", "contours") or not isinstance(value, dict) or "size" not in value:
+def _is_unsafe(key: str) -> bool:
+    return key.rstrip("0123456789") in _LEFT_OUT or key.lower().endswith(("src", "url"))
+
+
+def _is_too_much(key: str, value: Any) -> bool:
+    """Whether a setting would make more than a page can draw."""
+    if key in _LIMITS:
+        return not _is_between(value, 0, _LIMITS[key])
+    if not isinstance(value, dict) or "size" not in value:
+        return False
+    has_span = bool({"start", "end"} & value.keys())  # also in `contours.z` of a surface, for example
+    if not has_span and key not in ("xbins", "ybins", "contours"):
         return False
     start, end, width = value.get("start"), value.get("end"), value["size"]
-    if isinstance(width, str):  # a span of months, which is at least one
-        return False
+    if isinstance(width, str):  # a span of months; Plotly also reads numbers in texts
+        return not _MONTHS.fullmatch(width)
     if not (isinstance(start, int | float) and isinstance(end, int | float) and isinstance(width, int | float)):
         return True
     return not width > 0 or not abs(end - start) / width <= _MAX_BINS
+
+
+def _is_between(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and least <= value <= most

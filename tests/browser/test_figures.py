@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import http.server
+import threading
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from tests.browser.conftest import Open
+from tests.browser.lab import Lab, NotebookPage
 
 pytestmark = [pytest.mark.browser]
 
+STANDARD = """
+from autocoder_jupyter import Figure
+def as_other_pages_do(figure):
+    display({mime: spec for mime, spec in figure._repr_mimebundle_().items() if "autocoder" not in mime}, raw=True)
+"""
+"""Shows a figure with the renderers of the page, as a page without our extension does."""
+
 CHART = """
 import altair, json, pandas as pd
-from autocoder_jupyter import Figure
 sales = pd.DataFrame({"month": ["Jan", "Feb"], "revenue": [1.5, 2.0]})
 bars = altair.Chart(sales, title="Sales").mark_bar().encode(x="month", y="revenue")
-Figure(b"", 0, 0, kind="altair", spec=json.loads(bars.to_json()))
+as_other_pages_do(Figure(b"", 0, 0, kind="altair", spec=json.loads(bars.to_json())))
 """
 
 
 def test_a_chart_of_altair_is_drawn_by_the_page(notebook: Open) -> None:
-    page = notebook(CHART.strip())
+    page = notebook(f"{STANDARD}{CHART}".strip())
     page.run(1)
     page.page.locator(".vega-embed canvas, .vega-embed svg").first.wait_for(timeout=60_000)
 
 
 HOSTILE = """
-import json, pandas as pd
-from autocoder_jupyter import Figure
 address = "https://evil.example/"
 marks = "arc area bar boxplot circle errorband errorbar line point rect rule square text tick trail".split()
 table = [{"image": f"{address}{mark}", "title": address, "href": address, "url": address, "n": n, "m": n % 3}
@@ -40,11 +50,10 @@ def spec(mark, tooltip):
             "encoding": {**axes, **more, "text": {"field": "image"}}, "data": {"values": table}}
 for mark in marks:
     for tooltip in ("fields", "one", "mark"):
-        display(Figure(b"", 0, 0, kind="altair", spec=spec(mark, tooltip)))
+        as_other_pages_do(Figure(b"", 0, 0, kind="altair", spec=spec(mark, tooltip)))
 """
 
 PLOTLY = """
-from autocoder_jupyter import Figure
 address = "https://evil.example/"
 texts = [f"<a href='{address}'>x</a>", f"<img src='{address}'>", f"<b style='background:url({address})'>x</b>",
          f"&lt;img src='{address}'&gt;", address, "x"]
@@ -54,7 +63,7 @@ for kind in ("scatter", "bar", "box", "histogram", "violin"):
     trace = {"type": kind, "x": [1, 2, 3, 4, 5, 6], "y": [3, 1, 2, 4, 6, 5], "text": texts, "hovertext": texts,
              "name": texts[0], "hovertemplate": "%{text}" + texts[1],
              "marker": {"color": "\\\\75rl(" + address + ")", "pattern": {"shape": "/"}}}
-    display(Figure(b"", 0, 0, kind="plotly", spec={"data": [trace], "layout": layout}))
+    as_other_pages_do(Figure(b"", 0, 0, kind="plotly", spec={"data": [trace], "layout": layout}))
 """
 
 
@@ -65,7 +74,7 @@ for kind in ("scatter", "bar", "box", "histogram", "violin"):
     ids=["altair", "plotly"],
 )
 def test_no_mark_and_no_tooltip_of_a_chart_requests_anything(notebook: Open, cell: str, drawn: str, count: int) -> None:
-    page = notebook(cell.strip())
+    page = notebook(f"{STANDARD}{cell}".strip())
     tab = page.page
     requested: list[str] = []
     tab.on("request", lambda request: requested.append(request.url))
@@ -86,3 +95,263 @@ def test_no_mark_and_no_tooltip_of_a_chart_requests_anything(notebook: Open, cel
         tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert hovered > count / 3, "the test shows something only if there are tooltips"
     assert [address for address in requested if "evil" in address or "new page" in address] == []
+
+
+class Canary:
+    """A server that notes each request."""
+
+    def __init__(self) -> None:
+        noted: list[str] = []
+        self.requested = noted
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                noted.append(self.path)
+                self.send_response(404)
+                self.end_headers()
+
+            do_POST = do_HEAD = do_OPTIONS = do_GET
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def canary() -> Iterator[Canary]:
+    canary = Canary()
+    yield canary
+    canary.close()
+
+
+FRAME = ".jp-AutocodeChart > iframe"
+UNCHECKED = """
+def show(mime, *specs):
+    for spec in specs:
+        display({"application/vnd.autocoder-jupyter.chart+json": {"mime_type": mime}, mime: spec}, raw=True)
+"""
+"""Shows charts in frames without the lists of allowed parts. The policy of the frame alone must hold."""
+
+UNCHECKED_VEGA = """
+rows = {"values": [{"image": ADDRESS + f"/tooltip{n}", "href": ADDRESS + "/link", "n": n} for n in range(3)]}
+axes = {"x": {"field": "image", "type": "nominal"}, "y": {"field": "n", "type": "quantitative"}}
+def chart(mark, data=rows, **more):
+    return {"mark": mark, "data": data, "encoding": {**axes, **more}, "width": 400, "height": 60, "title": "hostile"}
+tooltip = {"tooltip": [{"field": "image"}, {"field": "href"}], "href": {"field": "href"}}
+show("application/vnd.vegalite.v5+json",
+     *(chart(mark, **tooltip) for mark in ("bar", "point", "rect", "tick", "text")),
+     chart("image", url={"field": "image"}),
+     chart({"type": "image", "url": ADDRESS + "/mark"}),
+     chart("bar", {"url": ADDRESS + "/data.json"}),
+     chart("bar", {"url": ADDRESS + "/data.csv", "format": {"type": "csv"}}),
+     chart({"type": "bar", "color": f"url({ADDRESS}/color)", "href": ADDRESS + "/mark-link"}),
+     {**chart("geoshape"), "data": {"url": ADDRESS + "/topo.json", "format": {"type": "topojson", "feature": "x"}}},
+     {**chart("bar"), "params": [{"name": "p", "expr": f"open('{ADDRESS}/expr')"}]},
+     {**chart("bar"), "usermeta": {"embedOptions": {"patch": ADDRESS + "/patch", "config": ADDRESS + "/config"}}},
+     {**chart("bar"), "config": {"background": f"url({ADDRESS}/background)", "font": f"x;url({ADDRESS}/font)"}})
+"""
+
+UNCHECKED_PLOTLY = """
+link = f"<a href='{ADDRESS}/link'>x</a>"
+image = f"<img src='{ADDRESS}/img'>"
+style = f"<span style='background:url({ADDRESS}/style)'>x</span>"
+texts = [link, image, style]
+layout = {"title": {"text": link + image + style}, "images": [{"source": ADDRESS + "/image", "sizex": 1, "sizey": 1}],
+          "font": {"family": f"url({ADDRESS}/font)"}, "paper_bgcolor": f"url({ADDRESS}/paper)",
+          "annotations": [{"text": image, "x": 1, "y": 1, "hovertext": link}], "height": 400, "hovermode": "closest"}
+def figure(kind, **more):
+    return {"data": [{"type": kind, "text": texts, "hovertext": texts, **more}], "layout": layout,
+            "config": {"plotlyServerURL": ADDRESS + "/server", "topojsonURL": ADDRESS + "/topo"}}
+show("application/vnd.plotly.v1+json",
+     figure("bar", x=[1, 2, 3], y=[3, 3, 3], name=link, hovertemplate="%{text}" + image),
+     figure("scatter", x=[1, 2, 3], y=[3, 1, 2], marker={"symbol": f"url({ADDRESS}/symbol)"}),
+     figure("image", source=ADDRESS + "/trace.png"),
+     figure("choropleth", locations=["DEU"], z=[1], geojson=ADDRESS + "/geo.json"),
+     figure("scattergeo", lon=[1], lat=[1]),
+     figure("scattermap", lon=[1], lat=[1]),
+     figure("scatterpolar", r=[1, 2], theta=[1, 2]))
+"""
+
+
+def frames_inside(page: NotebookPage, count: int) -> list[tuple[Any, Any]]:
+    """The frames of the charts in a page, as an element and as what is drawn in it, when they have answered."""
+    tab = page.page
+    settled = """([what, count]) => [...document.querySelectorAll(what)].filter(frame => frame.style.height).length
+        + document.querySelectorAll(".jp-AutocodeChart-note").length >= count"""
+    tab.wait_for_function(settled, arg=[FRAME, count], timeout=120_000)
+    handles = tab.locator(FRAME).element_handles()
+    return [(handle, handle.content_frame().child_frames[0]) for handle in handles]
+
+
+class Requests:
+    """What Chromium requests from now on, and which new pages it opens.
+
+    It also reports what it refuses to request, and then that a policy was the reason.
+    """
+
+    def __init__(self, lab: Lab, context: Any) -> None:
+        self._own = (lab.address, "about:srcdoc", "data:")
+        self._sent: list[Any] = []
+        self._refused: list[Any] = []
+        self._opened: list[str] = []
+        context.on("request", lambda request: self._sent.append(request))
+        context.on("requestfailed", self._note_failure)
+        context.on("page", lambda page: self._opened.append(f"a new page: {page.url}"))
+
+    def _note_failure(self, request: Any) -> None:
+        if request.failure in ("csp", "net::ERR_BLOCKED_BY_CSP"):
+            self._refused.append(request)
+
+    def outside(self) -> list[str]:
+        """Those that are not of JupyterLab itself. What a frame contains is given to it as a text."""
+        sent = [f"{request.url} {request.failure}" for request in self._sent if request not in self._refused]
+        return [*(address for address in sent if not address.startswith(self._own)), *self._opened]
+
+
+@pytest.mark.own_page
+@pytest.mark.usefixtures("extension")
+@pytest.mark.parametrize(("cell", "count"), [(UNCHECKED_VEGA, 14), (UNCHECKED_PLOTLY, 7)], ids=["altair", "plotly"])
+def test_a_chart_in_its_frame_requests_nothing_whatever_it_contains(
+    notebook: Open, lab: Lab, canary: Canary, cell: str, count: int
+) -> None:
+    page = notebook(f"ADDRESS = {canary.address!r}\n{UNCHECKED}{cell}".strip())
+    tab = page.page
+    requests = Requests(lab, tab.context)
+    page.run(1)
+    drawn = frames_inside(page, count)
+    assert len(drawn) >= count / 2, "most of these charts are drawn, without what they would fetch"
+    shown = set()
+    for element, frame in drawn:
+        element.scroll_into_view_if_needed()
+        box = element.bounding_box()
+        assert box is not None
+        for across in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.5, 0.7):
+            for down in (0.3, 0.5, 0.7):
+                tab.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+                shown |= set(frame.locator(".tooltip, .hoverlayer").all_text_contents())
+        tab.mouse.click(box["x"] + box["width"] / 5, box["y"] + box["height"] / 2)
+    assert any(canary.address in text for text in shown), "the values under the pointer are text"
+    assert canary.requested == []
+    assert requests.outside() == []
+
+
+STAYING = """to => {
+    const add = (tag, facts) => {
+        const made = document.createElement(tag);
+        for (const [name, value] of Object.entries(facts)) made.setAttribute(name, value);
+        document.body.append(made);
+        return made;
+    };
+    const attempts = [
+        () => { new Image().src = to("image"); },
+        () => fetch(to("fetch"), {mode: "no-cors"}),
+        () => navigator.sendBeacon(to("beacon")),
+        () => { const request = new XMLHttpRequest(); request.open("GET", to("request")); request.send(); },
+        () => new WebSocket(to("socket").replace("http", "ws")),
+        () => new EventSource(to("events")),
+        () => new WebTransport(to("transport").replace("http", "https")),
+        () => new Worker(to("worker")),
+        () => new SharedWorker(to("shared-worker")),
+        () => new Worker(URL.createObjectURL(new Blob([`fetch("${to("blob")}")`]))),
+        () => navigator.serviceWorker.register(to("service-worker")),
+        () => import(to("import")),
+        () => new FontFace("x", `url(${to("font")})`).load(),
+        () => open(to("window")),
+        () => { document.body.style.background = `url(${to("background")})`; },
+        () => { document.body.style.cursor = `url(${to("cursor")}), auto`; },
+        () => { add("style", {}).textContent = `@import url(${to("sheet")});`; },
+        () => { document.body.innerHTML += `<img src="${to("markup")}">`; },
+        () => { const text = `<script>fetch("${to("text")}")</script>`; add("iframe", {srcdoc: text}); },
+        () => { add("script", {type: "speculationrules"}).textContent =
+            JSON.stringify({prefetch: [{source: "list", urls: [to("rules")]}]}); },
+        () => add("a", {href: "#", ping: to("ping")}).click(),
+        () => add("object", {data: to("object"), type: "text/html"}),
+        () => add("embed", {src: to("embed"), type: "text/html"}),
+        () => add("video", {src: to("video"), poster: to("poster"), autoplay: ""}),
+        () => add("input", {type: "image", src: to("input")}),
+    ];
+    for (const tag of ["script", "img", "iframe", "audio", "fencedframe", "portal", "frame"]) {
+        attempts.push(() => add(tag, {src: to(tag)}));
+    }
+    const rels = "prefetch preconnect dns-prefetch preload modulepreload icon manifest prerender stylesheet expect";
+    for (const rel of rels.split(" ")) {
+        attempts.push(() => add("link", {rel, href: to(rel), as: "image"}));
+    }
+    for (const attempt of attempts) {
+        try { Promise.resolve(attempt()).catch(() => 0); } catch {}
+    }
+}"""
+
+LEAVING = [
+    """location.href = to("assign")""",
+    """location.replace(to("replace"))""",
+    """parent.location = to("parent")""",
+    """top.location = to("top")""",
+    """parent.frames[0].location = to("self")""",
+    """location.href = `javascript:fetch("${to("script-address")}")`""",
+    """location.href = `data:text/html,<img src="${to("data")}">`""",
+    """location.href = URL.createObjectURL(new Blob([`<img src="${to("blob")}">`], {type: "text/html"}))""",
+    """document.open(); document.write(`<img src="${to("written")}">`); document.close()""",
+    """add("form", {action: to("form"), method: "post"}).submit()""",
+    """add("form", {action: to("form-top"), target: "_top"}).submit()""",
+    """add("a", {href: to("link")}).click()""",
+    """add("a", {href: to("link-download"), download: "x"}).click()""",
+    """add("a", {href: to("link-parent"), target: "_parent"}).click()""",
+    """add("a", {href: to("link-blank"), target: "_blank"}).click()""",
+    """add("meta", {"http-equiv": "refresh", content: `0;url=${to("refresh")}`})""",
+    """navigation.navigate(to("navigate"))""",
+]
+"""Each of these may end the document, so each gets a new one."""
+
+LEAVE = """address => {{
+    const to = name => `${{address}}/${{name}}`;
+    const add = (tag, facts) => {{
+        const made = document.createElement(tag);
+        for (const [name, value] of Object.entries(facts)) made.setAttribute(name, value);
+        document.body.append(made);
+        return made;
+    }};
+    setTimeout(() => {{ {} }}, 20);
+}}"""
+
+LOAD_AGAIN = """frame => new Promise(done => {
+    frame.addEventListener("load", () => done(), {once: true});
+    frame.srcdoc = frame.srcdoc;
+})"""
+
+
+@pytest.mark.own_page
+@pytest.mark.usefixtures("extension")
+def test_a_script_that_got_into_the_frame_of_a_chart_requests_nothing_and_leads_nowhere(
+    notebook: Open, lab: Lab, canary: Canary
+) -> None:
+    """By an error in a library of charts, for example. In an open frame, the same script does reach the server."""
+    chart = {"mark": "bar", "data": {"values": [{"n": 1}]}, "encoding": {"x": {"field": "n"}}}
+    page = notebook(f"{UNCHECKED}show('application/vnd.vegalite.v5+json', {chart})".strip())
+    tab = page.page
+    page.run(1)
+    ((element, frame),) = frames_inside(page, 1)
+    requests = Requests(lab, tab.context)
+    assert frame.evaluate("typeof RTCPeerConnection") == "undefined"
+    staying = f"address => ({STAYING})(name => `${{address}}/${{name}}`)"
+    frame.evaluate(staying, canary.address)
+    tab.wait_for_timeout(500)
+    for code in LEAVING:
+        element.evaluate(LOAD_AGAIN)
+        element.content_frame().child_frames[0].evaluate(LEAVE.format(code), canary.address)
+        tab.wait_for_timeout(150)
+    assert canary.requested == []
+    assert requests.outside() == [] and tab.url.startswith(lab.address)
+    assert element.is_visible()
+
+    tab.evaluate("document.body.append(Object.assign(document.createElement('iframe'), {id: 'open', srcdoc: 'x'}))")
+    tab.locator("#open").element_handle().content_frame().evaluate(staying, canary.address)
+    tab.wait_for_timeout(500)
+    assert len(canary.requested) > 10, "the test shows something only if these attempts do request something"

@@ -1,7 +1,7 @@
 """Charts that generated code returned. Their text is untrusted and never becomes markup of the page.
 
-An SVG is shown as an image, in which no script runs and nothing is loaded. The front end draws a Plotly or Vega-Lite
-specification after unsafe parts are removed. Everything else, HTML included, is shown as text.
+An SVG is shown as an image, in which no script runs and nothing is loaded. The front end draws the
+safe parts of a Plotly or Vega-Lite specification. Everything else, HTML included, is shown as text.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import Any
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.html import Html, element, html_output
-from autocoder_jupyter.kinds.values import why_not_drawn
-from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
-from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
+from autocoder_jupyter.untrusted.charts import Library, chart_bundle, why_not_drawn
 
 MOST_CHARACTERS = 1_000_000
 """Characters of a chart that is drawn; of a longer one, only the beginning of its text is shown."""
@@ -45,21 +43,15 @@ def picture(chart: str, number: int) -> Html:
 def specification(chart: str) -> dict[str, Any] | None:
     """A Plotly or Vega-Lite chart by mime type, without its unsafe parts; None for everything else."""
     spec = _parsed(chart)
-    if spec is None:
-        return None
-    if _is_vega(spec):
-        rebuilt = harmless_chart(spec)
-        return None if rebuilt is None else {VEGALITE: rebuilt}
-    traces = harmless_traces(spec)
-    return None if traces is None else {PLOTLY: traces}
+    return None if spec is None else chart_bundle(_library(spec), spec) or None
 
 
 def why_as_text(chart: str) -> str:
     """Why a specification is shown as text; "" if it is drawn, or if it is none."""
     spec = _parsed(chart)
-    if spec is None or not (_is_vega(spec) or "data" in spec):
+    if spec is None or not (_library(spec) == "altair" or "data" in spec):
         return ""
-    return why_not_drawn("altair" if _is_vega(spec) else "plotly", spec)
+    return why_not_drawn(_library(spec), spec)
 
 
 def _parsed(chart: str) -> Mapping[str, Any] | None:
@@ -72,8 +64,8 @@ def _parsed(chart: str) -> Mapping[str, Any] | None:
     return spec if isinstance(spec, Mapping) else None
 
 
-def _is_vega(spec: Mapping[str, Any]) -> bool:
-    return "mark" in spec or "vega-lite" in str(spec.get("$schema", ""))
+def _library(spec: Mapping[str, Any]) -> Library:
+    return "altair" if "mark" in spec or "vega-lite" in str(spec.get("$schema", "")) else "plotly"
 
 
 def drawn(chart: str) -> dict[str, Any] | None:

@@ -1,29 +1,40 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { IThemeManager } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { DisposableDelegate } from '@lumino/disposable';
 
 import { insertBelow, refineCell, runBelow } from '../cells/place';
+import { chartFactory } from '../charts/renderer';
 import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
 import { followedFactory } from './followed';
 import { widgetFactory } from './widget';
 
-/** Preferred to HTML, as widgets are. */
+/** Preferred to HTML, as widgets are, and to the page's own charts. */
 const RANK = -10;
 
-/** Renders our outputs: live widgets, cards that follow their runs, and their buttons. */
+/** Renders our outputs: live widgets, charts, cards that follow their runs, and their buttons. */
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:outputs',
   description: 'Shows %%autocode results in outputs, and handles their buttons.',
   autoStart: true,
   requires: [INotebookTracker, IRenderMimeRegistry, ILink],
-  activate: (app: JupyterFrontEnd, notebooks: INotebookTracker, rendermime: IRenderMimeRegistry, links: ILink) => {
+  optional: [IThemeManager],
+  activate: (
+    app: JupyterFrontEnd,
+    notebooks: INotebookTracker,
+    rendermime: IRenderMimeRegistry,
+    links: ILink,
+    themes: IThemeManager | null
+  ) => {
     const act = (command: string, name: string): void => void app.commands.execute(command, { name });
+    rendermime.addFactory(chartFactory(themes), RANK);
     rendermime.addFactory(widgetFactory(null, rendermime, rendermime), RANK);
     rendermime.addFactory(followedFactory(null, rendermime, links, act), RANK);
     const serve = (panel: NotebookPanel): DisposableDelegate => {
       const own = panel.content.rendermime;
+      own.addFactory(chartFactory(themes), RANK);
       own.addFactory(widgetFactory(panel, own, rendermime), RANK);
       own.addFactory(followedFactory(panel, own, links, act), RANK);
       const listener = new ActionListener(
