@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.request import Earlier, Request
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 from autocoder_jupyter.versions import Version, Versions
+
+Spec = TypeVar("Spec", InputSpec, OutputSpec)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
     """The request of a version.
 
     The record is not trusted: it only names the data, which the user passes; no variable is looked up because a file
-    names it. Values that do not have the expected form are left out.
+    names it.
 
     Args:
         versions: the versions of a name.
@@ -64,7 +66,8 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
         passed: data of the notebook that the user passes now, by name.
 
     Raises:
-        InvalidRequest: some of the data are not passed, or the request has parts that are not in its folder.
+        InvalidRequest: some of the data are not passed, the request has parts that are not in its folder, or its inputs
+            or outputs do not have the expected form.
     """
     record, report = versions.request(version.id), version.report
     named = [name for name in record["samples"] if isinstance(name, str)] if _is_dict(record, "samples") else []
@@ -93,8 +96,8 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
         versions.name,
         report.prompt,
         samples=samples,
-        inputs=tuple(InputSpec.model_validate(spec) for spec in _list(record, "inputs")),
-        outputs=tuple(OutputSpec.model_validate(spec) for spec in _list(record, "outputs")),
+        inputs=_specs(versions.name, record, "inputs", InputSpec),
+        outputs=_specs(versions.name, record, "outputs", OutputSpec),
         constraints=_texts(record, "constraints"),
         checks=_texts(record, "checks"),
         schema=schema if isinstance(schema, str) else None,
@@ -119,6 +122,19 @@ def _is_dict(record: Mapping[str, Any], key: str) -> bool:
 def _list(record: Mapping[str, Any], key: str) -> list[Any]:
     found = record.get(key)
     return found if isinstance(found, list) else []
+
+
+def _specs(name: str, record: Mapping[str, Any], key: str, kind: type[Spec]) -> tuple[Spec, ...]:
+    try:
+        return tuple(kind.model_validate(spec) for spec in _list(record, key))
+    except ValueError:
+        raise unreadable(name) from None
+
+
+def unreadable(name: str) -> InvalidRequest:
+    """The error for a recorded request without the expected form."""
+    hint = "Run its cell again. Recorded answers are used again."
+    return InvalidRequest(f"The record of {name} cannot be read.", hint=hint)
 
 
 def _texts(record: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -258,7 +258,17 @@ def test_no_data_are_used_because_a_file_names_them(
     assert list(jobs.last.request.samples) == ["salaries"]
 
 
-@pytest.mark.parametrize("damage", [{"prompt": None}, {"wishes": 3}, {"examples": ["f(1) == 2"]}])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"prompt": None},
+        {"wishes": 3},
+        {"examples": ["f(1) == 2"]},
+        {"inputs": [{"name": 5}]},
+        {"outputs": [{"type": "x"}]},
+        {"inputs": ["a"]},
+    ],
+)
 def test_a_record_that_cannot_be_used_asks_for_the_cell(shell: Any, here: Path, damage: dict[str, Any]) -> None:
     journal, _ = begin(here, "By hour.")
     file = journal.folder / "request.json"

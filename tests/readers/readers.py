@@ -331,7 +331,7 @@ READERS: dict[str, Reader] = {
             ".autocode/growth/r1/request.json", lambda folder: Versions(folder / ".autocode", "growth").request("r1")
         ),
         _json("numbers", "keys", "brackets"),
-        ("versions.store:Versions.request", "magics.current_version:recorded_request"),
+        ("versions.store:Versions.request", "magics.current_version:_specs"),
     ),
     "what was sent": Reader(
         _file(".autocode/growth/r1/sent.json", lambda folder: sent_record(folder / ".autocode", "growth", "r1")),

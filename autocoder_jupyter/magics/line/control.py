@@ -122,6 +122,7 @@ def _other_backend(record: Mapping[str, Any], backend: Backend) -> tuple[str, ..
 
 def _begun(versions: Versions, run: str) -> Version:
     """An unfinished run as a version, which contains only its request."""
+    from autocoder_jupyter.magics.current_version import unreadable
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.versions import Version
 
@@ -130,10 +131,7 @@ def _begun(versions: Versions, run: str) -> Version:
     record = versions.request(run)
     prompt, wishes = record.get("prompt"), record.get("wishes") or []
     if not isinstance(prompt, str) or not isinstance(wishes, list):
-        raise InvalidRequest(
-            f"The record of {versions.name} cannot be read.",
-            hint="Run its cell again. Recorded answers are used again.",
-        )
+        raise unreadable(versions.name)
     report = Report(
         name=versions.name, run_id=run, prompt=prompt, success=False, wishes=tuple(str(wish) for wish in wishes)
     )
