@@ -293,7 +293,7 @@ def test_files_and_folders_and_series_are_samples(tmp_path: Path) -> None:
     [
         ({"prompt": " "}, "prompt"),
         ({"prompt": 5}, "prompt"),
-        ({"prompt": "half \ud800 of a character"}, "no character"),
+        ({"prompt": "half \ud800 of a character"}, "invalid Unicode"),
         ({"samples": {"sales": File("nowhere.csv")}}, "samples: sales: nowhere.csv does not exist"),
         ({"inputs": {"a": InputSpec(name="a", type="date", required=False, default="x")}}, "the default of a, 'x'"),
         ({"inputs": {"a": InputSpec(name="a", type="int", required=False, default="5")}}, "the default of a, '5'"),
@@ -305,7 +305,7 @@ def test_files_and_folders_and_series_are_samples(tmp_path: Path) -> None:
         ({"inputs": {"class": int}}, "keyword"),
         ({"inputs": {"a-b": int}}, "a-b"),
         ({"inputs": {"a": complex}}, "a cannot be a complex"),
-        ({"inputs": {"a": "DataFrme"}}, "Did you mean 'DataFrame'"),
+        ({"inputs": {"a": "DataFrme"}}, "Did you mean DataFrame"),
         ({"inputs": {"a": "Figure"}}, "inputs: a cannot be a Figure"),
         ({"inputs": ["a"]}, "inputs must be a dict"),
         ({"outputs": {"../x": int}}, "outputs"),

@@ -52,7 +52,7 @@ def value_of(option: Option) -> Any:
     if option.kind == "flag":
         return True
     if not option.flags:
-        return option.check(ast.literal_eval(option.example))
+        return option.checked(ast.literal_eval(option.example))
     (word,) = shlex.split(option.example)
     return option.from_text(word)
 
@@ -104,7 +104,7 @@ def _facts(option: Option, record: Record | None = None) -> Iterator[str]:
     if len(option.flags) > 1:
         said.append(f"also `{option.flags[0]}`")
     if option.takes_value:
-        said.append(f"takes {option.expects}")
+        said.append(f"takes {option.accepted}")
     if option.repeatable:
         said.append("can be given more than once")
     if record is not None and record.default not in (MISSING, None, (), "") and record.name == option.name:

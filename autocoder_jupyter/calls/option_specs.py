@@ -41,7 +41,7 @@ def _retries(name: str, value: Any) -> int:
 
 
 def _choice(of: Any) -> Callable[[str, Any], Any]:
-    return lambda name, value: parameters.choice(name, value, of)
+    return lambda name, value: parameters.choice(name, value, get_args(of))
 
 
 class TaskOptions(TypedDict, total=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autocoder_jupyter.settings import parameters as check
+from autocoder_jupyter.types.environment import parse_memory
 
 LEAST_MEMORY = 16 * 2**20
 """Bytes. The interpreter of the sandbox does not start with much less."""
@@ -47,7 +48,7 @@ class Limits:
     @property
     def bytes(self) -> int:
         """`memory` in bytes."""
-        return check.memory("limits.memory", self.memory)
+        return parse_memory(check.memory("limits.memory", self.memory))
 
     @property
     def crossing(self) -> int:
@@ -57,4 +58,4 @@ class Limits:
     @property
     def table_bytes(self) -> int:
         """`tables` in bytes."""
-        return check.memory("limits.tables", self.tables)
+        return parse_memory(check.memory("limits.tables", self.tables))

@@ -143,7 +143,7 @@ def read_flags(words: list[str], flags: Mapping[str, Option]) -> tuple[list[int]
             following = next(remaining)
             one = _valued(one, option, words[following], following, 0)
         else:
-            hint = f"Write {flag} {option.placeholder or option.expects}."
+            hint = f"Write {flag} {option.placeholder or option.accepted}."
             one = replace(one, error=InvalidRequest(f"{flag} needs a value.", hint=hint))
         if option.name in seen and not option.repeatable:
             twice = InvalidRequest(f"{flag} is given twice.", hint="Keep one of them.")
@@ -167,8 +167,6 @@ def _looks_like_flag(word: str) -> bool:
 def _valued(one: Written, option: Option, text: str, word: int, start: int) -> Written:
     one = replace(one, text=text, text_word=word, text_start=start)
     try:
-        return replace(one, value=option.from_text(text))
-    except ValueError:
-        hint = did_you_mean(text, option.choices) if option.choices else ""
-        error = InvalidRequest(f"{one.flag} takes {option.expects}, not {option.quoted(text)}.", hint=hint)
+        return replace(one, value=option.from_text(text, one.flag))
+    except InvalidRequest as error:
         return replace(one, error=error, error_in_value=True)

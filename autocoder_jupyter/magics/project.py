@@ -98,11 +98,10 @@ def _checked(key: str, value: Any, where: str) -> Any:
             f"There is no setting {written!r}.", why=f"It is in {where}.", hint=did_you_mean(written, SETTINGS)
         )
     try:
-        return option.check(value)
-    except (ValueError, OverflowError):
-        raise InvalidRequest(
-            f"{key} takes {option.expects}, not {option.quoted(value)}.", why=f"It is in {where}."
-        ) from None
+        return option.checked(value)
+    except InvalidRequest as error:
+        error.why = " ".join(filter(None, (f"It is in {where}.", error.why)))
+        raise
 
 
 def _has_one(folder: Path) -> bool:

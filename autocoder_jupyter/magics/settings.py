@@ -31,19 +31,17 @@ class _Setting(TraitType[Any, Any]):
     default_value = None
 
     def __init__(self, option: Option) -> None:
-        super().__init__(help=f"{option.help}. {option.expects[0].upper()}{option.expects[1:]}.")
+        super().__init__(help=f"{option.help}. {option.accepted[0].upper()}{option.accepted[1:]}.")
         self.option = option
-        self.info_text = option.expects
+        self.info_text = option.accepted
 
     def validate(self, obj: Any, value: Any) -> Any:
         """Refuse an invalid value, and store it for `%autocode config`, because `%config` only prints a warning."""
         try:
-            checked = self.option.check(value)
-        except ValueError:
-            obj.refused[self.option.name] = value
-            raise TraitError(
-                f"Autocode.{self.option.name} takes {self.option.expects}, not {self.option.quoted(value)}"
-            ) from None
+            checked = self.option.checked(value, f"Autocode.{self.option.name}")
+        except InvalidRequest as error:
+            obj.refused[self.option.name] = error.what
+            raise TraitError(str(error)) from None
         obj.refused.pop(self.option.name, None)
         return checked
 
@@ -52,7 +50,7 @@ class AutocodeTraits(Configurable):
     """Settings of %%autocode for this notebook. None means that the setting is not set here."""
 
     def __init__(self, **kwargs: Any) -> None:
-        self.refused: dict[str, Any] = {}
+        self.refused: dict[str, str] = {}
         super().__init__(**kwargs)
 
     def given(self) -> dict[str, Any]:
@@ -234,9 +232,9 @@ def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
             refused[name] = f"There is no setting {name!r}. {did_you_mean(name, SETTINGS)}".strip()
             continue
         try:
-            usable[name] = option.check(value)
-        except (ValueError, TypeError):
-            refused[name] = f"{name} takes {option.expects}, not {option.quoted(value)}."
+            usable[name] = option.checked(value)
+        except InvalidRequest as error:
+            refused[name] = error.what
     return usable, refused
 
 
@@ -251,10 +249,5 @@ def read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         text = environ.get(option.variable, "")
         if not text:
             continue
-        try:
-            values[option.name] = option.from_text(text)
-        except ValueError:
-            raise InvalidRequest(
-                f"The environment variable {option.variable} takes {option.expects}, not {option.quoted(text)}."
-            ) from None
+        values[option.name] = option.from_text(text, f"The environment variable {option.variable}")
     return values

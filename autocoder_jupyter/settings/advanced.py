@@ -93,7 +93,6 @@ class AdvancedSettings:
         Setting("maximum wall-clock seconds of one generation", check.seconds, takes="float | dt.timedelta | None"),
         Option(
             help="maximum wall-clock seconds",
-            minimum=1,
             rule="stricter",
             risk="a generation may take longer",
             example="900",
@@ -119,6 +118,7 @@ class AdvancedSettings:
         Option(
             help="NAMES of environment variables of the notebook that the sandbox may see",
             kind="variables",
+            check=check.variable_names,
             rule="asks",
             risk="generated code reads the values of these variables of yours",
             example='["FX_TOKEN"]',

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping
+import contextlib
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters
 
 Kind = Literal[
@@ -25,6 +26,9 @@ Kind = Literal[
     "version",
 ]
 
+Check = Callable[[str, Any], Any]
+"""Takes a name for the error and a value. Returns the value in canonical form, or raises InvalidRequest."""
+
 Rule = Literal["free", "stricter", "asks"]
 """What a folder without permission may do with a setting: set it, because it is harmless (`free`); only make it
 stricter (`stricter`); or only ask for it (`asks`)."""
@@ -39,11 +43,6 @@ BOTH: tuple[Mode, ...] = ("function", "tools")
 TRUE_WORDS = ("1", "true", "yes", "on")
 FALSE_WORDS = ("0", "false", "no", "off", "")
 
-_LONGEST_QUOTE = 200
-
-_VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}")
-_PYTHON = re.compile(r"3\.\d{1,2}")
-
 
 @dataclass(frozen=True)
 class Option:
@@ -54,16 +53,17 @@ class Option:
             In the record of a setting, "" means the setting's name.
         help: a description in one line. In the record of a setting, "" means the setting's help.
         flags: how it is written in a cell; empty if it can only be a setting.
-        kind: what its value is; `names` is a tuple of words, `columns` of names with
-            blanks, `mapping` a dictionary, `variable` an environment
-            variable's name, `variables` a tuple of them, `size` an amount of memory, `version` a Python as `3.12`.
+        kind: what its value is; `names` is a tuple of words, `columns` of names with blanks, `mapping` a dictionary,
+            `variable` an environment variable's name, `variables` a tuple of them, `size` an amount of memory,
+            `version` a Python as `3.12`.
         placeholder: the value in the help text.
         choices: the values of a `choice`.
         repeatable: whether a cell may give it more than once.
         is_setting: whether it can be set outside of a cell.
         field: the field of `AgentConfig` with its value and default, dotted for a part of a record; empty if there is
             none.
-        minimum: the smallest number allowed.
+        check: checks a value; that of the setting by default, or else that of its kind.
+        expects: a description of the accepted values; by default that of its kind.
         rule: what a folder without permission may do with it; None if a folder can never set it.
         order: the values of a `stricter` choice or flag, beginning with the one that allows most. A smaller number or
             size is stricter, and no value allows most.
@@ -83,7 +83,8 @@ class Option:
     repeatable: bool = False
     is_setting: bool = True
     field: str = ""
-    minimum: float | None = None
+    check: Check | None = dataclasses.field(default=None, repr=False, compare=False)
+    expects: str = ""
     rule: Rule | None = None
     order: tuple[str | bool, ...] = ()
     allowed: Mapping[str, frozenset[str]] | None = None
@@ -102,89 +103,53 @@ class Option:
         return f"AUTOCODE_{self.name.upper()}"
 
     @property
-    def expects(self) -> str:
+    def accepted(self) -> str:
         """A description of the accepted values."""
         if self.kind == "choice":
             return " or ".join(self.choices)
-        words = {
-            "text": "text",
-            "integer": "a whole number",
-            "number": "a number",
-            "flag": "true or false",
-            "names": "a list of names",
-            "columns": "a list of columns",
-            "mapping": "a dictionary",
-            "variable": "the name of an environment variable",
-            "variables": "a list of names of environment variables",
-            "size": "an amount of memory such as 512Mi or 2Gi",
-            "version": "a version of Python such as 3.12, as text",
-        }[self.kind]
-        return words if self.minimum is None else f"{words}, {self.minimum:g} or more"
+        return (
+            self.expects
+            or {
+                "text": "text",
+                "integer": "a whole number",
+                "number": "a number",
+                "flag": "true or false",
+                "names": "a list of names",
+                "columns": "a list of columns",
+                "mapping": "a dictionary",
+                "variable": "the name of an environment variable",
+                "variables": "a list of names of environment variables",
+                "size": "an amount of memory such as 512Mi or 2Gi",
+                "version": "a version of Python such as 3.12, as text",
+            }[self.kind]
+        )
 
-    def quoted(self, value: object) -> str:
-        """A value for an error message. A value that may be a misplaced secret is not repeated."""
-        if self.kind in ("variable", "variables", "mapping") or parameters.looks_like_key(value):
-            return "what is set"
-        try:
-            shown = repr(value)
-        except ValueError:  # Python refuses to convert an int with thousands of digits
-            return "what is set"
-        return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]} …"
-
-    def from_text(self, text: str) -> Any:
-        """Parse a word of a cell or an environment variable.
+    def from_text(self, text: str, called: str = "") -> Any:
+        """Parse and check a word of a cell or an environment variable; see `checked`.
 
         Raises:
-            ValueError: it is not a valid value.
+            InvalidRequest: it is not a valid value.
         """
-        if self.kind == "integer":
-            return self.check(int(text))
-        if self.kind == "number":
-            return self.check(float(text))
-        if self.kind == "flag":
-            folded = text.strip().casefold()
-            if folded not in TRUE_WORDS + FALSE_WORDS:
-                raise ValueError(self.expects)
-            return folded in TRUE_WORDS
-        if self.kind in ("names", "variables"):
-            return self.check(tuple(text.replace(",", " ").split()))
-        if self.kind == "columns":
-            return self.check(tuple(name.strip() for name in text.split(",") if name.strip()))
+        called = called or self.name
         if self.kind == "mapping":
-            raise ValueError("a dictionary cannot be written as text; use %config or pyproject.toml")
-        return self.check(text)
+            raise InvalidRequest(
+                f"{called} is a dictionary, which cannot be written as text.", hint="Use %config or pyproject.toml."
+            )
+        return self.checked(_parsed(self.kind, text), called)
 
-    def check(self, value: Any) -> Any:
-        """Check a Python value of `%config` or TOML, and return it in canonical form.
+    def checked(self, value: Any, called: str = "") -> Any:
+        """Check a value, and return it in canonical form.
+
+        Args:
+            value: the value.
+            called: how the option is written where the value stands, for the error; its name by default.
 
         Raises:
-            ValueError: it is not a valid value.
+            InvalidRequest: it is not a valid value.
         """
-        if self.kind == "flag" and isinstance(value, bool):
-            return value
-        if self.kind == "integer" and isinstance(value, int) and not isinstance(value, bool):
-            return self._at_least(value)
-        if self.kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
-            if not math.isfinite(value):
-                raise ValueError(self.expects)
-            return self._at_least(float(value))
-        if self.kind == "choice" and value in self.choices:
-            return value
-        if self.kind == "text" and isinstance(value, str) and value.strip():
-            return value
-        if self.kind == "variable" and isinstance(value, str) and _VARIABLE.fullmatch(value):
-            return value
-        if self.kind == "variables" and isinstance(value, list | tuple) and all(map(_is_variable, value)):
-            return tuple(value)
-        if self.kind == "size" and isinstance(value, int | str) and not isinstance(value, bool):
-            return self._size(value)
-        if self.kind == "version" and isinstance(value, str) and _PYTHON.fullmatch(value):
-            return value
-        if self.kind in ("names", "columns") and isinstance(value, list | tuple) and all(map(_is_text, value)):
-            return tuple(value)
-        if self.kind == "mapping" and isinstance(value, Mapping):
-            return dict(value)
-        raise ValueError(self.expects)
+        if self.kind == "choice" and self.choices:
+            return parameters.choice(called or self.name, value, self.choices)
+        return (self.check or _BY_KIND[self.kind])(called or self.name, value)
 
     def allows_more(self, value: Any, other: Any) -> bool:
         """Whether one value of a `stricter` option allows more than another."""
@@ -201,21 +166,30 @@ class Option:
 
         return parse_memory(value) if self.kind == "size" else value
 
-    def _size(self, value: int | str) -> int | str:
-        from autocoder_jupyter.types import parse_memory
 
-        parse_memory(value)
-        return value
+def _parsed(kind: Kind, text: str) -> Any:
+    """The value that a text stands for; the text itself if it stands for none, so that the check names it."""
+    if kind in ("integer", "number"):
+        with contextlib.suppress(ValueError):
+            return int(text) if kind == "integer" else float(text)
+    if kind == "flag":
+        folded = text.strip().casefold()
+        return folded in TRUE_WORDS if folded in TRUE_WORDS + FALSE_WORDS else text
+    if kind in ("names", "variables"):
+        return tuple(text.replace(",", " ").split())
+    if kind == "columns":
+        return tuple(name.strip() for name in text.split(",") if name.strip())
+    return text
 
-    def _at_least(self, value: Any) -> Any:
-        if self.minimum is not None and value < self.minimum:
-            raise ValueError(self.expects)
-        return value
 
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_variable(value: object) -> bool:
-    return isinstance(value, str) and _VARIABLE.fullmatch(value) is not None
+_BY_KIND: dict[Kind, Check] = {
+    "text": parameters.text,
+    "number": parameters.positive,
+    "flag": parameters.flag,
+    "names": parameters.texts,
+    "columns": parameters.texts,
+    "variable": parameters.variable_name,
+    "variables": parameters.variable_names,
+    "size": parameters.memory,
+    "version": parameters.python_version,
+}

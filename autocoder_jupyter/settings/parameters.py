@@ -13,7 +13,7 @@ import math
 import numbers
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound="BaseModel")
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PYTHON = re.compile(r"3\.\d{1,2}")
+_LONGEST_QUOTE = 200
 _KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", "Bearer ")
 
 
@@ -43,20 +45,26 @@ def looks_like_key(value: object) -> bool:
 
 def quoted(value: object) -> str:
     """A value for an error message. One that looks like a key is not repeated, because the message may be saved."""
-    return "what is set, which looks like a key" if looks_like_key(value) else repr(value)
+    if looks_like_key(value):
+        return "what is set, which looks like a key"
+    try:
+        shown = repr(value)
+    except ValueError:  # Python refuses to convert an int with thousands of digits
+        return "what is set"
+    return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]} …"
 
 
 def seconds(parameter: str, value: float | dt.timedelta) -> float:
     """A positive, finite number of seconds, or a timedelta."""
     number = value.total_seconds() if isinstance(value, dt.timedelta) else value
-    if not _is_number(number) or not math.isfinite(number) or number <= 0:
+    if not _is_finite(number) or number <= 0:
         raise InvalidRequest(f"{parameter} must be a number of seconds above 0, not {quoted(value)}.")
     return float(number)
 
 
 def positive(parameter: str, value: Any) -> float:
     """A positive, finite number."""
-    if not _is_number(value) or not math.isfinite(value) or value <= 0:
+    if not _is_finite(value) or value <= 0:
         raise InvalidRequest(f"{parameter} must be a number above 0, not {quoted(value)}.")
     return float(value)
 
@@ -71,7 +79,7 @@ def count(parameter: str, value: Any, *, least: int) -> int:
 def flag(parameter: str, value: Any) -> bool:
     """True or False, and no other type."""
     if not isinstance(value, bool):
-        raise InvalidRequest(f"{parameter} must be True or False, not {quoted(value)}.")
+        raise InvalidRequest(f"{parameter} must be true or false, not {quoted(value)}.")
     return value
 
 
@@ -82,7 +90,7 @@ def text(parameter: str, value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"{parameter} holds {value[error.start]!r}, which is no character.") from None
+        raise InvalidRequest(f"{parameter} holds {value[error.start]!r}, which is invalid Unicode.") from None
     return value
 
 
@@ -119,13 +127,12 @@ def address(parameter: str, value: Any) -> str:
     return value
 
 
-def choice(parameter: str, value: Any, literal: Any) -> Any:
-    """One of the values of a `Literal` type."""
-    allowed = get_args(literal)
+def choice(parameter: str, value: Any, allowed: Sequence[str]) -> Any:
+    """One of some texts."""
     if value not in allowed:
         raise InvalidRequest(
             f"{parameter} must be one of {', '.join(map(repr, allowed))}, not {quoted(value)}.",
-            hint=did_you_mean(str(value), allowed),
+            hint=did_you_mean(value, allowed) if isinstance(value, str) else "",
         )
     return value
 
@@ -152,14 +159,24 @@ def record(parameter: str, value: Model | Mapping[str, Any], kind: type[Model]) 
         raise InvalidRequest(f"{parameter}: {field}: {first['msg']}.") from None
 
 
-def memory(parameter: str, value: int | str) -> int:
-    """Bytes of a quantity such as `"512Mi"`."""
+def memory(parameter: str, value: Any) -> int | str:
+    """A number of bytes, or a quantity such as `"512Mi"`."""
     from autocoder_jupyter.types import parse_memory
 
     try:
-        return parse_memory(value)
-    except ValueError as error:
-        raise InvalidRequest(f"{parameter}: {error}.") from None
+        if isinstance(value, int | str) and not isinstance(value, bool):
+            parse_memory(value)
+            return value
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidRequest(f"{parameter} must be an amount of memory such as 512Mi or 2Gi, not {quoted(value)}.")
+
+
+def python_version(parameter: str, value: Any) -> str:
+    """A version of Python as text."""
+    if not isinstance(value, str) or not _PYTHON.fullmatch(value):
+        raise InvalidRequest(f"{parameter} must be a version of Python such as '3.12', as text, not {quoted(value)}.")
+    return value
 
 
 def resources(parameter: str, value: Resources | Mapping[str, Any] | None) -> Resources:
@@ -233,6 +250,11 @@ def _variable_name(parameter: str, value: str) -> str:
     return value
 
 
+def variable_names(parameter: str, value: Any) -> tuple[str, ...]:
+    """Names of environment variables."""
+    return tuple(secret.key for secret in secrets(parameter, value))
+
+
 def texts(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
     """A list of texts. A single text is refused, because it would be read as a list of characters."""
     if value is None:
@@ -280,7 +302,7 @@ def sandbox_minimum(parameter: str, value: MinimumTier | SandboxMinimum) -> Sand
     """The weakest accepted sandbox, and where it is set."""
     if isinstance(value, SandboxMinimum):
         return value
-    return SandboxMinimum(choice(parameter, value, MinimumTier), by=f"{parameter}={value!r}")
+    return SandboxMinimum(choice(parameter, value, get_args(MinimumTier)), by=f"{parameter}={value!r}")
 
 
 def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -308,8 +330,13 @@ def identifier(parameter: str, value: str) -> str:
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """`Did you mean …?`, or "" if no name is similar."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"Did you mean {near[0]!r}?" if near else ""
+    return f"Did you mean {near[0]}?" if near else ""
 
 
-def _is_number(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, numbers.Real)
+def _is_finite(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an int that no float can hold
+        return False

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, Literal, Union, get_args, get_origin
 
 from autocoder_jupyter.settings import parameters
-from autocoder_jupyter.settings.option import Kind, Option
-
-Check = Callable[[str, Any], Any]
-"""Takes the name and the value of a setting. Returns the frozen value, or raises InvalidRequest."""
+from autocoder_jupyter.settings.option import Check, Kind, Option
 
 
 @dataclass(frozen=True)
@@ -85,21 +82,26 @@ class Record:
         """The values of a choice; empty for other types."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: Any, called: str = "") -> Any:
         """Check a value, and return a frozen copy.
+
+        Args:
+            value: the value.
+            called: how the setting is written where the value stands, for the error; its name by default.
 
         Raises:
             InvalidRequest: the value is not allowed.
         """
+        called = called or self.name
         if value is None and self.default is None:
             return None
         if value is None and "None" in self.setting.takes and self.default is not MISSING:
             return self.default
         if self.setting.minimum is not None:
-            return parameters.count(self.name, value, least=self.setting.minimum)
+            return parameters.count(called, value, least=self.setting.minimum)
         if self.choices:
-            return parameters.choice(self.name, value, self.type)
-        return (self.setting.check or _BY_TYPE[self.plain_type])(self.name, value)
+            return parameters.choice(called, value, self.choices)
+        return (self.setting.check or _BY_TYPE[self.plain_type])(called, value)
 
     @property
     def plain_type(self) -> Any:
@@ -137,9 +139,13 @@ def _record(each: Field[Any]) -> Record:
 
 
 def _option(record: Record, option: Option) -> Option:
-    """An option, completed from its setting: name, field, help, kind, choices and bound that it does not set itself."""
+    """An option, completed from its setting: name, field, help, kind, choices and check that it does not set itself."""
     if option.name:
         return replace(option, help=option.help or record.help)
+
+    def check(called: str, value: Any) -> Any:
+        return record.checked(value, called)
+
     return replace(
         option,
         name=record.name,
@@ -147,8 +153,21 @@ def _option(record: Record, option: Option) -> Option:
         help=option.help or record.help,
         kind=_kind(record) if option.kind == "text" else option.kind,
         choices=record.choices,
-        minimum=record.setting.minimum if option.minimum is None else option.minimum,
+        check=option.check or check,
+        expects=option.expects or _EXPECTS.get(record.setting.check) or _at_least(record.setting.minimum),
     )
+
+
+_EXPECTS: dict[Check | None, str] = {
+    parameters.positive: "a number above 0",
+    parameters.seconds: "a number of seconds above 0",
+    parameters.address: "an address that begins with http:// or https://",
+    parameters.model: "the name of a model",
+}
+
+
+def _at_least(minimum: int | None) -> str:
+    return "" if minimum is None else f"a whole number of at least {minimum}"
 
 
 def _kind(record: Record) -> Kind:

@@ -64,8 +64,8 @@ def test_defaults_of_time_are_revived_from_json(function: Any) -> None:
     [
         ((), {}, "growth needs sales"),
         ((1, 2, 3), {}, "takes 2 inputs, 3 were given"),
-        ((), {"salse": 1}, "Did you mean 'sales'"),
-        ((), {"timout": 1}, "Did you mean 'timeout'"),
+        ((), {"salse": 1}, "Did you mean sales"),
+        ((), {"timout": 1}, "Did you mean timeout"),
         ((1,), {"sales": 1}, "given twice"),
         ((), {"sales": None}, "must be a DataFrame, not None"),
     ],

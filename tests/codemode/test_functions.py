@@ -70,7 +70,7 @@ def test_a_function_takes_and_gives_frames_and_is_run_again_on_todays_data(ask: 
     assert result.blocks[0].error is None
     assert result.value == (1, ["v", "k"], 2.0, 2.0, ["ValueError", "LookupError", "TypeError"])
     assert "least must not be negative" in result.output
-    assert "Did you mean 'growth'" in result.output
+    assert "Did you mean growth" in result.output
     assert "growth: missing a required argument: 'sales'" in result.output
     more = pd.DataFrame({"v": [1.0, 2.0, 2.0], "k": ["a", "b", "c"]})
     later = ask(["More."], tools, functions=functions, frames={"sales": more})

@@ -154,7 +154,7 @@ def test_a_recorded_function_is_loaded_and_called_without_its_cell(tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "version", "message"),
     [
-        ("grwth", None, "no recorded grwth .*Did you mean 'growth'"),
+        ("grwth", None, "no recorded grwth .*Did you mean growth"),
         ("growth", 4, "no recorded version 4 of growth"),
         ("../growth", None, "no recorded"),
     ],

@@ -30,6 +30,6 @@ def test_a_broken_pyproject_is_said_and_what_the_page_gives_is_kept(notebook: No
     (here / "pyproject.toml").write_text("[tool.autocode")
     told = take_settings(notebook, {"share": "stats", "cpu": "many"})
     assert told["settings"] == {} and "pyproject.toml cannot be read." in told["error"]
-    assert told["refused"] == {"cpu": "cpu takes a number, 0.1 or more, not 'many'."}
+    assert told["refused"] == {"cpu": "cpu must be a number above 0, not 'many'."}
     (here / "pyproject.toml").write_text("")
     assert notebook.settings().origins["share"] == "JupyterLab"

@@ -267,8 +267,8 @@ def test_pyproject_reaches_the_next_cell(shell: Any, jobs: Any, here: Path) -> N
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("-p ../x", "packages"),
-        ("-p git+https://example.org/x", "packages"),
+        ("-p ../x", "-p: '../x' is not a requirement"),
+        ("-p git+https://example.org/x", "is not a requirement"),
         ("-m huggingface/https://evil.example/v1", "not an address"),
     ],
 )

@@ -138,7 +138,7 @@ def test_what_a_folder_must_ask_for_it_has_only_after_a_yes(option: Option, tmp_
     assert waiting(before) == [option.name]
     agree_to_all(tmp_path)
     after = settings(tmp_path)
-    assert after[option.name] == option.check(WANTED[option.name])
+    assert after[option.name] == option.checked(WANTED[option.name])
     assert (after.origins[option.name], waiting(after)) == ("pyproject.toml", [])
 
 

@@ -62,10 +62,11 @@ def test_what_is_still_missing_is_no_error_while_a_cell_is_begun() -> None:
 @pytest.mark.parametrize(
     ("option", "what"),
     [
-        ("--max-cost abc", "--max-cost takes a number, 0 or more, not 'abc'."),
-        ("--max-iterations 0", "--max-iterations takes a whole number, 1 or more, not '0'."),
-        ("--memory lots", "--memory takes an amount of memory such as 512Mi or 2Gi, not 'lots'."),
-        ("--timeout=soon", "--timeout takes a number, 0.1 or more, not 'soon'."),
+        ("--max-cost 0", "--max-cost must be a number above 0, not 0.0."),
+        ("--max-cost abc", "--max-cost must be a number above 0, not 'abc'."),
+        ("--max-iterations 0", "--max-iterations must be a whole number of at least 1, not 0."),
+        ("--memory lots", "--memory must be an amount of memory such as 512Mi or 2Gi, not 'lots'."),
+        ("--timeout=soon", "--timeout must be a number of seconds above 0, not 'soon'."),
         ('--check "x = 1"', "--check 'x = 1' is not a Python expression."),
         ('-i "n: int = a"', "The default of 'n', a, is not of type int."),
         ('--example "3"', "--example '3' has 0 arrows instead of one."),

@@ -63,9 +63,9 @@ def test_what_jupyterlab_gives_is_checked_value_by_value() -> None:
     assert usable == {"cpu": 1.0}
     assert refused == {
         "modle": "There is no setting 'modle'. Did you mean model?",
-        "max_cost": "max_cost takes a number, 0 or more, not '1'.",
-        "share": "share takes rows or stats or schema, not ['rows'].",
-        "api_key": "api_key takes the name of an environment variable, not what is set.",
+        "max_cost": "max_cost must be a number above 0, not '1'.",
+        "share": "share must be one of 'rows', 'stats', 'schema', not ['rows'].",
+        "api_key": "api_key takes the NAME of an environment variable, not its value.",
     }
 
 
@@ -95,17 +95,17 @@ def test_the_nearest_pyproject_upwards_counts(tmp_path: Path) -> None:
     ("toml", "message"),
     [
         pytest.param("max_cots = 1", "Did you mean max_cost?", id="misspelled key"),
-        pytest.param('max_cost = "1"', "takes a number", id="text for a number"),
-        pytest.param("max_cost = true", "takes a number", id="bool for a number"),
-        pytest.param('share = "row"', "takes rows or stats or schema", id="unknown choice"),
-        pytest.param('memory = "4 gigs"', "takes an amount of memory", id="no amount of memory"),
-        pytest.param("memory = true", "takes an amount of memory", id="bool for memory"),
-        pytest.param("cpu = 0", "takes a number, 0.1 or more", id="no processor"),
-        pytest.param("python_version = 3.12", "takes a version of Python", id="number for a version"),
-        pytest.param('secrets = ["not a name"]', "takes a list of names of environment", id="secret for its name"),
-        pytest.param("packages = [1]", "takes a list of names", id="list of numbers"),
+        pytest.param('max_cost = "1"', "must be a number above 0", id="text for a number"),
+        pytest.param("max_cost = true", "must be a number above 0", id="bool for a number"),
+        pytest.param('share = "row"', "must be one of 'rows'", id="unknown choice"),
+        pytest.param('memory = "4 gigs"', "must be an amount of memory", id="no amount of memory"),
+        pytest.param("memory = true", "must be an amount of memory", id="bool for memory"),
+        pytest.param("cpu = 0", "must be a number above 0", id="no processor"),
+        pytest.param("python_version = 3.12", "must be a version of Python", id="number for a version"),
+        pytest.param('secrets = ["not a name"]', "takes the NAME of an environment variable", id="secret for its name"),
+        pytest.param("packages = [1]", "must be a text", id="list of numbers"),
         pytest.param("model = ", "cannot be read", id="no TOML"),
-        pytest.param(f"max_cost = 0x{'f' * 9000}", "takes a number", id="number without an end"),
+        pytest.param(f"max_cost = 0x{'f' * 9000}", "must be a number above 0", id="number without an end"),
         pytest.param(f"{'x' * 5000} = 1", f"There is no setting '{'x' * 60}'.", id="endless key"),
         pytest.param(f"packages = {'[' * 20_000}", "cannot be read", id="nested without an end"),
         pytest.param(f"# {' ' * 2**19}", "larger than", id="too large"),
@@ -151,9 +151,12 @@ def test_traits_take_what_the_options_take() -> None:
 
 def test_a_refused_trait_keeps_the_old_value_and_is_remembered() -> None:
     traits: Any = Autocode(share="stats")
-    with pytest.raises(TraitError, match="takes rows or stats or schema"):
+    with pytest.raises(TraitError, match="must be one of 'rows'"):
         traits.share = "row"
-    assert (traits.share, traits.refused) == ("stats", {"share": "row"})
+    assert (traits.share, traits.refused) == (
+        "stats",
+        {"share": "Autocode.share must be one of 'rows', 'stats', 'schema', not 'row'."},
+    )
     traits.share = "rows"
     assert traits.refused == {}
 
@@ -169,7 +172,7 @@ def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(tmp_path: Pa
     with pytest.raises(InvalidRequest) as in_environment:
         resolve({}, {}, tmp_path.parent, {"AUTOCODE_API_KEY": key})
     for caught in (refused, in_file, in_environment):
-        assert "the name of an environment variable" in str(caught.value)
+        assert "the NAME of an environment variable" in str(caught.value)
         assert key not in str(caught.value)
 
 

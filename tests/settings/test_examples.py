@@ -28,7 +28,7 @@ def test_a_setting_is_shown_as_each_place_takes_it(option: Option) -> None:
     part = page.partition(f"\n## `{option.name}`\n")[2].partition("\n## ")[0]
     value = reference.value_of(option)
     toml = part.partition("```toml\n")[2].partition("```")[0]
-    assert option.check(tomllib.loads(toml)["tool"]["autocode"][option.name]) == value
+    assert option.checked(tomllib.loads(toml)["tool"]["autocode"][option.name]) == value
     if option.kind != "mapping":
         (_, assignment) = shlex.split(part.partition("```bash\n")[2].partition("```")[0])
         assert option.from_text(assignment.partition("=")[2]) == value

@@ -23,7 +23,7 @@ def test_a_setting_can_have_its_default(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, value in defaults().items() if value is not None])
 def test_the_default_can_be_written_where_the_setting_can(name: str) -> None:
     default = defaults()[name]
-    assert SETTINGS[name].check(default if name != "secrets" else ()) == default
+    assert SETTINGS[name].checked(default if name != "secrets" else ()) == default
 
 
 def test_the_page_calls_each_choice_by_a_name() -> None:

@@ -44,9 +44,7 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
             name,
             _shown(settings[name]),
             settings.origins[name],
-            f"refused: {option.quoted(refused[name])}; it takes {option.expects}"
-            if name in refused
-            else waiting.get(name, option.help),
+            f"refused: {refused[name]}" if name in refused else waiting.get(name, option.help),
         )
         for name, option in SETTINGS.items()
     ]
