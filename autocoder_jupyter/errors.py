@@ -104,6 +104,10 @@ class UncheckedContractWarning(UserWarning):
     """A recorded function was called without its contract, because only the notebook has the schema."""
 
 
+class NotVerifiedWarning(UserWarning):
+    """A recorded function was called whose evidence was not gathered here. `verify()` of its result gathers it."""
+
+
 class DriftWarning(UserWarning):
     """A frame passed to `run()` differs from the sample of the function, but only in columns that it does not read."""
 

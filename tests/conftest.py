@@ -130,6 +130,15 @@ def room_of(nodeid: str) -> str:
     return path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def configuration_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The folder of the user's key and permissions is not that of the user who runs the tests."""
+    place = tmp_path_factory.mktemp("configuration")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("platformdirs.user_config_path", lambda name: place / name)
+        yield
+
+
 LendKernel = Callable[[dict[str, str]], AbstractContextManager[Kernel]]
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.errors import DriftWarning, EarlierVersionWarning, UncheckedContractWarning
+from autocoder_jupyter.errors import DriftWarning, EarlierVersionWarning, NotVerifiedWarning, UncheckedContractWarning
 
 _MOST = 10_000
 
@@ -15,20 +15,22 @@ _shown: set[str] = set()
 """Texts that were shown in this process."""
 
 
-def warn_once(notes: Iterable[str]) -> None:
+def warn_once(notes: Iterable[str], category: type[Warning] = DriftWarning) -> None:
     """Warn once per text, with the line of the caller outside of this package."""
     for note in notes:
         if note not in _shown and len(_shown) < _MOST:
             _shown.add(note)
-            warnings.warn(note, DriftWarning, stacklevel=_own_frames() + 1)
+            warnings.warn(note, category, stacklevel=_own_frames() + 1)
 
 
 def warn_of(function: Function) -> None:
-    """Warn each time, with the line of the caller outside of this package."""
+    """Warn of each call, with the line of the caller outside of this package; of missing evidence only once."""
     if function.caution:
         warnings.warn(function.caution, EarlierVersionWarning, stacklevel=_own_frames() + 1)
     if function.unchecked:
         warnings.warn(function.unchecked, UncheckedContractWarning, stacklevel=_own_frames() + 1)
+    if function.unverified:
+        warn_once([function.unverified], NotVerifiedWarning)
 
 
 def _own_frames() -> int:

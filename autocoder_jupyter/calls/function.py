@@ -34,6 +34,7 @@ class Function:
         contracts: schemas that its inputs and outputs must satisfy; the user's own code.
         caution: a sentence for a warning in each call; "" for none.
         unchecked: a sentence about contracts that only its notebook has, for a warning in each call; "" for none.
+        unverified: a sentence for a warning in the first call if its evidence was not gathered here; "" for none.
     """
 
     name: str
@@ -49,10 +50,17 @@ class Function:
     contracts: Mapping[str, Contract] = field(default_factory=dict, repr=False)
     caution: str = ""
     unchecked: str = ""
+    unverified: str = ""
 
     @classmethod
     def of(
-        cls, report: Report, samples: Mapping[str, Any], root: Path, contracts: Mapping[str, Contract] | None = None
+        cls,
+        report: Report,
+        samples: Mapping[str, Any],
+        root: Path,
+        contracts: Mapping[str, Contract] | None = None,
+        *,
+        is_verified: bool = True,
     ) -> Function:
         """The function of a finished generation.
 
@@ -62,11 +70,13 @@ class Function:
             root: the `.autocode` folder.
             contracts: the available schemas. For a contract that is only recorded, each call warns that it was not
                 checked.
+            is_verified: False for a recorded function whose evidence was not gathered here. It can be called, because
+                it runs in the sandbox anyway; the first call warns.
 
         Raises:
             GenerationFailed: it has no function that passed.
         """
-        if not report.success or report.solution is None:
+        if (is_verified and not report.success) or report.solution is None:
             raise GenerationFailed(
                 f"{report.name} has no function that passed its tests.",
                 why=report.error or "",
@@ -90,12 +100,17 @@ class Function:
             root=root,
             contracts=dict(contracts or {}),
             unchecked=_unchecked(report, contracts or {}),
+            unverified="" if is_verified else _unverified(report),
         )
 
     @property
     def interface(self) -> Interface:
         """Its signature and description."""
         return Interface(self.description, self.inputs, self.outputs, tuple(self.samples))
+
+
+def _unverified(report: Report) -> str:
+    return f"{report.name} (version {visible(report.run_id)}) is not verified here: {report.name}.verify() tests it."
 
 
 def _unchecked(report: Report, contracts: Mapping[str, Contract]) -> str:

@@ -25,9 +25,16 @@ COLOURS = {
     "failed": markup.BAD,
     "cancelled": markup.QUIET,
     "over_budget": markup.BAD,
+    "not_verified": markup.WARN,
 }
 
-ENDS = {"waiting": "Waiting for approval", "failed": "Failed", "cancelled": "Cancelled", "over_budget": "Over budget"}
+ENDS = {
+    "waiting": "Waiting for approval",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "over_budget": "Over budget",
+    "not_verified": "Not verified here",
+}
 
 REASON_CHARACTERS = 2_000
 

@@ -23,8 +23,13 @@ from autocoder_jupyter.types import (
 from autocoder_jupyter.types.overview import Glimpse
 from autocoder_jupyter.types.stages import StageName
 
-EndState = Literal["ready", "failed", "cancelled", "over_budget"]
-"""The ways in which a generation can end."""
+EndState = Literal["ready", "failed", "cancelled", "over_budget", "not_verified"]
+"""The ways in which a generation can end; `not_verified`: it is a record, and its evidence was not gathered here."""
+
+
+def state_words(state: str) -> str:
+    """The state of a result in words: `over budget`, `not verified here`."""
+    return "not verified here" if state == "not_verified" else state.replace("_", " ")
 
 
 @dataclass(frozen=True)

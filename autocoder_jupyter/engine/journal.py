@@ -31,7 +31,9 @@ from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Exchange, Report, Usage
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.versions.edits import sources_of
 from autocoder_jupyter.versions.store import Versions
+from autocoder_jupyter.versions.verification import seal
 
 FILE = "journal.jsonl"
 
@@ -166,12 +168,17 @@ class Journal:
         return json.dumps(self._sent, indent=1, ensure_ascii=False, default=str)
 
     def write_report(self, report: Report) -> None:
-        """Write the report. A run that only replayed changes its folder only to repair lost or damaged files."""
+        """Write the report. A run that only replayed changes its folder only to repair lost or damaged files.
+
+        What is written was verified by this run, so it is sealed.
+        """
         overwrite = self._grown or not self._run.holds_report()
         self.write_sources(report, overwrite=overwrite)
         if overwrite:
             record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))
-            self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
+            content = self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
+            if report.success:
+                seal(self.versions, self.run_id, content)
 
     def write_draft(self, code: str, tests: str) -> None:
         """Write the user's code and tests, before they are used."""
@@ -181,14 +188,7 @@ class Journal:
 
     def write_sources(self, report: Report, *, overwrite: bool = False) -> None:
         """Write code and tests. Existing readable files are overwritten only if `overwrite`."""
-        code = report.solution.code if report.solution else ""
-        sources = {
-            "solution.py": code,
-            "test_solution.py": report.tests,
-            "test_blind.py": report.blind_tests,
-            "test_own.py": report.own_tests,
-        }
-        for name, text in sources.items():
+        for name, text in sources_of(report).items():
             if text and (overwrite or self._run.lacks_source(name)):
                 self._run.write(name, text)
 

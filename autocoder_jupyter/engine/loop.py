@@ -51,6 +51,7 @@ from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.types import Changes, Report
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
+from autocoder_jupyter.versions.verification import seal_verified, untold_problem
 
 _ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
 
@@ -239,6 +240,8 @@ class _Generation:
                 return report
             self._keep_sources(kept.report)
             report = kept_report(report, setup, kept)
+            seal_verified(setup.services.journal.versions, kept, report)
+            self._tell_key_problem()
             setup.emit(KeptHolds(report.kept or ""))
             if report.second_opinion is not None:
                 setup.emit(OpinionGiven(report.second_opinion))
@@ -254,6 +257,7 @@ class _Generation:
             self._setup.services.journal.write_report(report)
             if report.success:
                 self._setup.services.journal.versions.made(report.request_key, report.run_id)
+                self._tell_key_problem()
         except AutocodeError as error:
             self._setup.emit(
                 Noticed(
@@ -262,6 +266,10 @@ class _Generation:
                 )
             )
         self._setup.services.tell_notes()
+
+    def _tell_key_problem(self) -> None:
+        if problem := untold_problem():
+            self._setup.emit(Noticed(problem))
 
     def _keep_sources(self, report: Report) -> None:
         """Restore lost or damaged files of a kept version. The function itself needs none of them."""

@@ -31,6 +31,7 @@ from autocoder_jupyter.types import (
     Usage,
 )
 from autocoder_jupyter.versions.store import Version
+from autocoder_jupyter.versions.verification import without_others_evidence
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ def sample_schemas(setup: GenerationSetup, constraints: Constraints | None) -> d
 
 def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report:
     """The report of an existing version: with new evidence, and the recorded history."""
-    journal, recorded = setup.services.journal, kept.report
+    journal = setup.services.journal
+    recorded = without_others_evidence(journal.versions, kept)
     return report.model_copy(
         update={
             "kept": verified_on(setup.request.samples),

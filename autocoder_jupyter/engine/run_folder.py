@@ -47,8 +47,8 @@ class RunFolder:
         self.notes: list[str] = []
         """Sentences for the user about files that were repaired or could not be written."""
 
-    def write(self, name: str, text: str) -> None:
-        """Write a file, unless it already has this text.
+    def write(self, name: str, text: str) -> bytes:
+        """Write a file, unless it already has this text. Returns its content.
 
         Raises:
             AutocodeError: it cannot be written.
@@ -56,12 +56,13 @@ class RunFolder:
         content, path = (text.rstrip("\n") + "\n").encode(), self._path(name)
         with contextlib.suppress(OSError):
             if self._files.read_bytes(path) == content:
-                return
+                return content
         with self._writable():
             if self._is_damaged(name):
                 aside = self._files.set_aside(path)
                 self.notes.append(f"{name} of {self._name} was damaged. It is written again; the old file is {aside}.")
             self._files.write(path, content)
+        return content
 
     def append(self, name: str, line: str) -> None:
         """Append a line to a file. It is on disk when this returns. If the disk refuses it, it is kept in memory and

@@ -42,6 +42,7 @@ class Draft:
         parent: the version that it was made from; "" for none.
         change: the reason for a new version, in one line.
         as_is: whether it is only tested, and not fixed.
+        kept: the recorded version that it is. That version is verified, and no new one is made.
     """
 
     plan: CodePlan
@@ -52,6 +53,7 @@ class Draft:
     parent: str = ""
     change: str = ""
     as_is: bool = False
+    kept: Version | None = None
 
 
 EDITED = "edited by you"
@@ -150,6 +152,8 @@ def start_of(
 
 
 def _given(given: Draft, prepared: Prepared, versions: Versions) -> Start:
+    if given.kept is not None:
+        return Start(given.kept.id, given, given.kept, parent=given.kept.report.parent)
     key = prepared.key.id
     version = edited_id(key, given.code, given.tests) if given.author == "you" else versions.free_id(key)
     return Start(version, given, why=given.change, parent=given.parent)

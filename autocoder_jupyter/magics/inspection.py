@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.inspector.subject import Subject, Variable
@@ -33,20 +34,27 @@ def subject_of(result: CodeGenEvalResult) -> Subject:
     report = result.report
     return Subject(
         report=report,
-        state=result.state if result.state in ("ready", "failed", "cancelled", "over_budget") else "failed",
+        state=result.state
+        if result.state in ("ready", "failed", "cancelled", "over_budget", "not_verified")
+        else "failed",
         sent=sent_record(result.journal_root, report.name, report.run_id),
         options=result.options,
         overviews=_Samples(result),
     )
 
 
-def subject_of_report(report: Report, journal_root: Any) -> Subject:
+def subject_of_report(report: Report, journal_root: Path) -> Subject:
     """The subject of an inspector for a run of which only the record exists."""
     from autocoder_jupyter.engine.journal import sent_record
+    from autocoder_jupyter.versions import Versions
+    from autocoder_jupyter.versions.verification import shown
 
-    return Subject(
-        report, "ready" if report.success else "failed", sent_record(journal_root, report.name, report.run_id)
-    )
+    versions = Versions(journal_root, report.name)
+    version = versions.get(report.run_id)
+    if version is None:
+        return Subject(report, "failed")
+    state, report = shown(versions, version)
+    return Subject(report, state, sent_record(journal_root, report.name, report.run_id))
 
 
 class _Samples:

@@ -137,8 +137,11 @@ def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]
 
 
 def _row(version: Version, versions: Versions, *, counts: bool) -> tuple[str, ...]:
-    report = version.report
-    state = "ready" if report.success else "failed"
+    from autocoder_jupyter.engine.events import state_words
+    from autocoder_jupyter.versions.verification import shown
+
+    ended, report = shown(versions, version)
+    state = state_words(ended)
     if versions.choice.pinned == version.id:
         state += ", pinned"
     elif counts:

@@ -32,7 +32,9 @@ class ReportFields:
 
     @property
     def success(self) -> bool:
-        """Whether there is a function with all required evidence."""
+        """Whether there is a function with all required evidence. Of a record only evidence counts that was gathered
+        here; see `state`.
+        """
         return self.report.success
 
     @property

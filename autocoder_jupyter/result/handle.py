@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import os
 from collections.abc import Callable, Mapping
@@ -15,6 +16,9 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taking
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.syncified import Syncified
+from autocoder_jupyter.engine.events import state_words
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
@@ -125,6 +129,11 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     def _is_good(self) -> bool:
         return self.done and self.report.success
 
+    @property
+    def _is_unverified(self) -> bool:
+        """Whether it is a recorded function whose evidence was not gathered here. It can be called."""
+        return self.state == "not_verified"
+
     # The function
 
     @Live
@@ -165,14 +174,21 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         if not self.done:
             return self._declared
         report = self.report
-        return self._built().interface if report.success and report.solution else self._declared
+        is_callable = report.success or self._is_unverified
+        return self._built().interface if is_callable and report.solution else self._declared
 
     def _stand_in(self) -> Function | None:
         """The earlier function, if a call that begins now must use it; else None."""
-        if self._is_good or not (self.done or self._answers_meanwhile) or (before := self._before()) is None:
+        if (
+            self._is_good
+            or self._is_unverified
+            or not (self.done or self._answers_meanwhile)
+            or (before := self._before()) is None
+        ):
             return None
         state = {"cancelled": "was cancelled", "running": "is being generated again"}.get(self.state, "has failed")
-        function = Function.of(before.report, self._samples, self._root, self._contracts)
+        is_verified = not before._is_unverified
+        function = Function.of(before.report, self._samples, self._root, self._contracts, is_verified=is_verified)
         inputs = {spec.name for spec in function.inputs}
         told = f"{self.name} {state}; this call used the earlier function (version {before.report.run_id})."
         return replace(
@@ -204,8 +220,37 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     def _built(self) -> Function:
         if self._function is None:
-            self._function = Function.of(self.report, self._samples, self._root, self._contracts)
+            is_verified = not self._is_unverified
+            self._function = Function.of(
+                self.report, self._samples, self._root, self._contracts, is_verified=is_verified
+            )
         return self._function
+
+    @Syncified
+    async def verify(self, /, **samples: Any) -> CodeGenEvalResult:
+        """Run the recorded tests in the sandbox here, and the function on the samples, if there are any.
+
+        No model is asked and nothing is fixed. Then `success`, `evidence` and `state` are those of this run.
+        Waits if pending; `await result.verify.aio(…)` on your own loop.
+
+        Args:
+            samples: values by input name; those that the result already has are used too.
+
+        Returns:
+            This result, also if it failed: check `success` and `error`.
+
+        Raises:
+            InvalidRequest: its record has no tests, or a part of what it was verified with is not in the record.
+            SandboxUnavailable: there is no sandbox.
+        """
+        from autocoder_jupyter.result.verification import verified
+
+        resolution = self._settled(await self._pending.settled())._pending.wait()
+        given = {**self._samples, **samples}
+        work = verified(resolution, self._options, self._root, given, self._contracts)
+        found = await asyncio.wrap_future(background.submit(work))
+        self._samples, self._function, self._pending = given, None, Pending.resolved(found)
+        return self
 
     @taking(GivenOptions)
     def with_options(self, **options: Unpack[GivenOptions]) -> CodeGenEvalResult:
@@ -320,7 +365,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         return twin
 
     def __repr__(self) -> str:
-        words = [f"autocode {self.name} {self.state.replace('_', ' ')}"]
+        words = [f"autocode {self.name} {state_words(self.state)}"]
         if self.done:
             words += _summary(self.report)
         return f"<{' · '.join(words)}>"

@@ -13,6 +13,7 @@ from autocoder_jupyter.result.handle import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.storage import without_strange_packages
 from autocoder_jupyter.versions import Version, Versions
+from autocoder_jupyter.versions.verification import shown
 
 
 def result_of(
@@ -24,7 +25,9 @@ def result_of(
     contracts: Mapping[str, Contract] | None = None,
     trusted: bool = False,
 ) -> CodeGenEvalResult:
-    """The result of a recorded version. Its samples are not recorded: a call needs all inputs that `samples` lacks.
+    """The result of a recorded version. It is `not_verified` if its evidence was not gathered here.
+
+    Its samples are not recorded: a call needs all inputs that `samples` lacks.
 
     Args:
         version: the version.
@@ -34,8 +37,9 @@ def result_of(
         contracts: schemas that its inputs and outputs must satisfy. The record has only their description.
         trusted: whether packages that are not well known may be installed. The folder may be untrusted.
     """
-    report, withheld = (version.report, ()) if trusted else without_strange_packages(version.report)
-    resolution = Resolution("ready" if report.success else "failed", report)
+    state, found = shown(Versions(root, version.report.name), version)
+    report, withheld = (found, ()) if trusted else without_strange_packages(found)
+    resolution = Resolution(state, report)
     inputs = {spec.name for spec in report.declared_inputs}
     return CodeGenEvalResult(
         report.name,

@@ -22,14 +22,19 @@ from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedData, writing
 from autocoder_jupyter.result.pending import Resolution
+from autocoder_jupyter.trust.seals import is_sealed, sealed
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.report_check import check_report
+from autocoder_jupyter.versions.verification import unverified
 
 FORMAT = 1
 RESULT_FILE = "result.json"
 SAMPLES_FOLDER = "samples"
+
+_SEALED_AS = "a saved result"
+"""What the seal is for: its file and folder may be moved."""
 
 SAMPLE_BYTES = 2**30
 """The maximum size of an untrusted sample. A larger one is refused without reading it."""
@@ -51,16 +56,19 @@ def dumped(resolution: Resolution, options: CallOptions, mode: str = "python") -
 
 
 def to_json(resolution: Resolution, options: CallOptions, indent: int | None = None) -> str:
-    """`dumped` as JSON."""
-    return json.dumps(dumped(resolution, options, "json"), ensure_ascii=False, indent=indent)
+    """`dumped` as JSON. If the function was verified here, exactly this text is sealed."""
+    record = dumped(resolution, options, "json")
+    if resolution.state == "ready":
+        return sealed(record, _SEALED_AS, indent=indent)
+    return json.dumps(record, ensure_ascii=False, indent=indent)
 
 
 def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, CallOptions]:
-    """Read the output of `to_json`.
+    """Read the output of `to_json`. A function that was not verified here is `not_verified`.
 
     Args:
         text: the JSON.
-        trusted: also accept options that give access outside of the sandbox.
+        trusted: also accept options that give access outside of the sandbox. It makes no evidence true.
 
     Raises:
         InvalidRequest: it is not the JSON of a result.
@@ -69,13 +77,13 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
         data = parse(text)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"it is not in format {FORMAT}")
-        resolution = Resolution(
-            state=_STATE.validate_python(data["state"]),
-            report=Report.model_validate(data),
-            exception=_exception_from_data(data["exception"]),
-        )
+        state, report = _STATE.validate_python(data["state"]), Report.model_validate(data)
+        check_report(report)
+        content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        if (report.success or state in ("ready", "not_verified")) and not is_sealed(content, _SEALED_AS):
+            state, report = "not_verified", unverified(report)
+        resolution = Resolution(state, report, _exception_from_data(data["exception"]))
         options = _OPTIONS.validate_python(data["options"])
-        check_report(resolution.report)
         if trusted:
             return resolution, replace(options, withheld=())
         report, withheld = without_strange_packages(resolution.report)

@@ -30,7 +30,9 @@ class Waited(Generic[R]):
 
     @Live  # jedi, which completes `growth.` in notebooks, fails at a property that is a Literal
     def state(self) -> State:
-        """`running`, `waiting for approval` or `answers`, `ready`, `failed`, `cancelled` or `over_budget`."""
+        """`running`, `waiting for approval` or `answers`, `ready`, `failed`, `cancelled`, `over_budget` or
+        `not_verified` (a recorded function whose evidence was not gathered here).
+        """
         return self._pending.state
 
     @property

@@ -47,7 +47,8 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
         files = Folder(path.parent)  # it does not follow an existing link
         files.write(path.name, script(report, function).encode())
         if tests and report.tests:
-            tested = tests_for(readable(report.tests, report.name), path.stem, function.environment.python_version)
+            source, version = readable(report.tests, report.name), function.environment.python_version
+            tested = tests_for(source, path.stem, version, passed=not function.unverified)
             files.write(f"test_{path.name}", tested.encode())
     return path
 
@@ -59,6 +60,7 @@ def script(report: Report, function: Function) -> str:
             f"The code of {report.name} already has script metadata, and a script can have only one.",
             hint="Ask for the function without such comments (# /// …).",
         )
+    tested = "recorded" if function.unverified else "tested"
     parts = [
         "#!/usr/bin/env -S uv run --script",
         _metadata(function),
@@ -67,7 +69,7 @@ def script(report: Report, function: Function) -> str:
         entered(readable(function.code, report.name)),
         "",
         "",
-        "# The command line. What stands above is the function as it was tested, and the way in.",
+        f"# The command line. What stands above is the function as it was {tested}, and the way in.",
         "",
         "",
         command_line(
@@ -91,12 +93,13 @@ def _not_written(report: Report, function: Function) -> list[str]:
     return [name for name in dict.fromkeys((*function.contracts, *report.contracts)) if name not in written]
 
 
-def tests_for(tests: str, stem: str, python_version: tuple[int, int]) -> str:
+def tests_for(tests: str, stem: str, python_version: tuple[int, int], *, passed: bool = True) -> str:
     """The tests, importing the script by its own name; only their import statements differ from what ran."""
     version = ".".join(map(str, python_version))
+    how = "as they passed" if passed else "not verified here"
     note = "\n".join(
         [
-            f"# The tests of {stem}.py, as they passed. Run them with the versions that the script names:",
+            f"# The tests of {stem}.py, {how}. Run them with the versions that the script names:",
             f"#   uv run --no-project --python {version} --with pytest --with-requirements {stem}.py "
             f"python -m pytest test_{stem}.py",
         ]
@@ -154,14 +157,15 @@ def _toml_list(name: str, requirements: Iterable[str]) -> list[str]:
 
 
 def _provenance(report: Report, function: Function) -> str:
-    lines = ["", f"{report.name}, written by a language model and tested in a sandbox by autocoder-jupyter."]
+    tested = ", not verified here," if function.unverified else " and tested in a sandbox"
+    lines = ["", f"{report.name}, written by a language model{tested} by autocoder-jupyter."]
     lines += ["", "The request:", *_wrapped(report.prompt)]
     models = sorted({exchange.model for exchange in report.conversation_history})
     if models:
         lines += ["", f"Model: {', '.join(models)}."]
     if report.started is not None:
         lines.append(f"Date: {report.started:%Y-%m-%d}.")
-    lines.append(f"Evidence: {_evidence(report)}.")
+    lines.append(f"Evidence: {_evidence(report)}." if report.success else str(report.error))
     if report.plan is not None and report.plan.assumptions:
         lines += ["", "It assumes:"]
         for assumption in report.plan.assumptions:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.trust.own_files import is_ones_own, own_folder, write_own
 from autocoder_jupyter.trust.permissions import FolderTrust, Permission, digests
 
 FILE_BYTES = 4 * 2**20
@@ -24,9 +23,7 @@ _Folders = dict[str, dict[str, str]]
 
 def record_path() -> Path:
     """The path of the record; the file may not exist. On Linux it follows `XDG_CONFIG_HOME`."""
-    import platformdirs
-
-    return platformdirs.user_config_path("autocoder-jupyter") / "trusted.json"
+    return own_folder() / "trusted.json"
 
 
 def trust_in(folder: Path) -> FolderTrust:
@@ -76,19 +73,12 @@ def _read() -> _Folders:
     try:
         descriptor = os.open(record_path(), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as file:
-            if not _is_ones_own(os.fstat(descriptor)):
+            if not is_ones_own(os.fstat(descriptor)):
                 return {}
             content = file.read(FILE_BYTES + 1)
         return _checked(json.loads(content)) if len(content) <= FILE_BYTES else {}
     except (OSError, ValueError, RecursionError):
         return {}
-
-
-def _is_ones_own(status: os.stat_result) -> bool:
-    """Whether it is a regular file that no other user can write."""
-    if not stat.S_ISREG(status.st_mode):
-        return False
-    return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _checked(record: object) -> _Folders:
@@ -113,21 +103,9 @@ def _changed() -> Iterator[_Folders]:
         with FileLock(f"{path}.lock"):
             folders = _read()
             yield folders
-            _write(path, folders)
+            record = {"format": _FORMAT, "folders": folders}
+            write_own(path, json.dumps(record, indent=1, sort_keys=True).encode())
     except OSError as error:
         raise InvalidRequest(
             f"The record of trusted folders cannot be written to {path}.", why=f"{error.strerror or error}."
         ) from None
-
-
-def _write(path: Path, folders: _Folders) -> None:
-    descriptor, staged = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump({"format": _FORMAT, "folders": folders}, file, indent=1, sort_keys=True)
-            file.flush()
-            os.fsync(descriptor)
-        Path(staged).replace(path)
-    except BaseException:
-        Path(staged).unlink(missing_ok=True)
-        raise

@@ -6,11 +6,14 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions.store import Version, Versions
 
 CODE_FILE = "solution.py"
 TESTS_FILE = "test_solution.py"
+BLIND_FILE = "test_blind.py"
+OWN_FILE = "test_own.py"
 
 SOURCE_BYTES = 2**20
 """The most bytes of one file that are read."""
@@ -33,6 +36,16 @@ class Edit:
     tests: str
 
 
+def sources_of(report: Report) -> dict[str, str]:
+    """The text of each file with code or tests of a version; "" if it has none."""
+    return {
+        CODE_FILE: report.solution.code if report.solution else "",
+        TESTS_FILE: report.tests,
+        BLIND_FILE: report.blind_tests,
+        OWN_FILE: report.own_tests,
+    }
+
+
 def edit_of(versions: Versions, version: Version) -> Edit | None:
     """The edit in the files of a version; None if they are as recorded, or cannot be read."""
     report = version.report
@@ -42,6 +55,16 @@ def edit_of(versions: Versions, version: Version) -> Edit | None:
         for name, text in zip((CODE_FILE, TESTS_FILE), recorded, strict=True)
     )
     return None if (code, tests) == recorded else Edit(version, code, tests)
+
+
+def differing_files(versions: Versions, version: Version) -> list[str]:
+    """The files of a version whose code or tests are not as recorded. A missing file is not among them."""
+    files, home = Folder(versions.root.parent), f"{versions.root.name}/{versions.name}/{version.id}"
+    return [
+        name
+        for name, text in sources_of(version.report).items()
+        if files.exists(f"{home}/{name}") and _plain(_on_disk(versions, version, name)) != _plain(text)
+    ]
 
 
 def _changed(written: str, recorded: str) -> str:

@@ -40,12 +40,14 @@ class Version:
     Args:
         id: its folder.
         number: its number for users, from 1.
-        report: its outcome, without the conversation.
+        report: its outcome as recorded, without the conversation. `verification.shown` says what may be shown of it.
+        digest: SHA-256 of the content of its record; "" if it was not read from a record.
     """
 
     id: str
     number: int
     report: Report
+    digest: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -78,9 +80,9 @@ class Versions:
                 check_report(report)
                 report = report.model_copy(update={"name": self.name, "run_id": version})  # its folder says
                 began = report.started.astimezone().timestamp() if report.started else 0.0
-                found.append((began, version, report))
+                found.append((began, version, report, hashlib.sha256(content).hexdigest()))
         found.sort(key=lambda run: run[:2])
-        return [Version(version, number, report) for number, (_, version, report) in enumerate(found, 1)]
+        return [Version(run[1], number, *run[2:]) for number, run in enumerate(found, 1)]
 
     def get(self, version: str) -> Version | None:
         """The finished version of this folder name; None if there is none."""

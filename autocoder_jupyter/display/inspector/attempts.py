@@ -99,19 +99,21 @@ def is_result(attempt: Attempt, report: Report) -> bool:
     return bool(same) and attempt.number == same[-1]
 
 
-def outcome_words(attempt: Attempt) -> tuple[bool, str]:
-    """Whether it passed, and the outcome in a few words."""
+def outcome_words(attempt: Attempt) -> tuple[bool | None, str]:
+    """Whether it passed, None if nothing says so, and the outcome in a few words."""
     tests, checks = attempt.evidence.tests, attempt.evidence.conditions
     passed = sum(test.outcome == "passed" for test in tests)
     failed = sum(not check.passed for check in checks)
     words = [f"{passed} of {len(tests)} tests passed"] if tests else []
     words += [f"{failed} of {len(checks)} checks failed"] if failed else []
-    ok = attempt.error is None
+    ok = False if attempt.error is not None else True if tests or checks else None
     return ok, ", ".join(words) or ("passed" if ok else "not tested")
 
 
 def _outcome(attempt: Attempt) -> Html:
     ok, words = outcome_words(attempt)
+    if ok is None:
+        return markup.muted(words)
     return markup.coloured(f"{'✓' if ok else '✗'} {words}", markup.GOOD if ok else markup.BAD)
 
 

@@ -57,6 +57,8 @@ def replayed(report: Report) -> bool:
 
 def _tests(subject: Subject) -> str:
     outcomes = subject.report.evidence.tests
+    if subject.state == "not_verified":
+        return ""
     if outcomes:
         return f"{sum(outcome.outcome == 'passed' for outcome in outcomes)} of {len(outcomes)} tests passed"
     return "not tested" if subject.state in ("ready", "failed") and subject.report.solution else ""

@@ -38,6 +38,9 @@ def status(notebook: Notebook, arguments: Arguments) -> None:
 
 def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
     """Rows for names that are only on disk: the interrupted run of each, and its current version."""
+    from autocoder_jupyter.engine.events import state_words
+    from autocoder_jupyter.versions.verification import shown
+
     root = notebook.journal_root
     for name in Folder(root.parent).names(root.name):
         if name in known or not name.isidentifier():
@@ -56,7 +59,10 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
                 yield name, "interrupted", f"%autocode retry {name} continues it", interrupted[-1]
         if (counting := versions.last_good()) is not None:
             number = f"{counting.number}{', by backend claude' if counting.report.trace else ''}"
-            yield name, "ready", f'version {number}; autocoder_jupyter.load("{name}") calls it', counting.id
+            state = shown(versions, counting)[0]
+            way = "calls it" if state == "ready" else "calls it, and .verify() of that tests it here"
+            words = f'version {number}; autocoder_jupyter.load("{name}") {way}'
+            yield name, state_words(state), words, counting.id
         elif not interrupted and (finished := versions.all()):
             yield name, "failed", markup.clipped(finished[-1].report.error or "", 100), finished[-1].id
 

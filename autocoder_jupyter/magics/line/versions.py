@@ -11,6 +11,7 @@ from autocoder_jupyter.magics.line.lookup import find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager, bind, require_idle
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.versions.verification import rename as rename_versions
 
 
 def history(notebook: Notebook, arguments: Arguments) -> None:
@@ -53,12 +54,12 @@ def rename(notebook: Notebook, arguments: Arguments) -> None:
     if new in notebook.namespace and not is_result(notebook.namespace[new]):
         raise InvalidRequest(f"{new!r} is already a variable of the notebook.", hint="Choose another name.")
     require_idle(notebook, old)
-    versions.rename(new)
+    versions = rename_versions(versions, new)
     notebook.jobs.forget(old)
     notebook.launched.pop(old, None)
     if is_result(notebook.namespace.get(old)):
         del notebook.namespace[old]
-    if (counting := versions_of(notebook, new).last_good()) is not None:
+    if (counting := versions.last_good()) is not None:
         bind(notebook, new, counting)
     print(f"{old} is now {new}. Write %%autocode {new} in its cell.")
 
