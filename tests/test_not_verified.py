@@ -45,8 +45,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, P
 @pytest.fixture
 def mine(recorded: tuple[Path, Path, Played], monkeypatch: pytest.MonkeyPatch) -> None:
     """The user is the one whose run made the folder, after a restart of the kernel."""
-    seals._key_of_this_process.cache_clear()
-    verification._told.clear()
+    restart()
     monkeypatch.setattr("platformdirs.user_config_path", lambda name: recorded[1] / name)
 
 
@@ -68,6 +67,13 @@ def folder(root: Path, recorded: tuple[Path, Path, Played]) -> Path:
     return root / "growth" / recorded[2].report.run_id
 
 
+def restart() -> None:
+    """Forget what a kernel has in memory."""
+    seals._key_of_this_process.cache_clear()
+    verification._told.clear()
+    verification._unwritten.clear()
+
+
 def edit(file: Path, change: Change) -> None:
     data = json.loads(file.read_text())
     change(data)
@@ -81,7 +87,7 @@ def loaded(root: Path) -> CodeGenEvalResult:
 def require_not_verified(result: CodeGenEvalResult, root: Path) -> None:
     """Nothing that shows the result says that it passed."""
     assert (result.success, result.state) == (False, "not_verified")
-    assert result.error is not None and result.error.startswith("Not verified here. ")
+    assert result.error is not None and "growth.verify()" in result.error
     assert result.evidence == Evidence() and result.output == "" and result.last_good is None
     texts = [repr(result), render_html(subject_of(result)), render_text(subject_of(result))]
     on_disk = Versions(root, "growth").all()
@@ -164,17 +170,29 @@ def test_a_file_that_cannot_be_read_as_recorded_is_another_file(root: Path, fold
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("content", [None, b"", b"{}", b"[]", b'{"seal": "' + b"0" * 64 + b'"}', b"\xff" * 100])
-def test_a_record_without_a_seal_is_not_verified(root: Path, folder: Path, content: bytes | None) -> None:
-    (folder / "seal.json").unlink()
-    if content is not None:
-        (folder / "seal.json").write_bytes(content)
+@pytest.mark.parametrize("seal", [None, "", "0" * 64, 1, ["0" * 64]])
+def test_a_record_without_a_valid_seal_is_not_verified(root: Path, folder: Path, seal: Any) -> None:
+    edit(folder / "report.json", lambda data: data.pop("seal") if seal is None else data.update(seal=seal))
     require_not_verified(loaded(root), root)
 
 
-@pytest.mark.usefixtures("mine")
-def test_an_edited_seal_is_none(root: Path, folder: Path) -> None:
-    edit(folder / "seal.json", lambda data: data["found"].update(output="all tests passed"))
+@pytest.mark.usefixtures("theirs")
+def test_evidence_that_is_kept_for_another_record_or_was_edited_does_not_count(
+    root: Path, folder: Path, tmp_path: Path
+) -> None:
+    assert loaded(root).verify().success and loaded(root).success
+    [kept] = (tmp_path / "config").rglob("verified/*.json")
+    content = kept.read_bytes()
+    edit(kept, lambda data: data["found"].update(output="all tests passed"))
+    require_not_verified(loaded(root), root)
+    kept.unlink()
+    kept.symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").write_bytes(content)
+    require_not_verified(loaded(root), root)
+    kept.unlink()
+    kept.write_bytes(content)
+    assert loaded(root).success
+    edit(folder / "report.json", other_code)
     require_not_verified(loaded(root), root)
 
 
@@ -217,27 +235,24 @@ def test_a_record_is_not_verified_if_the_key_is_gone_or_known_to_others(root: Pa
 def test_what_a_colleague_recorded_can_be_called_and_is_verified_on_demand(
     root: Path, folder: Path, tmp_path: Path
 ) -> None:
-    before = {path: path.read_bytes() for path in folder.iterdir()}
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     result = loaded(root)
     require_not_verified(result, root)
-    assert "growth.verify() runs its tests in the sandbox" in str(result.error)
-    with pytest.warns(
-        NotVerifiedWarning, match=r"growth \(version .*\) is not verified here: growth\.verify"
-    ) as told:
+    assert result.error == "No run of yours tested it here. growth.verify() does that, and so does its cell."
+    with pytest.warns(NotVerifiedWarning, match=r"growth \(version .*\) is not verified here: growth\.verify") as told:
         assert [result.run(sales()), result.run(sales())] == [140.0, 140.0]
     assert len(told) == 1 and told[0].filename == __file__
     script = result.export(tmp_path / "script.py").read_text()
     assert "not verified here" in script and "tests passed" not in script and "tested in a sandbox" not in script
     assert "as they passed" not in (tmp_path / "test_script.py").read_text()
     assert result.verify(sales=sales()) is result
-    assert (result.success, result.state, result.error) == (True, "ready", None)
+    assert (result.success, result.state, result.report.error) == (True, "ready", None)
     assert result.report.kept == "3 rows" and [outcome.outcome for outcome in result.evidence.tests] == ["passed"] * 2
     assert "2 of 2 tests passed" in render_html(subject_of(result))
-    seals._key_of_this_process.cache_clear()
+    restart()
     again = loaded(root)
     assert again.success and again.evidence == result.evidence and again.report.kept == "3 rows"
-    after = {path: path.read_bytes() for path in folder.iterdir()}
-    assert {path.name for path in after if after[path] != before.get(path)} == {"seal.json"}
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.usefixtures("theirs")
@@ -260,7 +275,9 @@ def test_a_verification_asks_for_what_the_record_does_not_have(root: Path, folde
 
 
 @pytest.mark.usefixtures("theirs")
-def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(root: Path, folder: Path) -> None:
+def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(
+    root: Path, folder: Path, tmp_path: Path
+) -> None:
     opinion = SecondOpinion(state="agree", tried=("sample",), confirms="first")
     edit(folder / "report.json", lambda data: data.update(second_opinion=opinion.model_dump(mode="json")))
     played = asyncio.run(Theatre(root, "local").play({}))
@@ -268,13 +285,14 @@ def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(root: Pa
     assert [event.verified_on for event in played.of(KeptHolds)] == ["3 rows"]
     assert played.report.second_opinion is not None and played.report.second_opinion.state == "none"
     assert [attempt.evidence for attempt in played.report.history] == [Evidence()]  # those are the colleague's
-    sealed = (folder / "seal.json").read_bytes()
-    seals._key_of_this_process.cache_clear()
+    [kept] = (tmp_path / "config").rglob("verified/*.json")
+    written = kept.stat()
+    restart()
     result = loaded(root)
     assert result.success and result.evidence == played.report.evidence
     assert result.report.second_opinion == played.report.second_opinion
     asyncio.run(Theatre(root, "local").play({}))
-    assert (folder / "seal.json").read_bytes() == sealed
+    assert kept.stat() == written
 
 
 @pytest.mark.usefixtures("theirs")
@@ -285,7 +303,7 @@ def test_without_a_key_a_run_says_so_once_and_counts_until_the_kernel_ends(root:
         told = [event.text for event in played.of(Noticed)]
         assert played.report.success and len(told) == count
     assert loaded(root).success
-    seals._key_of_this_process.cache_clear()
+    restart()
     require_not_verified(loaded(root), root)
 
 
@@ -293,7 +311,7 @@ def test_without_a_key_a_run_says_so_once_and_counts_until_the_kernel_ends(root:
 def test_a_saved_result_is_ready_and_an_edited_one_is_not_verified(root: Path, tmp_path: Path) -> None:
     result = loaded(root)
     result.save(tmp_path / "saved")
-    seals._key_of_this_process.cache_clear()
+    restart()
     assert CodeGenEvalResult.load(tmp_path / "saved").success
     for change in (other_code, other_tests, other_evidence, other_request):
         result.save(tmp_path / "saved")
@@ -309,7 +327,7 @@ def test_a_saved_result_of_somebody_else_stays_not_verified_until_it_is_verified
     other = CodeGenEvalResult.model_validate_json(text)
     require_not_verified(other, root)
     assert other.verify(sales=sales()).success
-    seals._key_of_this_process.cache_clear()
+    restart()
     again = CodeGenEvalResult.model_validate_json(other.model_dump_json())
     assert again.success and again.evidence == other.evidence
     assert {path.name for path in tmp_path.iterdir()} <= {"work", "config"}

@@ -28,12 +28,12 @@ from autocoder_jupyter.models.cut_off import CUT_OFF
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.redaction.records import redacted_record
 from autocoder_jupyter.request import Share
+from autocoder_jupyter.trust.seals import sealed
 from autocoder_jupyter.types import Exchange, Report, Usage
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.edits import sources_of
 from autocoder_jupyter.versions.store import Versions
-from autocoder_jupyter.versions.verification import seal
 
 FILE = "journal.jsonl"
 
@@ -170,15 +170,13 @@ class Journal:
     def write_report(self, report: Report) -> None:
         """Write the report. A run that only replayed changes its folder only to repair lost or damaged files.
 
-        What is written was verified by this run, so it is sealed.
+        What is written was gathered by this run, so it is sealed.
         """
         overwrite = self._grown or not self._run.holds_report()
         self.write_sources(report, overwrite=overwrite)
         if overwrite:
             record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))
-            content = self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
-            if report.success:
-                seal(self.versions, self.run_id, content)
+            self._run.write("report.json", sealed(record, self.name, self.run_id, indent=1))
 
     def write_draft(self, code: str, tests: str) -> None:
         """Write the user's code and tests, before they are used."""

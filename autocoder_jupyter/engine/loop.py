@@ -51,7 +51,7 @@ from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.types import Changes, Report
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
-from autocoder_jupyter.versions.verification import seal_verified, untold_problem
+from autocoder_jupyter.versions.verification import keep_evidence, untold_problem
 
 _ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
 
@@ -240,7 +240,7 @@ class _Generation:
                 return report
             self._keep_sources(kept.report)
             report = kept_report(report, setup, kept)
-            seal_verified(setup.services.journal.versions, kept, report)
+            keep_evidence(setup.services.journal.versions, kept, report)
             self._tell_key_problem()
             setup.emit(KeptHolds(report.kept or ""))
             if report.second_opinion is not None:

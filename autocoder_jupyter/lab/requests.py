@@ -134,7 +134,7 @@ def _code(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 def _call(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     """A line that calls the function, with the variables that have the names of its inputs."""
     report = _ended(notebook, name)
-    if not report.success:
+    if not (report.success or getattr(find_result(notebook, name), "can_be_called", False)):
         raise InvalidRequest(f"{name} cannot be called.", why=report.error or "")
     return call_line(name, report.declared_inputs, notebook.namespace)
 

@@ -31,12 +31,12 @@ def subject_of(result: CodeGenEvalResult) -> Subject:
     """The subject of an inspector for a result that is done."""
     from autocoder_jupyter.engine.journal import sent_record
 
-    report = result.report
+    report, state = result.report, result.state
+    if state == "running" or state == "waiting for approval" or state == "waiting for answers":
+        state = "failed"  # it was read before the run had ended
     return Subject(
         report=report,
-        state=result.state
-        if result.state in ("ready", "failed", "cancelled", "over_budget", "not_verified")
-        else "failed",
+        state=state,
         sent=sent_record(result.journal_root, report.name, report.run_id),
         options=result.options,
         overviews=_Samples(result),
@@ -185,7 +185,7 @@ class Inspectors:
         else:
             if known is not None:
                 known[1].freeze()
-            caller = NotebookCaller(result, namespace) if result.success else None
+            caller = NotebookCaller(result, namespace) if result.can_be_called else None
             editor = editor if result.plan and result.solution else None
             inspector = Inspector(
                 subject_of(result),

@@ -130,6 +130,13 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         return self.done and self.report.success
 
     @property
+    def can_be_called(self) -> bool:
+        """Whether there is a function to call: one that passed, or a recorded one that is not verified here. Never
+        waits.
+        """
+        return self._is_good or self._is_unverified
+
+    @property
     def _is_unverified(self) -> bool:
         """Whether it is a recorded function whose evidence was not gathered here. It can be called."""
         return self.state == "not_verified"
@@ -174,17 +181,11 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         if not self.done:
             return self._declared
         report = self.report
-        is_callable = report.success or self._is_unverified
-        return self._built().interface if is_callable and report.solution else self._declared
+        return self._built().interface if self.can_be_called and report.solution else self._declared
 
     def _stand_in(self) -> Function | None:
         """The earlier function, if a call that begins now must use it; else None."""
-        if (
-            self._is_good
-            or self._is_unverified
-            or not (self.done or self._answers_meanwhile)
-            or (before := self._before()) is None
-        ):
+        if self.can_be_called or not (self.done or self._answers_meanwhile) or (before := self._before()) is None:
             return None
         state = {"cancelled": "was cancelled", "running": "is being generated again"}.get(self.state, "has failed")
         is_verified = not before._is_unverified

@@ -58,7 +58,8 @@ def sealed(record: Mapping[str, Any], *place: str, indent: int | None = None) ->
 
 
 def is_sealed(content: bytes, *place: str) -> bool:
-    """Whether the content is exactly what `sealed` returned to this user, for this place."""
+    """Whether the content is what `sealed` returned to this user for this place, with or without a final newline."""
+    content = content.removesuffix(b"\n")
     found = _SEAL.match(content)
     if found is None:
         return False

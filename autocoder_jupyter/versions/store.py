@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.errors import writing
+from autocoder_jupyter.trust.seals import is_sealed
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import parse as parse_module
@@ -42,12 +43,14 @@ class Version:
         number: its number for users, from 1.
         report: its outcome as recorded, without the conversation. `verification.shown` says what may be shown of it.
         digest: SHA-256 of the content of its record; "" if it was not read from a record.
+        is_sealed: whether a run of this user wrote the record; see `trust.seals`.
     """
 
     id: str
     number: int
     report: Report
     digest: str = ""
+    is_sealed: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -80,7 +83,8 @@ class Versions:
                 check_report(report)
                 report = report.model_copy(update={"name": self.name, "run_id": version})  # its folder says
                 began = report.started.astimezone().timestamp() if report.started else 0.0
-                found.append((began, version, report, hashlib.sha256(content).hexdigest()))
+                digest = hashlib.sha256(content).hexdigest()
+                found.append((began, version, report, digest, is_sealed(content, self.name, version)))
         found.sort(key=lambda run: run[:2])
         return [Version(run[1], number, *run[2:]) for number, run in enumerate(found, 1)]
 

@@ -1,18 +1,20 @@
 """What may be shown of a record: the evidence of a folder counts only if this user's runs gathered it.
 
-Anybody can write a `report.json`. So the run that verified it adds a file `seal.json` (see `trust.seals`), and evidence
-without a valid seal is not shown. A seal of another user is not valid, and is replaced when the function is verified
-here. The record itself does not change then, because it may be shared.
+Anybody can write a `report.json`. So the run that writes it seals it (see `trust.seals`), and evidence without a valid
+seal is not shown. A record of somebody else does not change when it is verified here, because it may be shared: the
+evidence is kept in a sealed file in the user's configuration.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from autocoder_jupyter.redaction.records import redacted_record
+from autocoder_jupyter.trust.own_files import own_folder
 from autocoder_jupyter.trust.seals import is_sealed, key_problem, sealed
 from autocoder_jupyter.types import Evidence, Report, SecondOpinion
 from autocoder_jupyter.untrusted.folder import Folder
@@ -20,12 +22,14 @@ from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.edits import differing_files
 from autocoder_jupyter.versions.store import Version, Versions
 
-FILE = "seal.json"
+FOLDER = "verified"
+"""In the user's configuration."""
 
 FILE_BYTES = 8 * 2**20
 """A larger file was not written by us and is ignored."""
 
-_FORMAT = 1
+_unwritten: dict[str, bytes] = {}
+"""The content of files that could not be written. It counts until this process ends."""
 
 RecordedState = Literal["ready", "failed", "not_verified"]
 
@@ -58,15 +62,16 @@ def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
     if not report.success:
         return "failed", report
     if changed := differing_files(versions, version):
-        tested = f"%autocode retest {name} tests the changed file, {name}.verify() what the record has."
-        return "not_verified", unverified(report, f"{changed[0]} is not as it was tested. {tested}")
+        way = f"%autocode retest {name} tests the file, {name}.verify() the recorded function."
+        return "not_verified", unverified(report, f"{changed[0]} is not as it was tested. {way}")
     found = _found(versions, version)
     if found is None:
         return "not_verified", unverified(report)
     if not found:
         return "ready", report
-    gathered = {field: value for field, value in found.items() if field in GATHERED}
-    return "ready", Report.model_validate({**without_evidence(report).model_dump(), **gathered, "success": True})
+    fields = {field: value for field, value in found.items() if field in GATHERED}
+    read = Report.model_validate({"name": name, "run_id": version.id, "prompt": "", "success": True, **fields})
+    return "ready", without_evidence(report).model_copy(update={field: getattr(read, field) for field in fields})
 
 
 def without_others_evidence(versions: Versions, version: Version) -> Report:
@@ -81,11 +86,8 @@ def unverified(report: Report, why: str = "") -> Report:
         report: as recorded.
         why: the reason, and what to do next. By default, that nobody verified it here.
     """
-    why = why or (
-        f"No run of yours gathered the evidence in its record. {report.name}.verify() runs its tests in the sandbox; "
-        "running its cell does the same."
-    )
-    return without_evidence(report).model_copy(update={"success": False, "error": f"Not verified here. {why}"})
+    why = why or f"No run of yours tested it here. {report.name}.verify() does that, and so does its cell."
+    return without_evidence(report).model_copy(update={"success": False, "error": why})
 
 
 def without_evidence(report: Report) -> Report:
@@ -102,19 +104,8 @@ def _not_compared(opinion: SecondOpinion | None) -> SecondOpinion | None:
     return SecondOpinion(note="The record names a second solution, which was not compared here.", code=opinion.code)
 
 
-def seal(versions: Versions, version: str, content: bytes) -> None:
-    """Seal a record that this run verified and wrote.
-
-    Args:
-        versions: the versions of its name.
-        version: its id.
-        content: of the record.
-    """
-    _write(versions, version, hashlib.sha256(content).hexdigest(), {})
-
-
-def seal_verified(versions: Versions, version: Version, report: Report) -> None:
-    """Seal a recorded function that was verified again, with the evidence of that run. A valid seal is kept.
+def keep_evidence(versions: Versions, version: Version, report: Report) -> None:
+    """Keep the evidence of a run that verified a recorded function, unless the function was verified here before.
 
     Args:
         versions: the versions of its name.
@@ -123,21 +114,21 @@ def seal_verified(versions: Versions, version: Version, report: Report) -> None:
     """
     if version.digest and _found(versions, version) is None:
         found = redacted_record(report.model_dump(mode="json", include=set(GATHERED)))
-        _write(versions, version.id, version.digest, found)
+        _keep(versions, version, found)
 
 
 def rename(versions: Versions, name: str) -> Versions:
-    """Give a function another name, with all its versions and valid seals. Returns them.
+    """Give a function another name, with all its versions. Those that were verified here still are.
 
     Raises:
         InvalidRequest: something of that name is there, or the folder cannot be written.
     """
-    kept = {version.id: _found(versions, version) for version in versions.all()}
+    known = {version.id: _found(versions, version) for version in versions.all()}
     versions.rename(name)
     renamed = Versions(versions.root, name)
     for version in renamed.all():
-        if (found := kept.get(version.id)) is not None:
-            _write(renamed, version.id, version.digest, found)
+        if (found := known.get(version.id)) is not None:
+            _keep(renamed, version, found)
     return renamed
 
 
@@ -154,26 +145,27 @@ def untold_problem() -> str:
 
 
 def _found(versions: Versions, version: Version) -> Mapping[str, Any] | None:
-    """The fields of `GATHERED` that are not as in the record; None if it has no valid seal."""
+    """The fields of `GATHERED` that are not as in the record; None if nobody verified it here."""
+    if version.is_sealed:
+        return {}
+    place, path = _place(versions, version)
     with contextlib.suppress(OSError, ValueError):
-        content = _files(versions).read_bytes(_path(versions, version.id), FILE_BYTES)
-        if is_sealed(content, versions.name, version.id):
-            record = parse(content)
-            if record["format"] == _FORMAT and record["record"] == version.digest:
-                return dict(record["found"])
+        content = _unwritten.get(path) or Folder(own_folder()).read_bytes(path, FILE_BYTES)
+        if is_sealed(content, *place):
+            return dict(parse(content)["found"])
     return None
 
 
-def _write(versions: Versions, version: str, digest: str, found: Mapping[str, Any]) -> None:
-    """Write a seal. Without it, the record counts as not verified; that is no reason to fail."""
-    record = {"format": _FORMAT, "record": digest, "found": dict(found)}
-    with contextlib.suppress(OSError):
-        _files(versions).write(_path(versions, version), sealed(record, versions.name, version).encode())
+def _keep(versions: Versions, version: Version, found: Mapping[str, Any]) -> None:
+    place, path = _place(versions, version)
+    content = sealed({"found": dict(found)}, *place).encode()
+    try:
+        Folder(own_folder()).write(path, content)
+    except OSError:
+        _unwritten[path] = content
 
 
-def _files(versions: Versions) -> Folder:
-    return Folder(versions.root.parent)
-
-
-def _path(versions: Versions, version: str) -> str:
-    return f"{versions.root.name}/{versions.name}/{version}/{FILE}"
+def _place(versions: Versions, version: Version) -> tuple[tuple[str, ...], str]:
+    """What a seal belongs to, and the path of its file."""
+    place = ("verified", versions.name, version.id, version.digest)
+    return place, f"{FOLDER}/{hashlib.sha256(json.dumps(place).encode()).hexdigest()}.json"

@@ -36,7 +36,11 @@ export const STANDING_ICONS: { readonly [standing in Standing]: LabIcon } = {
   changed: icon('changed', `<path d="m2 8.6 3.2 3.2L9.8 7M13.2 4.2v4.2M13.2 11.6v.1" ${STROKE}/>`),
   failed: icon('failed', `<path d="m4 4 8 8M12 4l-8 8" ${STROKE}/>`),
   cancelled: icon('cancelled', `${RING}<path d="m4.2 4.2 7.6 7.6" ${STROKE}/>`),
-  over_budget: icon('over-budget', `${RING}<path d="M8 5v3.6M8 11v.1" ${STROKE}/>`)
+  over_budget: icon('over-budget', `${RING}<path d="M8 5v3.6M8 11v.1" ${STROKE}/>`),
+  not_verified: icon(
+    'not-verified',
+    `${RING}<path d="M6.4 6.6a1.7 1.7 0 1 1 2.3 1.6c-.5.2-.7.5-.7 1M8 11.1v.1" ${STROKE}/>`
+  )
 };
 
 function icon(name: string, shapes: string): LabIcon {

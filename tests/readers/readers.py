@@ -65,6 +65,7 @@ from autocoder_jupyter.tasks.renamed import renamed
 from autocoder_jupyter.types import CodePlan, CodeSolution, Edit, Exchange, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted import parsing, plain_json, plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.versions import verification
 from autocoder_jupyter.versions.choice import Choice
 from autocoder_jupyter.versions.edits import edit_of
 from autocoder_jupyter.versions.report_check import check_report
@@ -208,7 +209,9 @@ def _journal(folder: Path) -> None:
 
 def _versions(folder: Path) -> None:
     versions = Versions(folder / ".autocode", "growth")
-    versions.all()
+    for version in versions.all():
+        verification.shown(versions, version)
+        verification.without_others_evidence(versions, version)
     versions.chosen("k")
     files = RunFolder(folder / ".autocode", "growth", "r1")
     files.holds_report()
@@ -311,6 +314,8 @@ READERS: dict[str, Reader] = {
         (
             "versions.store:Versions.all",
             "versions.store:_can_be_read",
+            "versions.verification:shown",
+            "versions.verification:_found",
             "engine.run_folder:RunFolder.holds_report",
             "engine.run_folder:RunFolder.holds_json",
         ),

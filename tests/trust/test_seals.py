@@ -40,7 +40,8 @@ def test_a_sealed_record_is_the_same_json_with_a_seal(indent: int | None) -> Non
     content = made(indent)
     seal = json.loads(content).pop("seal")
     assert json.loads(content) == {"seal": seal, **RECORD}
-    assert is_sealed(content, "growth", "v1") and made(indent) == content
+    assert is_sealed(content, "growth", "v1") and is_sealed(content + b"\n", "growth", "v1")
+    assert made(indent) == content
 
 
 def test_any_change_breaks_the_seal() -> None:
@@ -48,7 +49,7 @@ def test_any_change_breaks_the_seal() -> None:
     for position, byte in enumerate(content):
         changed = content[:position] + bytes([byte ^ 1]) + content[position + 1 :]
         assert not is_sealed(changed, "growth", "v1"), position
-    for changed in (b"", b"{}", content + b" ", b" " + content, content[:-1]):
+    for changed in (b"", b"{}", content + b" ", content + b"\n\n", b" " + content, content[:-1]):
         assert not is_sealed(changed, "growth", "v1")
 
 

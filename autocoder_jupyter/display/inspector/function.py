@@ -41,7 +41,7 @@ def function_section(subject: Subject, *, coloured: bool = True, source: bool = 
         parts.refining(refinable) if refinable else EMPTY,
         code,
         markup.details("What changed in the code", _changed_code(report) if source else EMPTY),
-        markup.details("How to call it", how_to_call(report)),
+        markup.details("How to call it", how_to_call(report) if subject.can_be_called else EMPTY),
         markup.details("Approach", parts.plan_parts(report.plan) if report.plan else EMPTY),
     )
 
@@ -74,8 +74,8 @@ def code_of(report: Report) -> str:
 
 
 def how_to_call(report: Report) -> Html:
-    """An example call, and a table of inputs and outputs; empty without a function."""
-    if not report.success or not report.declared_outputs:
+    """An example call, and a table of inputs and outputs."""
+    if not report.declared_outputs:
         return EMPTY
     rows = [("input", spec.name, spec.written_type, _otherwise(spec), spec.meaning) for spec in report.declared_inputs]
     rows += [("output", spec.name, spec.written_type, "", spec.meaning) for spec in report.declared_outputs]

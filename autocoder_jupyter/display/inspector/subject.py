@@ -40,6 +40,11 @@ class Subject:
     overviews: Callable[[Share | None], Mapping[str, Overview]] = _no_samples
 
     @property
+    def can_be_called(self) -> bool:
+        """Whether there is a function to call; see `CodeGenEvalResult.can_be_called`."""
+        return self.state in ("ready", "not_verified")
+
+    @property
     def share(self) -> Share:
         """How much of the data the model was allowed to see; "schema" if it was not recorded."""
         share = self.sent.get("share")

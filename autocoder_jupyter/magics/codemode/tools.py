@@ -53,7 +53,7 @@ def _found(name: str, namespace: Mapping[str, Any]) -> Callable[..., Any]:
     if isinstance(value, type) or not callable(value):
         kind = "a class" if isinstance(value, type) else f"of the type {type(value).__name__}"
         raise InvalidRequest(f"--tool {name}: it is {kind}, not a function.", hint=_instead(name, value))
-    if is_result(value) and value.done and not value.success:
+    if is_result(value) and value.done and not value.can_be_called:
         raise InvalidRequest(
             f"--tool {name}: {name} cannot be called, because it {_ended(value.state)}.", hint="Run its cell again."
         )

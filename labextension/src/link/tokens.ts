@@ -6,7 +6,7 @@ import type { Widget } from '@lumino/widgets';
 import type { IVocabulary } from '../vocabulary';
 
 /** The state of a job; the last four are final. */
-export type Phase = 'running' | 'waiting' | 'ready' | 'failed' | 'cancelled' | 'over_budget';
+export type Phase = 'running' | 'waiting' | 'ready' | 'failed' | 'cancelled' | 'over_budget' | 'not_verified';
 
 /** One generation, or a result in the namespace without a generation. Times in seconds, costs in US dollars. */
 export interface IJob {

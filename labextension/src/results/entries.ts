@@ -1,7 +1,7 @@
 import type { INamedCell } from '../cells/names';
 import type { CommandID } from '../commands/ids';
 import { CommandIDs } from '../commands/ids';
-import type { IJob } from '../link/tokens';
+import type { IJob, Phase } from '../link/tokens';
 import { amount, clock, counted, dollars, duration } from './amounts';
 
 /** One line of the panel: a result of the kernel, or a cell that was not run in it. */
@@ -13,7 +13,7 @@ export interface IEntry {
 }
 
 /** The state of an entry. `changed` is ready with a warning: changed tests, or more cost than allowed. */
-export type Standing = 'absent' | 'running' | 'waiting' | 'ready' | 'changed' | 'failed' | 'cancelled' | 'over_budget';
+export type Standing = 'absent' | 'changed' | Phase;
 
 const WORDS: { readonly [standing in Standing]: string } = {
   absent: 'Not run in this kernel',
@@ -23,7 +23,8 @@ const WORDS: { readonly [standing in Standing]: string } = {
   changed: 'Ready, with changed tests',
   failed: 'Failed',
   cancelled: 'Cancelled',
-  over_budget: 'Over budget'
+  over_budget: 'Over budget',
+  not_verified: 'Not verified here'
 };
 
 /** The cells in the order of the notebook, then the results without a cell; each name once. */
