@@ -71,7 +71,9 @@ def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
         return "ready", report
     fields = {field: value for field, value in found.items() if field in GATHERED}
     read = Report.model_validate({"name": name, "run_id": version.id, "prompt": "", "success": True, **fields})
-    return "ready", without_evidence(report).model_copy(update={field: getattr(read, field) for field in fields})
+    return "ready", without_evidence(report).model_copy(
+        update={field: value for field, value in read if field in fields}
+    )
 
 
 def without_others_evidence(versions: Versions, version: Version) -> Report:
