@@ -76,7 +76,7 @@ ORIGINS = {
     "engine/programs/checker.py::run": INSIDE,
     "engine/second_opinion/inside/program.py::run": INSIDE,
     "engine/second_opinion/inside/trial.py::Solution.loaded": INSIDE,
-    "engine/second_opinion/inside/written.py::source": INSIDE,
+    "engine/second_opinion/inside/written.py::cells": INSIDE,
     "sandbox/programs/loader.py::Modules.exec_module": INSIDE,
     "sandbox/worker/calls.py::load": INSIDE,
     "sandbox/worker/remote.py::_exception_of": INSIDE,

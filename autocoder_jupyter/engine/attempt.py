@@ -19,8 +19,6 @@ from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_agai
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.redaction.secrets import hidden_values
-from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
@@ -89,12 +87,7 @@ class Trials:
         config = self._setup.config
         if not self._state.redaction.shows_values or config.hide or config.mask:  # an output may hold those columns
             return SampleOutputs(withheld=True)
-        return SampleOutputs(glimpses(sample.values, self._secrets))
-
-    @property
-    def _secrets(self) -> dict[str, str]:
-        config = self._setup.config
-        return hidden_values(secret_values(config.secrets), config.env_vars)
+        return SampleOutputs(glimpses(sample.values, self._setup.hidden_values))
 
     async def _run_tests(self, program: Program) -> tuple[Acceptance, _Runs, str, _Outcomes]:
         """The results of the user's examples and tests, and of the other tests; the id of the worker that they called;
@@ -113,7 +106,7 @@ class Trials:
         def tell_blind(outcome: TestOutcome) -> None:
             tell(outcome.model_copy(update={"id": blind_id(outcome.id)}))
 
-        watch = watch_of(brief.request.contracts, [spec.name for spec in program.outputs], self._secrets)
+        watch = watch_of(brief.request.contracts, [spec.name for spec in program.outputs], self._setup.hidden_values)
 
         def job(worker: Worker, callee: Worker) -> tuple[Acceptance, _Runs, str, _Outcomes]:
             def tested(module: TestSuite | None, on_report: Callable[[TestOutcome], None]) -> TestRun | None:
@@ -158,7 +151,7 @@ class Trials:
         sample = await run_again(session, program, samples, first, redaction, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, (), ()
-        values, promised = await judged_on_sample(request.contracts, sample, redaction, self._secrets)
+        values, promised = await judged_on_sample(request.contracts, sample, redaction, self._setup.hidden_values)
         own = await run_checks(session, request.checks, program, samples, values, redaction=redaction)
         stated = await state.constraints.evaluate(session, values, samples, show_values=redaction.shows_values)
         return sample, (*own, *promised), stated

@@ -9,7 +9,6 @@ from typing import Any
 from autocoder_jupyter.data.differences import difference
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.sandbox.protocol import Program, Worker
@@ -120,5 +119,5 @@ def _outcome(
     for output, expected in example.expected.items():
         words = difference(outcome.values[output], expected, show_values=redaction.shows_values)
         if words:
-            told.append(f"{output}: {Masker().mask(words)}")
+            told.append(f"{output}: {redaction.masked(words)}")
     return CheckOutcome(name=name, passed=not told, message="; ".join(told))

@@ -15,7 +15,8 @@ from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.stage_runner import StageRunner
 from autocoder_jupyter.engine.timeline import Timeline
-from autocoder_jupyter.request import AgentConfig, Request, Share
+from autocoder_jupyter.redaction.secrets import hidden_values
+from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
 from autocoder_jupyter.types import Exchange
 
 
@@ -82,6 +83,11 @@ class GenerationSetup:
     def told_samples(self) -> Mapping[str, Any]:
         """The samples without the hidden columns."""
         return Withheld.of(self.config.hide, self.config.mask).told(self.request.samples)
+
+    @property
+    def hidden_values(self) -> dict[str, str]:
+        """The values of secrets and variables, which are told to nobody, by name."""
+        return hidden_values(secret_values(self.config.secrets), self.config.env_vars)
 
     @property
     def share_of_runs(self) -> Share:

@@ -51,7 +51,7 @@ class GenerationState:
         tables = tables_of(self.setup.told_samples, plan.outputs).columns
         columns = [column for names in tables.values() for column in names]
         names = (*(spec.name for spec in plan.inputs), *(spec.name for spec in plan.outputs), *columns)
-        return Redaction.over(self.setup.share_of_runs, self.code, names)
+        return Redaction.over(self.setup.share_of_runs, self.code, names, self.setup.hidden_values)
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
 from autocoder_jupyter.models.schemas import schema_in_words
 from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.untrusted.valid_unicode import valid_record
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -67,7 +68,7 @@ def read_record(answer: str, answer_type: type[T]) -> T:
     """
     complaints = []
     for candidate in objects_in(answer):
-        given = _without_nulls(_unwrapped(candidate, answer_type), answer_type)
+        given = valid_record(_without_nulls(_unwrapped(candidate, answer_type), answer_type))
         if not given:  # else a part of a broken answer would pass as a record with only defaults
             complaints.append(f"It has none of the fields {', '.join(answer_type.model_fields)}.")
             continue

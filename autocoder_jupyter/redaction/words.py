@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from autocoder_jupyter.errors import SandboxCrash, SolutionError, WrongType
 from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.redaction.secrets import without_secrets
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.untrusted.parsing import parse
 
@@ -86,32 +88,48 @@ class Redaction:
         share: the sharing level.
         code: the solution.
         names: the names that the model knows: inputs, outputs and their columns.
+        secrets: the values of secrets and variables, by name. Outputs of a program can contain them.
     """
 
     share: Share
     code: str = ""
     names: frozenset[str] = frozenset()
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def over(cls, share: Share, code: str, names: Iterable[object]) -> Redaction:
+    def over(
+        cls, share: Share, code: str, names: Iterable[object], secrets: Mapping[str, str] | None = None
+    ) -> Redaction:
         """A redaction with the names of a request."""
-        return cls(share, code, frozenset(map(str, names)))
+        return cls(share, code, frozenset(map(str, names)), secrets or {})
 
     @property
     def shows_values(self) -> bool:
         """Whether masked values of the data may be passed on."""
         return self.share == "rows"
 
+    def masked(self, text: str) -> str:
+        """A text without private values and without the values of secrets."""
+        return Masker().mask(without_secrets(text, self.secrets))
+
+    def found(self, value: Any) -> Any:
+        """The findings of a program of ours, as JSON values, without the values of secrets."""
+        if isinstance(value, str):
+            return without_secrets(value, self.secrets)
+        if isinstance(value, dict):
+            return {key: self.found(part) for key, part in value.items()}
+        return [self.found(part) for part in value] if isinstance(value, list) else value
+
     def words(self, text: str, limit: int = 0) -> str:
         """A text that may contain values: masked and truncated to `limit` characters (0: no limit), or withheld."""
         if not self.shows_values:
             return WITHHELD if text else ""
-        masked = Masker().mask(text)
+        masked = self.masked(text)
         return f"{masked[:limit]}…" if 0 < limit < len(masked) else masked
 
     def error(self, error: Exception) -> str:
         """The redacted text of a failure."""
-        return Masker().mask(str(error) if self.shows_values else self._without_values(error))
+        return self.masked(str(error) if self.shows_values else self._without_values(error))
 
     def _without_values(self, error: Exception) -> str:
         if isinstance(error, SolutionError):
@@ -127,7 +145,7 @@ class Redaction:
 
     def traceback(self, error: Exception) -> str:
         """The traceback in the solution, if values may be passed on; otherwise ""."""
-        return Masker().mask(str(getattr(error, "traceback", ""))) if self.shows_values else ""
+        return self.masked(str(getattr(error, "traceback", ""))) if self.shows_values else ""
 
     def _exception(self, error: SolutionError) -> str:
         kind = error.exception_type if self._is_known(error.exception_type) else "An exception"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from autocoder_jupyter.types.interface import CodePlan
 from autocoder_jupyter.types.record import Count, Record
 from autocoder_jupyter.types.solution import Usage
+from autocoder_jupyter.untrusted.visible import visible
 
 Outcome = Literal["passed", "failed", "error", "missing"]
 
@@ -112,14 +113,24 @@ class Difference(Record):
     on: str = ""
 
 
+def _as_wish(line: str) -> str:
+    return visible(" ".join(line.replace("@", "").split())).lstrip("-%!? ")[:400]
+
+
+def _few_words(words: str) -> str:
+    return visible(" ".join(words.split()))[:80].rstrip(".")
+
+
 class Reading(Record):
     """Another reading of the request: a few `words` ("year on year"), and a `line` for the request.
 
-    `assumption` is the plan's assumption that says the opposite, or "".
+    A model or a stranger's file wrote both, and `line` becomes the text of a cell. So it is one line without options,
+    references to data (`@name`) and hidden characters. `assumption` is the plan's assumption that says the opposite, or
+    "".
     """
 
-    words: str
-    line: str
+    words: Annotated[str, AfterValidator(_few_words)]
+    line: Annotated[str, AfterValidator(_as_wish)]
     assumption: str = ""
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.events import Finished, OpinionGiven
-from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.engine.events import Finished, OpinionGiven, SourceWritten
+from autocoder_jupyter.request import Example
+from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Secret, TypeName
 from tests.scripted_model import Answer, Script, prompt_of
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -195,10 +196,13 @@ def test_outputs_are_matched_by_name_then_by_type_and_place() -> None:
 
 
 def test_a_reading_is_prose_in_a_cell_whatever_the_model_wrote() -> None:
-    from autocoder_jupyter.engine.second_opinion.naming import _as_wish
+    def line(text: str) -> str:
+        return Reading.model_validate({"words": "w", "line": text}).line  # as it is read from a stranger's report, too
 
-    assert _as_wish("--allow-network\n-p evil use @salaries.") == "allow-network -p evil use salaries."
-    assert _as_wish("%pip install x") == "pip install x" and _as_wish(" @ ") == ""
+    assert line("--allow-network\n-p evil use @salaries.") == "allow-network -p evil use salaries."
+    assert line("%pip install x") == "pip install x" and line(" @ ") == ""
+    assert line("net \u202eof tax\x00") == "net \\u202eof tax\\x00" and len(line("x" * 9_999)) == 400
+    assert Reading(words="a\n\u200bb.", line="x").words == "a \\u200bb"
 
 
 PRIVATE = pd.DataFrame({"price": [10.0, 20.0], "quantity": [1, 2], "who": ["ada@example.com", "bo@example.org"]})
@@ -234,3 +238,117 @@ async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_mas
     (difference,) = opinion.differences
     assert (difference.first, difference.second) == (("50", "40") if shows_values else ("", ""))
     assert bool(opinion.smallest) is is_told  # the card is saved with the notebook
+
+
+def asked_for_readings(played: Played) -> str:
+    """What differs, as the model is told."""
+    question = next(p for p in map(prompt_of, played.model.requests) if "Two analysts" in p)
+    return question.partition("<second>")[2].partition("</differs>")[0]
+
+
+ADA = {"who": ["Ada Lovelace", "Bo Diddley"], "v": [1.0, None]}
+TOTALS = "def run(sales):\n    return {who: 1.0 for who in sales['who']}"
+ALL = "def run(sales):\n    return sales"
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "settings"),
+    [
+        ("dict", TOTALS, TOTALS.replace("1.0", "1.0 + who.startswith('Ada')"), {"share": "stats"}),
+        ("DataFrame", ALL, f"{ALL}.fillna(5.0)", {"hide": ("v",)}),
+        ("DataFrame", ALL, f"{ALL}.fillna(5.0)", {"share": "stats", "column": "ada@example.com"}),
+    ],
+    ids=["a key", "a hidden column", "a private name"],
+)
+async def test_no_name_of_the_data_is_in_the_question_where_values_are_withheld(
+    theatre: Theatre, kind: TypeName, first: str, second: str, settings: dict[str, Any]
+) -> None:
+    column = {**settings}.pop("column", "v")
+    sample = pd.DataFrame(ADA).rename(columns={"v": column})
+    tests = "import pandas as pd\nfrom solution import run\n\n\ndef test_a():\n    assert len(run(sales={})) == 1"
+    told = script(first, tests.format("pd.DataFrame({'who': ['x']})"), second=[fenced(second)], name=[NAMED])
+    plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "out", "type": kind}]})
+    played = await theatre.play(
+        {**told, "plan": [plan]},
+        samples={"sales": sample},
+        outputs=(OutputSpec(name="out", type=kind),),
+        settings={**ON, "max_iterations": 1, **{key: value for key, value in settings.items() if key != "column"}},
+    )
+    assert played.opinion.state == "differ" and "name" in played.asked
+    assert asked_for_readings(played).endswith("<differs>\n- out\n")
+
+
+THIEF = """\
+import sys
+
+INSIDE = "autocoder_jupyter.engine.second_opinion.inside."
+KEPT = []
+
+
+def run(sales):
+    KEPT.append(sales.to_csv())
+    trial = sys.modules.get(INSIDE + "trial")
+    if trial:
+        trial.cells = lambda table: [[KEPT[0]], [KEPT[0]]]
+        trial.dtypes = lambda table: ["object", "object"]
+        sys.modules[INSIDE + "values"].shown = sys.modules[INSIDE + "comparison"].shown = lambda value: KEPT[0]
+    return float(sales["v"].sum())
+"""
+
+
+async def test_a_solution_that_changes_the_comparison_tells_the_model_no_row(theatre: Theatre) -> None:
+    told = script(
+        THIEF,
+        tests=TESTS_OF_V,
+        second=[fenced(THIEF.replace("sum()", "sum()) + float(1"))],
+        derive=[derived(1.0)],
+        name=[NAMED],
+    )
+    played = await theatre.play(
+        told, samples={"sales": pd.DataFrame(ADA)}, settings={**ON, "share": "schema", "max_iterations": 1}
+    )
+    assert played.opinion.state == "differ"
+    assert "Lovelace" not in json.dumps([request["messages"] for request in played.model.requests])
+    assert "Lovelace" not in played.opinion.model_copy(update={"code": ""}).model_dump_json()
+
+
+TESTS_OF_V = """\
+import pandas as pd
+from solution import run
+
+
+def test_v():
+    assert run(sales=pd.DataFrame({"who": ["x"], "v": [2.0]})) == 2.0
+"""
+
+
+async def test_characters_that_no_source_can_hold_spoil_nothing(theatre: Theatre) -> None:
+    odd = json.dumps({**json.loads(derived(1.0)), "derivation": "a\x00b", "sentence": "\ud800 \u202e \x00"})
+    told = script(second=[fenced(OTHERWISE)], derive=[odd], name=[NAMED])
+    played = await theatre.play(told, settings={**ON, "max_iterations": 1})
+    assert "test_second_opinion_1" in played.error
+    written = played.of(SourceWritten)[-1].text
+    assert "# a\\x00b" in written and "\u202e" not in written and "\ufffd" in written
+
+
+async def test_the_value_of_a_secret_that_the_outputs_hold_is_told_to_nobody(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAREHOUSE_TOKEN", "correct-horse-battery")
+    first = "import os\n\n\ndef run(sales):\n    return os.environ['WAREHOUSE_TOKEN']"
+    told = script(
+        first, TESTS_OF_V.replace(" == 2.0", ""), second=[fenced(f"{first} + '!'")], derive=[derived("x")], name=[NAMED]
+    )
+    plan = PLAN.replace("float", "str")
+    settings = {**ON, "secrets": (Secret(key="WAREHOUSE_TOKEN"),), "max_iterations": 1}
+    example = Example("sales=@sales -> 'x'", (), (("total", "x"),))
+    for examples in ((), (example,)):
+        played = await theatre.play(
+            {**told, "plan": [plan]},
+            outputs=(OutputSpec(name="total", type="str"),),
+            settings=settings,
+            examples=examples,
+        )
+        asked = json.dumps([request["messages"] for request in played.model.requests])
+        assert "correct-horse" not in asked + played.report.model_dump_json() + repr(played.events)
+        assert "<WAREHOUSE_TOKEN>" in (played.error if examples else asked)

@@ -13,12 +13,14 @@ import pytest
 
 from autocoder_jupyter.engine.second_opinion.inside.comparison import Comparison, compare
 from autocoder_jupyter.engine.second_opinion.inside.frames import matched_columns
+from autocoder_jupyter.engine.second_opinion.inside.made_up import forms, is_made_up
 from autocoder_jupyter.engine.second_opinion.inside.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.inside.trial import run_trial
 from autocoder_jupyter.engine.second_opinion.inside.values import same
 from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, variations
-from autocoder_jupyter.engine.second_opinion.inside.written import source
+from autocoder_jupyter.engine.second_opinion.inside.written import cells, dtypes, source
 from autocoder_jupyter.engine.second_opinion.trial import Place
+from autocoder_jupyter.redaction.words import Redaction
 
 
 def compared(one: object, other: object) -> Comparison:
@@ -142,23 +144,37 @@ def test_the_smallest_input_has_only_the_rows_that_matter_and_made_up_values() -
         return bool(tables["x"]["name"].duplicated().any())
 
     rows = smallest({"x": frame}, differs)
-    tables, own = simplified(rows, differs)
-    assert tables["x"].to_dict("list") == {"name": ["a", "a"], "salary": [1.0, 1.0]} and own == ()
+    tables = simplified(rows, differs)
+    assert tables["x"].to_dict("list") == {"name": ["a", "a"], "salary": [1.0, 1.0]}
+    assert [is_made_up(tables["x"][name]) for name in ("name", "salary")] == [True, True]
 
 
-def test_a_column_whose_own_values_matter_is_named() -> None:
+def test_a_column_whose_own_values_matter_keeps_them_and_is_not_made_up() -> None:
     frame = pd.DataFrame({"code": ["EU-1", "US-2"], "n": [7, 8]})
-    tables, own = simplified({"x": frame}, lambda tables: tables["x"]["code"].str.startswith("EU").any())
-    assert own == ("x.code",) and list(tables["x"]["n"]) == [1, 1]
+    small = simplified({"x": frame}, lambda tables: tables["x"]["code"].str.startswith("EU").any())["x"]
+    assert not is_made_up(small["code"]) and is_made_up(small["n"]) and list(small["n"]) == [1, 1]
+
+
+def test_every_form_of_a_made_up_value_is_recognised_and_values_of_the_data_are_not() -> None:
+    frame = every_dtype(5)
+    for column in (frame[name] for name in frame.columns.drop(["c", "b"])):
+        for form in forms(column.dtype):
+            assert is_made_up(pd.Series([form(n) for n in (2, 0, 1, 0)]).astype(column.dtype)), column.name
+        assert is_made_up(pd.Series([None, None], dtype="object")) and is_made_up(frame["b"])
+    for own in ([34, 51], ["Ada", "Bo"], [1.5, 2.5], ["a", "c"], [10, 20, 31], [[1], [2]], [True, "a"], [2, 3]):
+        assert not is_made_up(pd.Series(own, dtype=object if isinstance(own[0], list | bool) else None)), own
+    assert not is_made_up(pd.Series(pd.to_datetime(["2024-01-01", "2024-01-03"])))
 
 
 def test_a_small_table_is_written_down_exactly() -> None:
     frame = every_dtype(2).drop(columns=["d"])
-    text = source(frame)
-    pd.testing.assert_frame_equal(eval(text, {"pd": pd}), frame)
+    found = cells(frame)
+    assert found is not None
+    pd.testing.assert_frame_equal(eval(source(found, dtypes(frame), frame), {"pd": pd}), frame)
     series = pd.Series([1, None], dtype="Int64", name="x")
-    pd.testing.assert_series_equal(eval(source(series), {"pd": pd}), series)
-    assert source(frame.set_index("s")) == "" and source(pd.DataFrame({"a": range(1000)})) == ""
+    assert source([[1, None]], ["Int64"], series) == "pd.Series([1, None], dtype='Int64', name='x')"
+    assert cells(series) == [[1, None]]
+    assert cells(frame.set_index("s")) is None and cells(pd.DataFrame({"a": range(1000)})) is None
 
 
 def trial(first: str, second: str, frame: pd.DataFrame) -> dict[str, Any]:
@@ -173,7 +189,8 @@ def test_solutions_that_differ_only_on_ties_are_told_apart_by_shuffled_rows() ->
     second = 'x.sort_values(["points", "who"], ascending=[False, True])["who"].iloc[0]'
     found = trial(first, second, frame)
     assert found["sample"] == [] and found["variations"][0]["name"] == "with shuffled rows"
-    assert found["smallest"]["sources"]["x"].count("'b', 'a'") == 1 and found["smallest"]["own_values"] == []
+    assert found["smallest"]["tables"]["x"]["cells"] == [["b", "a"], [1, 1]]
+    assert found["smallest"]["places"] == ["out"]
 
 
 def test_where_only_the_function_fails_all_that_the_second_gives_is_a_difference() -> None:
@@ -200,8 +217,37 @@ def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
         sample=[Place(where="totals.Ada", first="3", second="4", at="Ada")],
         not_compared=["totals.Ada: only in the function"],
     )
-    withheld = Findings(outcome, (OutputSpec(name="totals", type="dict"),), shows_values=False)
+    withheld = Findings(outcome, (OutputSpec(name="totals", type="dict"),), Redaction("stats"))
     assert "Ada" not in str((withheld.failed, withheld.differences, withheld.not_compared))
     assert withheld.failed == "the second solution raises ValueError" and withheld.differences[0].where == "totals"
-    shown = Findings(outcome, withheld.outputs, shows_values=True)
+    shown = Findings(outcome, withheld.outputs, Redaction("rows"))
     assert shown.differences[0].where == "totals.Ada" and shown.failed.endswith("no Ada")
+
+
+def test_where_values_are_withheld_a_trial_chooses_no_word_that_is_shown() -> None:
+    from autocoder_jupyter.engine.second_opinion.findings import Findings
+    from autocoder_jupyter.engine.second_opinion.trial import TrialOutcome
+    from autocoder_jupyter.types import OutputSpec
+
+    outcome = TrialOutcome.model_validate(
+        {
+            "failed": "Ada earns 3",
+            "sample": [{"where": "Ada", "first": "Ada", "second": "Ada", "at": "Ada"}],
+            "tried": ["Ada", "with shuffled rows"],
+            "not_compared": ["Ada"],
+            "variations": [{"name": "Ada", "differences": [{"where": "Ada.b", "first": "", "second": ""}]}],
+        }
+    )
+    found = Findings(outcome, (OutputSpec(name="totals", type="dict"),), Redaction("stats"))
+    assert "Ada" not in str((found.failed, found.differences, found.not_compared, found.tried))
+
+
+def test_what_a_trial_tells_is_short_whatever_it_returns() -> None:
+    from autocoder_jupyter.engine.second_opinion.trial import LONGEST, MOST, OpenPlace, TrialOutcome
+
+    place = {"where": "w" * 9_999, "first": "f" * 9_999, "second": "", "ones": [10**5000], "others": ["x" * 9_999]}
+    told = OpenPlace.model_validate(place)
+    assert (len(told.where), len(told.first), told.ones, told.others) == (LONGEST, LONGEST, [], [])
+    assert OpenPlace.model_validate({**place, "ones": [1, "a", None], "others": [{}]}).ones == [1, "a", None]
+    outcome = TrialOutcome.model_validate({"sample": [place] * 9_999, "not_compared": ["n"] * 9_999})
+    assert len(outcome.sample) == len(outcome.not_compared) == MOST

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from autocoder_jupyter.engine.second_opinion.derivation import Derivation, tolerance
-from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest
+from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, SmallInput
 from autocoder_jupyter.types import CodePlan, OutputSpec
+from autocoder_jupyter.untrusted.visible import visible
 
 PREFIX = "test_second_opinion_"
 
 
-def can_be_written(smallest: Smallest, plan: CodePlan) -> bool:
-    """Whether the complete input can be written as source."""
-    needed = [spec.name for spec in plan.inputs if spec.required]
-    return bool(smallest.source) and all(name in smallest.sources for name in needed)
+def is_complete(small: SmallInput, plan: CodePlan) -> bool:
+    """Whether every required input is one of its tables."""
+    return all(spec.name in small.tables for spec in plan.inputs if spec.required)
 
 
 def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> list[OpenPlace]:
@@ -28,32 +28,34 @@ def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> lis
     return [p for p in places if p.others and not p.where.startswith(rows) and _expression(p, outputs)]
 
 
-def as_test(
-    number: int, smallest: Smallest, plan: CodePlan, places: Sequence[OpenPlace], derivation: Derivation
-) -> str:
+def as_test(number: int, small: SmallInput, plan: CodePlan, places: Sequence[OpenPlace], derivation: Derivation) -> str:
     """The test as text. It can stand in any module.
 
     Args:
         number: a number for its name.
-        smallest: the input.
+        small: the input.
         plan: the interface.
         places: where the function is wrong.
         derivation: the correct values.
     """
     derived = {entry.place: entry.values for entry in derivation.values}
-    sentence = " ".join(derivation.sentence.split()).replace("\\", "/").replace('"', "'") or "A second derivation."
+    sentence = (
+        visible(" ".join(derivation.sentence.split())).replace("\\", "/").replace('"', "'") or "A second derivation."
+    )
     names = ", ".join(spec.name for spec in plan.outputs)
-    given = ", ".join(f"{name}={name}" for name in smallest.sources)
+    given = ", ".join(f"{name}={name}" for name in small.tables)
     lines = [
         "import pandas as pd",
         "import pytest",
         "from solution import run",
         "",
-        smallest.source,
+        small.source,
         f"{names} = run({given})",
         *(_assertion(place, derived[place.where], plan.outputs) for place in places),
     ]
-    comment = "\n".join(f"# {line}" for line in derivation.derivation.strip().splitlines()[:12] if line.strip())
+    comment = "\n".join(
+        f"# {visible(line)}" for line in derivation.derivation.strip().splitlines()[:12] if line.strip()
+    )
     body = textwrap.indent("\n".join([f'"""{sentence}"""', *([comment] if comment else []), *lines]), "    ")
     return f"def {PREFIX}{number}():\n{body}\n"
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autocoder_jupyter.engine.second_opinion.trial import Place, TrialOutcome
-from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.engine.second_opinion.inside.variations import NAMES
+from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, Place, TrialOutcome
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.types import Difference, OutputSpec
+
+_OWN_WORDS = frozenset({SIDE_BY_SIDE, "no output can be compared"})
+_RAISES = re.compile(r"the second solution raises (?:an error|" + "|".join(dir(builtins)) + ")")
 
 MOST = 8
 """The maximum number of differences that are shown."""
@@ -20,20 +26,20 @@ class Findings:
     Args:
         outcome: the outcome of the trial.
         outputs: the outputs of the plan. Their names and those of their columns may always be shown.
-        shows_values: whether masked values may be shown.
+        redaction: whether masked values may be shown, and what is masked.
     """
 
     outcome: TrialOutcome
     outputs: tuple[OutputSpec, ...]
-    shows_values: bool
+    redaction: Redaction
 
     @property
     def failed(self) -> str:
         """Why nothing was compared. If values may not be shown, an error is named only by its type."""
-        raised, colon, message = self.outcome.failed.partition(": ")
-        if not colon:
-            return raised
-        return f"{raised}: {Masker().mask(message)}" if self.shows_values else raised
+        if self.redaction.shows_values:
+            return self.redaction.masked(self.outcome.failed)
+        raised = self.outcome.failed.partition(": ")[0]
+        return raised if not raised or raised in _OWN_WORDS or _RAISES.fullmatch(raised) else SIDE_BY_SIDE
 
     @property
     def differences(self) -> tuple[Difference, ...]:
@@ -50,8 +56,9 @@ class Findings:
     def not_compared(self) -> tuple[str, ...]:
         """Parts of the outputs that could not be compared."""
         notes = self.outcome.not_compared
-        kept = [note if self.shows_values else f"a part of {self._where(note.partition(':')[0])}" for note in notes]
-        return tuple(dict.fromkeys(map(Masker().mask, kept)))
+        shows = self.redaction.shows_values
+        kept = [note if shows else f"a part of {self.declared(note.partition(':')[0])}" for note in notes]
+        return tuple(dict.fromkeys(map(self.redaction.masked, kept)))
 
     def _all(self) -> Iterator[Difference]:
         seen = {place.where for place in self.outcome.sample}
@@ -62,9 +69,9 @@ class Findings:
             seen.update(place.where for place in new)
 
     def _told(self, place: Place, on: str) -> Difference:
-        mask = Masker().mask if self.shows_values else lambda text: ""
+        mask = self.redaction.masked if self.redaction.shows_values else lambda text: ""
         return Difference(
-            where=mask(place.where) or self._where(place.where),
+            where=mask(place.where) or self.declared(place.where),
             first=mask(place.first),
             second=mask(place.second),
             at=mask(place.at),
@@ -75,10 +82,13 @@ class Findings:
 
     def _on(self, variation: str) -> str:
         """The text for a variation, without a column's name if that may not be shown."""
-        return variation if self.shows_values or not variation.startswith("with one ") else "with one group only"
+        if self.redaction.shows_values:
+            return self.redaction.masked(variation)
+        return variation if not variation or variation in NAMES else "with one group only"
 
-    def _where(self, place: str) -> str:
+    def declared(self, place: str) -> str:
         """A place without names that are not declared, such as the key of a dictionary."""
-        declared = {spec.name for spec in self.outputs}
-        declared |= {f"{spec.name}.{column.name}" for spec in self.outputs for column in spec.columns}
-        return place if place in declared else place.partition(".")[0].partition("[")[0]
+        outputs = {spec.name for spec in self.outputs}
+        columns = {f"{spec.name}.{column.name}" for spec in self.outputs for column in spec.columns}
+        output = place.partition(".")[0].partition("[")[0]
+        return place if place in outputs | columns else output if output in outputs else "an output"

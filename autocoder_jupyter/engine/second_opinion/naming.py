@@ -29,8 +29,6 @@ has
 MOST = 3
 """The maximum number of readings that are shown."""
 
-_LONGEST_WORDS, _LONGEST_LINE = 80, 400
-
 
 class _NamedReading(BaseModel):
     assumption: int = 0
@@ -49,17 +47,16 @@ def naming_messages(
     brief: Brief,
     second: Sequence[str],
     source: str,
-    places: Sequence[OpenPlace],
+    differs: Sequence[str],
 ) -> Messages:
     """The question. It has no values if `source` is empty, because the input then contains values of the data."""
-    differs = "\n".join(_differing(place, with_values=bool(source)) for place in places)
     return question(
         brief.request,
         brief.context,
         block("first", _numbered(brief.plan.assumptions)),
         block("second", _numbered(second)),
         block("input", source) if source else "",
-        block("differs", differs),
+        block("differs", "\n".join(f"- {line}" for line in differs)),
         _INSTRUCTIONS,
     )
 
@@ -68,13 +65,10 @@ def _numbered(lines: Sequence[str]) -> str:
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)) or "nothing noted"
 
 
-def _differing(place: OpenPlace, *, with_values: bool) -> str:
-    if not with_values:
-        return f"- {place.where}"
+def differing(place: OpenPlace) -> str:
+    """A place with both values there, as one line of the question."""
     at = f" at {place.at}" if place.at else ""
-    return (
-        f"- {place.where}{at}: first {_values(place.first, place.ones)}, second {_values(place.second, place.others)}"
-    )
+    return f"{place.where}{at}: first {_values(place.first, place.ones)}, second {_values(place.second, place.others)}"
 
 
 def _values(shown: str, values: Sequence[Any]) -> str:
@@ -86,7 +80,7 @@ async def name_readings(
     brief: Brief,
     second: Sequence[str],
     source: str,
-    places: Sequence[OpenPlace],
+    differs: Sequence[str],
 ) -> tuple[Reading, ...]:
     """Ask which readings make the difference.
 
@@ -95,22 +89,17 @@ async def name_readings(
         brief: the request, the plan, which says how the function reads it, and the data context.
         second: how the second solution reads it, one line each.
         source: a small input on which they differ, as Python source; "" if it must not be sent.
-        places: where they differ on it.
+        differs: where they differ, one line each, without anything that must not be sent.
     """
     assumptions = brief.plan.assumptions
-    messages = naming_messages(brief, second, source, places)
+    messages = naming_messages(brief, second, source, differs)
     answer = await talk.structured("second", messages, Named)
-    return tuple(
+    readings = (
         Reading(
-            words=" ".join(named.words.split())[:_LONGEST_WORDS].rstrip("."),
-            line=_as_wish(named.line),
+            words=named.words,
+            line=named.line,
             assumption=assumptions[named.assumption - 1] if 0 < named.assumption <= len(assumptions) else "",
         )
         for named in answer.readings[:MOST]
-        if named.words.strip() and _as_wish(named.line)
     )
-
-
-def _as_wish(line: str) -> str:
-    """A line that is plain text in a cell: it contains no option and no `@name`."""
-    return " ".join(line.replace("@", "").split()).lstrip("-%!? ")[:_LONGEST_LINE]
+    return tuple(reading for reading in readings if reading.words and reading.line)

@@ -11,11 +11,11 @@ from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.events import OpinionGiven
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, can_be_written, reachable
+from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, is_complete, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
 from autocoder_jupyter.engine.second_opinion.findings import Findings
-from autocoder_jupyter.engine.second_opinion.naming import name_readings
-from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest, try_both
+from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
+from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, SmallInput, Trial
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
 from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.engine.verdict import Verdict
@@ -116,8 +116,9 @@ class Adviser:
         except AutocodeError as error:
             self._without(f"No second solution was written. {error.what}")
             return None
-        outcome = await try_both(setup.session, state.program(), second, brief.request.samples)
-        found = Findings(outcome, brief.plan.outputs, state.redaction.shows_values)
+        trial = Trial(setup.session, state.program(), second, brief.request.samples, state.redaction)
+        outcome = await trial.run()
+        found = Findings(outcome, brief.plan.outputs, state.redaction)
         opinion = SecondOpinion(
             code=second.code,
             model=setup.config.second_model or setup.config.model,
@@ -135,22 +136,34 @@ class Adviser:
         if outcome.smallest is None:
             self._conclude(opinion)
             return None
-        return await self._explained(state, opinion, outcome.smallest, second)
+        small = SmallInput.of(outcome.smallest, trial.given)
+        told = small if small is not None and self._may_be_told(small) else None
+        places = (await trial.run_once(told))[:MOST_ASKED] if told else []
+        if told is None or not places:
+            withheld = tuple(dict.fromkeys(map(found.declared, outcome.smallest.places[:MOST_ASKED])))
+            readings = await self._optional(name_readings(setup.second_talk, brief, second.readings, "", withheld))
+            self._conclude(opinion.model_copy(update={"readings": readings or ()}))
+            return None
+        return await self._explained(state, opinion, told, places, second)
 
     async def _explained(
-        self, state: GenerationState, opinion: SecondOpinion, smallest: Smallest, second: SecondSolution
+        self,
+        state: GenerationState,
+        opinion: SecondOpinion,
+        small: SmallInput,
+        places: Sequence[OpenPlace],
+        second: SecondSolution,
     ) -> TestFailure | None:
         """Find out why they differ: another reading of the request, or an error in the code."""
         brief = state.brief
-        source = smallest.source if self._may_be_told(smallest) else ""
-        places = smallest.differences[:MOST_ASKED]
-        asked = reachable(places, brief.plan.outputs) if source and can_be_written(smallest, brief.plan) else []
-        naming = name_readings(self._setup.second_talk, brief, second.readings, source, places)
-        derivation, readings = await asyncio.gather(self._derived(brief, source, asked), self._optional(naming))
+        asked = reachable(places, brief.plan.outputs) if is_complete(small, brief.plan) else []
+        differs = [state.redaction.masked(differing(place)) for place in places]
+        naming = name_readings(self._setup.second_talk, brief, second.readings, small.source, differs)
+        derivation, readings = await asyncio.gather(self._derived(brief, small.source, asked), self._optional(naming))
         confirms = confirmed(derivation, asked) if derivation else ""
         opinion = opinion.model_copy(
             update={
-                "smallest": source,
+                "smallest": small.source,
                 "derivation": derivation.derivation if derivation else "",
                 "confirms": confirms,
                 "readings": readings or (),
@@ -160,14 +173,14 @@ class Adviser:
             self._conclude(opinion)
             return None
         name = f"{PREFIX}{len(self._tests) + 1}"
-        written = as_test(len(self._tests) + 1, smallest, brief.plan, asked, derivation)
+        written = as_test(len(self._tests) + 1, small, brief.plan, asked, derivation)
         self._tests = (*self._tests, name)
         state.set_suite(with_tests(state.suite, written))
         self._conclude(opinion.model_copy(update={"tests": self._tests}))
-        return _fault(name, smallest, asked, derivation)
+        return _fault(name, small, asked, derivation)
 
     async def _derived(self, brief: Brief, source: str, places: Sequence[OpenPlace]) -> Derivation | None:
-        if not source or not places or self._rounds >= ROUNDS:
+        if not places or self._rounds >= ROUNDS:
             return None
         self._rounds += 1
         return await self._optional(derive(self._setup.second_talk, brief, source, places))
@@ -179,16 +192,15 @@ class Adviser:
         except (AutocodeError, TimeoutError):
             return None
 
-    def _may_be_told(self, smallest: Smallest) -> bool:
-        """Whether the model may see the input: synthetic values always, values of the data only if rows are shared.
+    def _may_be_told(self, small: SmallInput) -> bool:
+        """Whether the model may see the input: made-up values always, values of the data only if rows are shared.
 
-        The input has all columns, so the answer is no if a column is hidden.
+        The input has all columns, so the answer is no if a column is hidden, or if a name of a column is private.
         """
         config = self._setup.config
-        if config.hide or not smallest.own_values:
-            return not config.hide
-        shared = self._setup.share_of_runs == "rows" and config.max_sample_rows > 0
-        return shared and Masker().mask(smallest.source) == smallest.source
+        if config.hide or Masker().mask(small.source) != small.source:
+            return False
+        return small.is_made_up or (self._setup.share_of_runs == "rows" and config.max_sample_rows > 0)
 
     def _without(self, note: str) -> None:
         self._conclude(SecondOpinion(note=note, tests=self._tests))
@@ -198,14 +210,14 @@ class Adviser:
         self._setup.emit(OpinionGiven(self.opinion))
 
 
-def _fault(name: str, smallest: Smallest, places: Sequence[OpenPlace], derivation: Derivation) -> TestFailure:
+def _fault(name: str, small: SmallInput, places: Sequence[OpenPlace], derivation: Derivation) -> TestFailure:
     """The error in the code, for the stage that fixes it."""
     expected = "; ".join(f"{entry.place} is {entry.values}" for entry in derivation.values)
     actual = "; ".join(f"{place.where} is {list(place.ones) or place.first}" for place in places)
     return TestFailure(
         test_name=name,
         error_message=f"On a small input ({name}) the function departs from: {derivation.sentence}",
-        expected_behavior=f"For\n{smallest.source}\nwhat must come out: {expected}",
+        expected_behavior=f"For\n{small.source}\nwhat must come out: {expected}",
         actual_behavior=actual,
         root_cause=derivation.derivation,
         suggested_fix="Find where the function departs from the derivation, and mend it there.",

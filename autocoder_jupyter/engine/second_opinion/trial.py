@@ -1,19 +1,28 @@
-"""Runs both solutions in one call of a program in the sandbox, and checks the result."""
+"""Runs both solutions in one call of a program in the sandbox, and checks the result.
+
+What may be told to a model comes from a second call in a new process, which gets only a small input. The first one saw
+the data, and a solution could put them into any text of its result.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+import pandas as pd
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from autocoder_jupyter.engine.programs import with_constants
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
+from autocoder_jupyter.engine.second_opinion.inside.made_up import is_made_up
+from autocoder_jupyter.engine.second_opinion.inside.written import CELLS, made, source
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import Count, OutputSpec, TypeName
 
@@ -22,17 +31,54 @@ SECONDS = 30.0
 
 _INSIDE = "autocoder_jupyter.engine.second_opinion.inside"
 
-_ORDER = ("values", "frames", "comparison", "variations", "smallest", "written", "trial")
+_ORDER = ("values", "frames", "comparison", "variations", "made_up", "smallest", "written", "trial")
 """The modules that are sent to the sandbox. Each imports only those before it."""
+
+SIDE_BY_SIDE = "both could not be run side by side"
+"""Why nothing was compared, if the trial itself failed."""
+
+LONGEST = 200
+"""Characters of a text about a difference."""
+
+MOST = 200
+"""Differences, notes and variations of a trial."""
+
+SOURCE = 10_000
+"""Characters of a small input as source."""
+
+_VALUES = 4_000
+"""Characters of all values at one place."""
+
+
+def _few(entries: list[Any]) -> list[Any]:
+    return entries[:MOST]
+
+
+def _short(values: list[Any]) -> list[Any]:
+    """The values; none if they are too long to be told."""
+    plain = all(value is None or isinstance(value, bool | int | float | str) for value in values)
+    return values if plain and len(values) <= MOST and all(map(_is_short, values)) and _size(values) else []
+
+
+def _is_short(value: Any) -> bool:
+    return abs(value) < 10**100 if isinstance(value, int) else len(value) <= _VALUES if isinstance(value, str) else True
+
+
+def _size(values: list[Any]) -> bool:
+    return len(repr(values)) <= _VALUES
+
+
+Text = Annotated[str, AfterValidator(lambda text: text[:LONGEST])]
+Values = Annotated[list[Any], AfterValidator(_short)]
 
 
 class Place(BaseModel):
     """One place where they differ, to be read."""
 
-    where: str
-    first: str
-    second: str
-    at: str = ""
+    where: Text
+    first: Text
+    second: Text
+    at: Text = ""
     count: Count = 1
     of: Count = 1
 
@@ -40,88 +86,168 @@ class Place(BaseModel):
 class OpenPlace(Place):
     """The same with all values there, as JSON; `keys` are the columns that name rows."""
 
-    ones: list[Any] = Field(default_factory=list)
-    others: list[Any] = Field(default_factory=list)
-    keys: list[str] = Field(default_factory=list)
+    ones: Values = Field(default_factory=list)
+    others: Values = Field(default_factory=list)
+    keys: Values = Field(default_factory=list)
 
 
 class OnVariation(BaseModel):
     """What differs on one variation of the sample."""
 
-    name: str
-    differences: list[Place]
+    name: Text
+    differences: Annotated[list[Place], AfterValidator(_few)]
+
+
+class SmallTable(BaseModel):
+    """The values of a small table by column. Its names are those of the sample, and are not taken from a program."""
+
+    cells: list[list[bool | int | float | str | None]]
+    dtypes: list[str]
+
+    def fits(self, like: Any) -> bool:
+        """Whether it is small, and has as many columns as a table."""
+        columns = 1 if isinstance(like, pd.Series) else like.shape[1]
+        is_small = sum(map(len, self.cells)) <= CELLS and max(map(len, self.dtypes), default=0) <= LONGEST
+        values = (value for column in self.cells for value in column)
+        return len(self.cells) == len(self.dtypes) == columns and is_small and all(map(_is_short, values))
 
 
 class Smallest(BaseModel):
-    """A small input on which they differ, as Python source by input name, and what differs there.
+    """A small input on which they differ, and the places. A table is None if it cannot be written as source."""
 
-    `own_values` are columns in which values of the data are left.
+    variation: Text = ""
+    tables: dict[str, SmallTable | None]
+    places: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SmallInput:
+    """A small input that the notebook made.
+
+    Args:
+        tables: by input name.
+        source: all tables as statements of Python.
+        is_made_up: whether it contains no value of the data.
     """
 
-    variation: str = ""
-    sources: dict[str, str]
-    own_values: list[str] = Field(default_factory=list)
-    differences: list[OpenPlace]
+    tables: Mapping[str, Any]
+    source: str
+    is_made_up: bool
 
-    @property
-    def source(self) -> str:
-        """All tables as statements; "" when one cannot be written."""
-        if not all(self.sources.values()):
-            return ""
-        return "\n".join(f"{name} = {text}" for name, text in self.sources.items())
+    @classmethod
+    def of(cls, smallest: Smallest, given: Mapping[str, Any]) -> SmallInput | None:
+        """The tables of a trial with the names of the samples; None if they cannot be made or are too large.
+
+        Args:
+            smallest: what the trial found.
+            given: the sample, by input name.
+        """
+        tables, sources = {}, []
+        for name, like in given.items():
+            if not isinstance(like, pd.DataFrame | pd.Series):
+                continue
+            small = smallest.tables.get(name)
+            if small is None or not small.fits(like):
+                return None
+            try:
+                tables[name] = made(small.cells, small.dtypes, like)
+                sources.append(f"{name} = {source(small.cells, small.dtypes, like)}")
+            except Exception:  # pandas has many errors for values that do not fit a dtype
+                return None
+        text = "\n".join(sources)
+        is_made_up = len(tables) == len(given) and all(map(_has_no_own_value, tables.values()))
+        return cls(tables, text, is_made_up) if text and len(text) <= SOURCE else None
+
+
+def _has_no_own_value(table: Any) -> bool:
+    columns = [table] if isinstance(table, pd.Series) else [table.iloc[:, place] for place in range(table.shape[1])]
+    return all(map(is_made_up, columns))
+
+
+class _Differing(BaseModel):
+    """Where they differ on one small input."""
+
+    differences: Annotated[list[OpenPlace], AfterValidator(_few)]
 
 
 class TrialOutcome(BaseModel):
     """The outcome of a trial. It was computed in the same process as untrusted code, so it is checked."""
 
-    failed: str = ""
-    sample: list[Place] = Field(default_factory=list)
-    not_compared: list[str] = Field(default_factory=list)
-    tried: list[str] = Field(default_factory=list)
-    variations: list[OnVariation] = Field(default_factory=list)
+    failed: Text = ""
+    sample: Annotated[list[Place], AfterValidator(_few)] = Field(default_factory=list)
+    not_compared: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
+    tried: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
+    variations: Annotated[list[OnVariation], AfterValidator(_few)] = Field(default_factory=list)
     smallest: Smallest | None = None
 
 
-async def try_both(
-    session: SandboxSession,
-    program: Program,
-    second: SecondSolution,
-    samples: Mapping[str, Any],
-) -> TrialOutcome:
-    """Run the function and the second solution on the sample and its variations.
-
-    Errors are in the outcome.
+@dataclass(frozen=True)
+class Trial:
+    """The function and the second solution, to be run side by side in the sandbox.
 
     Args:
         session: the sandbox session.
         program: the function.
         second: the second solution.
         samples: the sample, by input name.
+        redaction: removes the values of secrets from the findings.
     """
-    pairs = matched_outputs(program.outputs, second.outputs)
-    unpaired = [f"{spec.name}: the second solution has no such output" for spec in program.outputs]
-    missing = [note for note, spec in zip(unpaired, program.outputs, strict=True) if spec.name not in pairs]
-    comparable = {one: other for one, other in pairs.items() if KINDS[_type_of(program.outputs, one)].is_compared}
-    missing += [f"{name}: a picture or a folder" for name in pairs if name not in comparable]
-    if not comparable:
-        return TrialOutcome(failed="no output can be compared", not_compared=missing)
-    code = with_constants(
-        _source("program"),
-        SOURCES=_sources(),
-        FIRST=(program.code, [spec.name for spec in program.outputs]),
-        SECOND=(second.code, [spec.name for spec in second.outputs]),
-        PAIRS=list(comparable.items()),
-    )
-    trial = Program(code, program.inputs, (OutputSpec(name="found", type="dict"),), env_vars=program.env_vars)
-    given = {spec.name: samples[spec.name] for spec in program.inputs if spec.name in samples}
-    try:
-        outcome = await session.work(lambda worker: worker.call(trial, given, seed=0, seconds=SECONDS))
-        found = TrialOutcome.model_validate(outcome.values["found"])
-    except SandboxError as error:
-        return TrialOutcome(failed=f"both could not be run side by side: {error.what}", not_compared=missing)
-    except ValidationError:
-        return TrialOutcome(failed="both could not be run side by side", not_compared=missing)
-    return found.model_copy(update={"not_compared": [*missing, *found.not_compared]})
+
+    session: SandboxSession
+    program: Program
+    second: SecondSolution
+    samples: Mapping[str, Any]
+    redaction: Redaction
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The sample, as far as it is an input of the function."""
+        return {spec.name: self.samples[spec.name] for spec in self.program.inputs if spec.name in self.samples}
+
+    async def run(self) -> TrialOutcome:
+        """Run both on the sample and its variations. Errors are in the outcome."""
+        pairs, missing = self._pairs()
+        if not pairs:
+            return TrialOutcome(failed="no output can be compared", not_compared=missing)
+        try:
+            found = TrialOutcome.model_validate(await self._called(pairs, self.given))
+        except SandboxError as error:
+            return TrialOutcome(failed=f"{SIDE_BY_SIDE}: {error.what}", not_compared=missing)
+        except ValidationError:
+            return TrialOutcome(failed=SIDE_BY_SIDE, not_compared=missing)
+        return found.model_copy(update={"not_compared": [*missing, *found.not_compared]})
+
+    async def run_once(self, small: SmallInput) -> list[OpenPlace]:
+        """Where they differ on a small input, in a new process that has not seen the data; [] if it cannot be run."""
+        given = {**self.given, **small.tables}
+        try:
+            found = await self._called(self._pairs()[0], given, once=True)
+            return _Differing.model_validate(found).differences
+        except (SandboxError, ValidationError):
+            return []
+
+    def _pairs(self) -> tuple[dict[str, str], list[str]]:
+        """The outputs that can be compared, and notes on the others."""
+        outputs = self.program.outputs
+        pairs = matched_outputs(outputs, self.second.outputs)
+        missing = [f"{s.name}: the second solution has no such output" for s in outputs if s.name not in pairs]
+        comparable = {one: other for one, other in pairs.items() if KINDS[_type_of(outputs, one)].is_compared}
+        missing += [f"{name}: a picture or a folder" for name in pairs if name not in comparable]
+        return comparable, missing
+
+    async def _called(self, pairs: Mapping[str, str], given: Mapping[str, Any], *, once: bool = False) -> Any:
+        program = self.program
+        code = with_constants(
+            _source("program"),
+            SOURCES=_sources(),
+            FIRST=(program.code, [spec.name for spec in program.outputs]),
+            SECOND=(self.second.code, [spec.name for spec in self.second.outputs]),
+            PAIRS=list(pairs.items()),
+            ONCE=once,
+        )
+        trial = Program(code, program.inputs, (OutputSpec(name="found", type="dict"),), env_vars=program.env_vars)
+        outcome = await self.session.work(lambda worker: worker.call(trial, given, seed=0, seconds=SECONDS))
+        return self.redaction.found(outcome.values["found"])
 
 
 def _type_of(outputs: Sequence[OutputSpec], name: str) -> TypeName:

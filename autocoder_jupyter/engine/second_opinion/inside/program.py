@@ -1,4 +1,4 @@
-"""The program that holds both solutions: it makes the modules beside it importable, and calls `trial.run_trial`.
+"""The program that holds both solutions: it makes the modules beside it importable, and calls the last of them.
 
 `second_opinion.trial` sets the constants when it sends the program.
 """
@@ -10,7 +10,7 @@ import types
 from typing import Any
 
 SOURCES: dict[str, str] = {}
-"""The sources of the modules by name, each after those that it imports; the last one has `run_trial`."""
+"""The sources of the modules by name, each after those that it imports; the last one is `trial`."""
 
 FIRST: tuple[str, list[str]] = ("", [])
 SECOND: tuple[str, list[str]] = ("", [])
@@ -20,11 +20,16 @@ PAIRS: list[tuple[str, str]] = []
 """Names of the outputs that are compared: in the first solution, and in the second."""
 
 
+ONCE: bool = False
+"""Whether they are only compared on the given input, and no variations are tried."""
+
+
 def run(**inputs: Any) -> Any:
-    """The result of `run_trial` for these inputs."""
+    """The result of `run_trial`, or of `run_once`, for these inputs."""
     name = ""
     for name, source in SOURCES.items():
         module = sys.modules[name] = types.ModuleType(name)
         module.__path__ = []
         exec(compile(source, "<" + name + ">", "exec"), module.__dict__)
-    return sys.modules[name].run_trial(FIRST, SECOND, PAIRS, inputs)
+    trial = sys.modules[name]
+    return (trial.run_once if ONCE else trial.run_trial)(FIRST, SECOND, PAIRS, inputs)

@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.engine.second_opinion.inside.made_up import Form, forms
 from autocoder_jupyter.engine.second_opinion.inside.variations import taken
 
 Tables = dict[str, Any]
 Differs = Callable[[Tables], bool]
+
+Change = Callable[[Any, int], Any]
+"""Makes a simpler value from a value and its rank."""
 
 TRIALS = 300
 """The maximum number of runs of both solutions to find it."""
@@ -50,30 +54,19 @@ def _fewer_rows(tables: Tables, name: str, differs: Differs) -> Tables:
         part = max(1, part // 2)
 
 
-def simplified(tables: Tables, differs: Differs) -> tuple[Tables, tuple[str, ...]]:
-    """The same input with synthetic values, as far as the two still differ.
-
-    Returns:
-        The tables, and the columns whose values still come from the data (`sales.region`), because with synthetic ones
-        the solutions would agree.
+def simplified(tables: Tables, differs: Differs) -> Tables:
+    """The same input with made-up values, as far as the two still differ. Columns in which they would agree then keep
+    values of the data.
     """
-    own = []
     for name in tables:
-        for place, label in enumerate(_names(tables[name])):
+        for place in range(1 if isinstance(tables[name], pd.Series) else tables[name].shape[1]):
             column = _column(tables[name], place)
-            made_up = column.isna().all()
-            for values, whether in _simpler(column):
+            for values in _simpler(column):
                 candidate = {**tables, name: _replaced(tables[name], place, values)}
                 if values.dtype == column.dtype and differs(candidate):
-                    tables, made_up = candidate, whether
+                    tables = candidate
                     break
-            if not made_up:
-                own.append(f"{name}.{label}")
-    return tables, tuple(own)
-
-
-def _names(table: Any) -> list[str]:
-    return [str(table.name)] if isinstance(table, pd.Series) else [str(column) for column in table.columns]
+    return tables
 
 
 def _column(table: Any, place: int) -> Any:
@@ -88,49 +81,36 @@ def _replaced(table: Any, place: int, values: Any) -> Any:
     return copy
 
 
-def _simpler(column: Any) -> Iterator[tuple[Any, bool]]:
-    """The column with simpler values, the simplest first, each with whether it has no value of the data left."""
-    made_up: list[Callable[[Any, int], Any]]
-    taken_over: list[Callable[[Any, int], Any]] = []
+def _simpler(column: Any) -> Iterator[Any]:
+    """The column with simpler values, the simplest first: made-up ones, then those of the data that are changed."""
     if pd.api.types.is_bool_dtype(column.dtype):
-        yield column, True  # contains no value of the data
-        return
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        made_up, taken_over = _times(column)
-    elif pd.api.types.is_numeric_dtype(column.dtype):
-        made_up = [lambda _, rank: 1, lambda _, rank: rank + 1, lambda _, rank: 10 * (rank + 1)]
-        taken_over = [lambda value, _: round(value)]
-    elif pd.api.types.is_timedelta64_dtype(column.dtype):
-        made_up = [lambda _, rank: pd.Timedelta(days=rank + 1)]
-    else:
-        made_up = [lambda _, rank: "a", lambda _, rank: chr(97 + rank) if rank < 26 else f"a{rank}"]
-    for changes, whether in ((made_up, True), (taken_over, False)):
-        for change in changes:
-            for values in _changed(column, change):
-                yield values, whether
+        return  # contains no value of the data
+    for change in (*map(_by_rank, forms(column.dtype)), *_taken_over(column)):
+        yield from _changed(column, change)
 
 
-def _times(column: Any) -> tuple[list[Callable[[Any, int], Any]], list[Callable[[Any, int], Any]]]:
-    """Functions for synthetic days and months in the same order; then for the original times, moved to 2024."""
+def _by_rank(form: Form) -> Change:
+    return lambda _, rank: form(rank)
+
+
+def _taken_over(column: Any) -> list[Change]:
+    """Functions that make the data's values simpler: rounded numbers, and times that are moved to 2024."""
+    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return [lambda value, _: round(value)] if pd.api.types.is_numeric_dtype(column.dtype) else []
     first = pd.Timestamp("2024-01-01", tz=column.dt.tz)
     earliest = column.min()
-    made_up: list[Callable[[Any, int], Any]] = [
-        lambda _, rank: first + pd.Timedelta(days=rank),
-        lambda _, rank: first + pd.DateOffset(months=rank),
-        lambda _, rank: first + pd.DateOffset(years=rank),
-    ]
     if pd.isna(earliest):
-        return made_up, []
+        return []
     weeks = (first - earliest) // pd.Timedelta(days=7)
     years = 2024 - earliest.year
-    return made_up, [
+    return [
         lambda value, _: value.floor("D") + pd.Timedelta(days=7) * weeks,
         lambda value, _: value.floor("min") + pd.Timedelta(days=7) * weeks,
         lambda value, _: value.floor("D") + pd.DateOffset(years=years),
     ]
 
 
-def _changed(column: Any, change: Callable[[Any, int], Any]) -> Iterator[Any]:
+def _changed(column: Any, change: Change) -> Iterator[Any]:
     """The column with each value replaced by a function of the value and its rank; yields nothing if that fails."""
     try:
         ordered = sorted({value for value in column if not pd.isna(value)})

@@ -14,7 +14,7 @@ import pandas as pd
 from autocoder_jupyter.engine.second_opinion.inside.comparison import Comparison, Difference, compare, leaves
 from autocoder_jupyter.engine.second_opinion.inside.smallest import TRIALS, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, trimmed, variations
-from autocoder_jupyter.engine.second_opinion.inside.written import source
+from autocoder_jupyter.engine.second_opinion.inside.written import cells, dtypes
 
 TRIALS_ON_ALL = 60
 """The number of trials for the smallest input, if only the full sample shows a difference."""
@@ -102,14 +102,7 @@ def run_trial(
     Returns:
         All findings as JSON.
     """
-    tables = {name: value for name, value in inputs.items() if _is_table(value)}
-    others = {name: value for name, value in inputs.items() if name not in tables}
-    trial = Trial(
-        Solution.loaded("first_solution", *first),
-        Solution.loaded("second_solution", *second),
-        tuple((one, other) for one, other in pairs),
-        others,
-    )
+    trial, tables = _trial(first, second, pairs, inputs)
     on_sample = trial.compared(tables)
     if on_sample.not_compared and on_sample.not_compared[0].startswith("the second solution raises"):
         return {"failed": on_sample.not_compared[0], "sample": [], "variations": [], "not_compared": []}
@@ -132,6 +125,30 @@ def run_trial(
     }
 
 
+def run_once(
+    first: tuple[str, Sequence[str]],
+    second: tuple[str, Sequence[str]],
+    pairs: Sequence[Sequence[str]],
+    inputs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Compare on one small input. The arguments are those of `run_trial`."""
+    trial, tables = _trial(first, second, pairs, inputs)
+    return {"differences": [_open(difference) for difference in trial.compared(tables).differences]}
+
+
+def _trial(
+    first: tuple[str, Sequence[str]],
+    second: tuple[str, Sequence[str]],
+    pairs: Sequence[Sequence[str]],
+    inputs: Mapping[str, Any],
+) -> tuple[Trial, dict[str, Any]]:
+    """Both solutions loaded, and the tables among the inputs."""
+    tables = {name: value for name, value in inputs.items() if _is_table(value)}
+    others = {name: value for name, value in inputs.items() if name not in tables}
+    one, other = Solution.loaded("first_solution", *first), Solution.loaded("second_solution", *second)
+    return Trial(one, other, tuple((one, other) for one, other in pairs), others), tables
+
+
 def _smallest(trial: Trial, found: Sequence[tuple[str, dict[str, Any], Comparison]]) -> dict[str, Any] | None:
     """The smallest input found that still shows the first of the differences."""
     differing = [entry for entry in found if entry[2].differences]
@@ -146,16 +163,22 @@ def _smallest(trial: Trial, found: Sequence[tuple[str, dict[str, Any], Compariso
     candidates = [(differing[0][0], few), *((name, tables) for name, tables, _ in differing[1:])]
     name, tables = next((entry for entry in candidates if differs(entry[1])), differing[0][:2])
     small = all(len(table) <= 2 * ROWS for table in tables.values())
-    tables, own = simplified(smallest(tables, differs, TRIALS if small else TRIALS_ON_ALL), differs)
-    differences = trial.compared(tables).differences
+    tables = simplified(smallest(tables, differs, TRIALS if small else TRIALS_ON_ALL), differs)
+    written = {label: cells(table) for label, table in tables.items()}
     return {
         "variation": name,
-        "sources": {label: source(table) for label, table in tables.items()},
-        "own_values": list(own),
-        "differences": [
-            {**asdict(d), "ones": list(d.ones), "others": list(d.others), "keys": list(d.keys)} for d in differences
-        ],
+        "tables": {
+            label: None if values is None else {"cells": values, "dtypes": dtypes(tables[label])}
+            for label, values in written.items()
+        },
+        "places": [difference.where for difference in trial.compared(tables).differences],
     }
+
+
+def _open(difference: Difference) -> dict[str, Any]:
+    """A difference with all values there."""
+    lists = {"ones": list(difference.ones), "others": list(difference.others), "keys": list(difference.keys)}
+    return {**asdict(difference), **lists}
 
 
 def _alike(one: Difference, other: Difference) -> bool:

@@ -13,6 +13,15 @@ ROWS = 1000
 
 SEED = 20240229
 
+NAMES = (
+    "with shuffled rows",
+    "with half of the rows",
+    "with doubled rows",
+    "with a stretch left out",
+    "with missing values",
+)
+"""The variations whose names have no name of a column."""
+
 GROUPS = 3
 """The maximum number of columns for which a variation with only one group is made."""
 

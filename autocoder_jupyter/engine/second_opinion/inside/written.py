@@ -1,7 +1,11 @@
-"""A small table as Python source with exact dtypes, to show it and to use it in a test."""
+"""A small table as plain values, and from these as Python source with exact dtypes, to show it and to use it in a test.
+
+The sandbox sends the values, and the notebook makes table and source of them: no text of a program is used as source.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,41 +14,76 @@ import pandas as pd
 from autocoder_jupyter.engine.second_opinion.inside.values import is_missing
 
 CELLS = 200
-"""Rows. A longer table is not written as source."""
+"""The maximum number of values. A larger table is not written as source."""
+
+Cells = Sequence[Sequence[Any]]
+"""The values of a table by column: None, truth values, numbers and text."""
 
 
-def source(table: Any) -> str:
-    """An expression that uses `pd` and makes an equal table; "" if there is none."""
+def cells(table: Any) -> list[list[Any]] | None:
+    """The values of a table; None if it cannot be made from them again."""
     if table.size > CELLS:
-        return ""
-    text = _series(table, table.name) if isinstance(table, pd.Series) else _frame(table)
+        return None
+    columns = [table] if isinstance(table, pd.Series) else [table.iloc[:, place] for place in range(table.shape[1])]
+    found = [[_plain(value) for value in column] for column in columns]
     same = pd.testing.assert_series_equal if isinstance(table, pd.Series) else pd.testing.assert_frame_equal
     try:
-        same(eval(text, {"pd": pd}), table)
+        same(made(found, dtypes(table), table), table)
+        same(eval(source(found, dtypes(table), table), {"pd": pd}), table)
     except Exception:
-        return ""  # a dtype or index that a short expression cannot make
-    return text
+        return None  # a dtype or index that a short expression cannot make
+    return found
 
 
-def _frame(frame: Any) -> str:
-    columns = [f"        {name!r}: {_series(frame[name])}," for name in frame.columns]
-    return "\n".join(["pd.DataFrame(", "    {", *columns, "    }", ")"])
+def dtypes(table: Any) -> list[str]:
+    """The names of the dtypes of a table's columns."""
+    return [str(table.dtype)] if isinstance(table, pd.Series) else list(map(str, table.dtypes))
 
 
-def _series(column: Any, name: Any = None) -> str:
-    values, dtype = ", ".join(map(_value, column)), str(column.dtype)
+def made(values: Cells, kinds: Sequence[str], like: Any) -> Any:
+    """A table with these values and dtypes, and the names of another one."""
+    columns = [_made(column, kind) for column, kind in zip(values, kinds, strict=True)]
+    if isinstance(like, pd.Series):
+        return columns[0].rename(like.name)
+    return pd.DataFrame(dict(enumerate(columns))).set_axis(like.columns, axis=1)
+
+
+def source(values: Cells, kinds: Sequence[str], like: Any) -> str:
+    """An expression that uses `pd`, for the same table."""
+    if isinstance(like, pd.Series):
+        return _written(values[0], kinds[0], like.name)
+    columns = zip(like.columns, values, kinds, strict=True)
+    lines = [f"        {name!r}: {_written(column, kind)}," for name, column, kind in columns]
+    return "\n".join(["pd.DataFrame(", "    {", *lines, "    }", ")"])
+
+
+def _made(column: Sequence[Any], kind: str) -> Any:
+    zone = _zone(kind)
+    if zone is None:
+        return pd.Series(list(column), dtype=kind)
+    moments: Any = pd.Series(pd.to_datetime(list(column), utc=True))
+    return moments.dt.tz_convert(zone).astype(kind)
+
+
+def _written(column: Sequence[Any], kind: str, name: Any = None) -> str:
+    values, zone = ", ".join(map(repr, column)), _zone(kind)
     named = "" if name is None else f", name={name!r}"
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        moments = f"pd.Series(pd.to_datetime([{values}], utc=True){named})"
-        return f"{moments}.dt.tz_convert({str(column.dt.tz)!r}).astype({dtype!r})"
-    return f"pd.Series([{values}], dtype={dtype!r}{named})"
+    if zone is None:
+        return f"pd.Series([{values}], dtype={kind!r}{named})"
+    moments = f"pd.Series(pd.to_datetime([{values}], utc=True){named})"
+    return f"{moments}.dt.tz_convert({zone!r}).astype({kind!r})"
 
 
-def _value(value: Any) -> str:
+def _zone(kind: str) -> str | None:
+    dtype = pd.api.types.pandas_dtype(kind)
+    return str(dtype.tz) if isinstance(dtype, pd.DatetimeTZDtype) else None
+
+
+def _plain(value: Any) -> Any:
     if is_missing(value):
-        return "None"
+        return None
     if isinstance(value, pd.Timestamp):
-        return repr(str(value.tz_convert("UTC") if value.tz else value).removesuffix(" 00:00:00"))
+        return str(value.tz_convert("UTC") if value.tz else value).removesuffix(" 00:00:00")
     if isinstance(value, pd.Timedelta):
-        return repr(str(value))
-    return repr(value.item() if isinstance(value, np.generic) else value)
+        return str(value)
+    return value.item() if isinstance(value, np.generic) else value
