@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +19,100 @@ from autocoder_jupyter.engines.staged.writer import StagedWriter
 from autocoder_jupyter.errors import Locked
 from autocoder_jupyter.models.locked import LockedModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types.stages import STAGES, Stage
+from autocoder_jupyter.versions.keys import RequestKey
 from tests import theatre
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+
+ROOT = Path(__file__).parents[1]
+
+
+def project(folder: Path) -> Path:
+    """A copy of the project, to add something to its files."""
+    unused = shutil.ignore_patterns("__pycache__", "node_modules", "lib", "static")
+    shutil.copytree(ROOT / "autocoder_jupyter", folder / "autocoder_jupyter", ignore=unused)
+    shutil.copytree(ROOT / "tools", folder / "tools", ignore=unused)
+    for path in ("labextension/schema/plugin.json", "labextension/src/vocabulary.json"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, folder / path)
+    return folder
+
+
+def added(folder: Path, file: str, before: str, text: str) -> None:
+    """Insert text into a file of the copy, before a line."""
+    path = folder / file
+    source = path.read_text("utf-8")
+    assert source.count(before) == 1
+    path.write_text(source.replace(before, f"{text}{before}"), "utf-8")
+
+
+def run(folder: Path, *command: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "AUTOCODE_TONE": ""}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+TONE = """\
+    tone: Annotated[
+        str,
+        Setting("the tone of the documentation", shapes="the tone"),
+        Option(flags=("--tone",), placeholder="TONE", rule="free", modes=BOTH, example="dry"),
+        Page("Tone", "The tone of the documentation. {default} by default."),
+    ] = "plain"
+"""
+
+USED = """
+import json, pathlib
+import pytest
+from autocoder_jupyter import AutoCoderAgent
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.command import parse_cell
+from autocoder_jupyter.magics.project import read_project
+from autocoder_jupyter.magics.settings import Autocode, read_environment, read_lab, resolve
+from autocoder_jupyter.magics.problems import find_problems
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.versions.changes import changes
+from autocoder_jupyter.versions.keys import RequestKey
+
+here = pathlib.Path.cwd()
+assert AutoCoderAgent(tone="dry").tone == "dry" and "tone: the tone of the documentation" in AutoCoderAgent.__init__.__doc__
+command = parse_cell("g --tone dry", "Count.")
+assert resolve(command.settings, {}, here, {}).agent_config().tone == "dry"
+traits = Autocode(tone="dry")
+assert resolve({}, traits.given(), here, {}).agent_config().tone == "dry"
+assert read_environment({"AUTOCODE_TONE": "dry"}) == {"tone": "dry"}
+(here / "pyproject.toml").write_text('[tool.autocode]\\ntone = "dry"\\n')
+assert read_project(here).values == {"tone": "dry"}
+assert read_lab({"tone": "dry"}) == ({"tone": "dry"}, {})
+for wrong in (lambda: AutoCoderAgent(tone=3), lambda: Autocode(tone=3), lambda: parse_cell("g --tone ''", "Count.")):
+    with pytest.raises(Exception, match="tone must be a text that is not empty"):
+        wrong()
+assert [one.what for one in find_problems("%%autocode g --tone ''\\nCount.", {})] == [
+    "--tone must be a text that is not empty, not ''."
+]
+plain, dry = AgentConfig(), AgentConfig(tone="dry")
+keys = {RequestKey.of(Request("g", "p"), config, ()).id for config in (plain, dry)}
+assert len(keys) == 2 and RequestKey.of(Request("g", "p"), plain, ()).id == "KEY"
+assert changes({"settings": {"tone": "plain"}}, {"settings": {"tone": "dry"}}) == "the tone: plain → dry"
+assert any(option["name"] == "tone" for option in json.loads(
+    (here / "labextension/src/vocabulary.json").read_text())["options"])
+page = json.loads((here / "labextension/schema/plugin.json").read_text())
+assert page["properties"]["tone"]["description"].endswith("plain by default.")
+"""
+
+
+@pytest.mark.slow
+def test_a_setting(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project")
+    added(folder, "autocoder_jupyter/settings/generation.py", "    api_key: Annotated[\n", TONE)
+    run(folder, "tools/generated.py")
+    earlier = RequestKey.of(Request("g", "p"), AgentConfig(), ()).id
+    (folder / "used.py").write_text(textwrap.dedent(USED).replace("KEY", earlier), "utf-8")
+    run(folder, "used.py")
+
 
 REVIEW = Stage(
     "Review",

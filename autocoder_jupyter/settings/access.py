@@ -66,7 +66,7 @@ class AccessSettings:
     ] = ANY
     share: Annotated[
         Share,
-        Setting("`rows`, `stats` or `schema`: how much of the data the model may see"),
+        Setting("`rows`, `stats` or `schema`: how much of the data the model may see", shapes="how much is shared"),
         Option(
             help="how much of the data the model may see",
             flags=("--share",),
@@ -91,6 +91,7 @@ class AccessSettings:
         Setting(
             "columns of the samples that are hidden from the model; the function still gets them",
             takes="Iterable[str] | None",
+            shapes="the hidden columns",
         ),
         Option(
             help="a column that is hidden from the model; the function still gets it",
@@ -106,7 +107,11 @@ class AccessSettings:
     ] = ()
     mask: Annotated[
         tuple[str, ...],
-        Setting("columns of the samples whose values are hidden from the model", takes="Iterable[str] | None"),
+        Setting(
+            "columns of the samples whose values are hidden from the model",
+            takes="Iterable[str] | None",
+            shapes="the masked columns",
+        ),
         Option(
             help="a column whose values are hidden from the model",
             flags=("--mask",),

@@ -45,6 +45,7 @@ class AdvancedSettings:
             "passed to every call of the model; overrides the values of this package; `timeout`: seconds without a "
             "piece of the answer (600)",
             takes="Mapping[str, Any] | None",
+            shapes="the parameters of the model",
         ),
         Option(
             help="passed to every call of the model",
@@ -60,7 +61,10 @@ class AdvancedSettings:
     ] = None
     system_prompt: Annotated[
         str | None,
-        Setting("replaces the default instructions for writing code; the output rules are appended"),
+        Setting(
+            "replaces the default instructions for writing code; the output rules are appended",
+            shapes="the system prompt",
+        ),
         Option(
             help="instructions for writing code, instead of the default ones",
             rule="asks",
@@ -70,7 +74,11 @@ class AdvancedSettings:
     ] = None
     max_sample_rows: Annotated[
         int,
-        Setting("rows (of a table 8 in a question), or lines of a text file, that the model may see", minimum=0),
+        Setting(
+            "rows (of a table 8 in a question), or lines of a text file, that the model may see",
+            minimum=0,
+            shapes="the number of sample rows",
+        ),
         Option(
             help="rows of a sample that the model may see",
             rule="stricter",

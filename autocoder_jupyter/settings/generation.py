@@ -24,7 +24,9 @@ class GenerationSettings:
 
     model: Annotated[
         str,
-        Setting('identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"`', check.model),
+        Setting(
+            'identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"`', check.model, shapes="the model"
+        ),
         Option(
             help="the language model",
             flags=("-m", "--model"),
@@ -61,7 +63,10 @@ class GenerationSettings:
     ] = None
     backend: Annotated[
         Backend,
-        Setting("what writes code: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK"),
+        Setting(
+            "what writes code: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK",
+            shapes="the backend",
+        ),
         Option(
             help="what writes code and tests: the stages of this package, or Claude as an agent with tools in the "
             "sandbox",
@@ -120,6 +125,7 @@ class GenerationSettings:
             'installed in every environment, such as `"scikit-learn>=1.5"`',
             check.requirements,
             takes="Iterable[str] | None",
+            shapes="the packages",
         ),
         Option(
             "packages",
@@ -226,7 +232,7 @@ class GenerationSettings:
     ] = field(default_factory=_resources)
     skip_tests: Annotated[
         bool,
-        Setting("write no tests and run none"),
+        Setting("write no tests and run none", shapes="whether there are tests"),
         Option(flags=("--skip-tests",), rule="stricter", order=(True, False), risk="the generated code is not tested"),
     ] = False
     second_opinion: Annotated[

@@ -21,6 +21,8 @@ class Setting:
             accepted without a check.
         minimum: the smallest whole number allowed.
         takes: type of the constructor's parameter, if it accepts more forms than the field. None means the default.
+        shapes: for a setting that shapes the function, what changes with it, in words. It is part of the key
+            of a request: with another value, a function is generated again.
         only: the only backend for which it has an effect; "" for all.
     """
 
@@ -28,6 +30,7 @@ class Setting:
     check: Check | None = None
     minimum: int | None = None
     takes: str = ""
+    shapes: str = ""
     only: Literal["", "claude"] = ""
 
 

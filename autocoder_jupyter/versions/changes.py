@@ -6,19 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.untrusted.visible import visible
-
-_SETTINGS = {
-    "model": "the model",
-    "system_prompt": "the system prompt",
-    "share": "how much is shared",
-    "hide": "the hidden columns",
-    "mask": "the masked columns",
-    "max_sample_rows": "the number of sample rows",
-    "skip_tests": "whether there are tests",
-    "base_packages": "the packages",
-}
-"""The settings that shape an outcome, as they stand in a recorded request."""
 
 _LONGEST = 60
 _NAMED = 3
@@ -49,9 +38,9 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if before.get("schema") != now.get("schema"):
         found.append("what is said about the data")
     old, new = _mapping(before.get("settings")), _mapping(now.get("settings"))
-    for setting, words in _SETTINGS.items():
-        if setting in new and old.get(setting) != new[setting]:
-            found.append(f"{words}: {_short(old.get(setting))} → {_short(new[setting])}")
+    for name, record in RECORDS.items():
+        if record.setting.shapes and name in new and old.get(name) != new[name]:
+            found.append(f"{record.setting.shapes}: {_short(old.get(name))} → {_short(new[name])}")
     found += _of_schemas(_schemas(before), _schemas(now))
     return "; ".join(found)
 

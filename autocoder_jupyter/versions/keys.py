@@ -15,6 +15,7 @@ import pandas as pd
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import example_record
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.types import File, InputSpec, OutputSpec
 
 _SUFFIX = re.compile(r"\.\w{1,8}")
@@ -52,16 +53,7 @@ class RequestKey:
             "examples": [example_record(example) for example in request.examples],
             "wishes": request.wishes,
             "earlier": request.earlier.request_key if request.earlier else None,
-            "model": config.model,
-            "litellm_params": dict(config.litellm_params),
-            "system_prompt": config.system_prompt,
-            "share": config.share,
-            "hide": sorted(config.hide),
-            "mask": sorted(config.mask),
-            "max_sample_rows": config.max_sample_rows,
-            "skip_tests": config.skip_tests,
-            "base_packages": config.base_packages,
-            "backend": "" if config.backend == "litellm" else config.backend,
+            **_settings(config),
             "contracts": {name: contract.record for name, contract in request.contracts.items()},
             "python_version": config.image_config.python_version,  # the notebook's version by default
         }
@@ -77,6 +69,21 @@ class RequestKey:
     def record(self) -> dict[str, Any]:
         """The record in `request.json`."""
         return {"asked": self.asked, "schemas": self.schemas}
+
+
+_ALWAYS = frozenset({"model", "share", "max_sample_rows"})
+"""Settings that earlier keys contain with their defaults, too."""
+
+
+def _settings(config: AgentConfig) -> dict[str, Any]:
+    """The settings that shape the function. Defaults are left out, so that a new setting changes no earlier key."""
+    shaping = [record for record in RECORDS.values() if record.setting.shapes]
+    values = {record.name: (getattr(config, record.name), record.default) for record in shaping}
+    return {
+        name: sorted(value) if name in ("hide", "mask") else value  # their order means nothing
+        for name, (value, default) in values.items()
+        if value != default or name in _ALWAYS
+    }
 
 
 def _record(spec: InputSpec | OutputSpec) -> dict[str, Any]:
