@@ -29,7 +29,8 @@ def load(
     """A recorded function as a callable result: `growth = autocoder_jupyter.load("growth")`.
 
     No model is asked. The samples are not recorded, so a call needs all inputs. The function was verified on its
-    original samples; its cell verifies it on today's.
+    original samples; its cell, or `verify` with other samples, verifies it on those. A function that no run of this
+    user verified is `not_verified`: it can be called, and `verify` tests it.
 
     Args:
         name: the name of the result.

@@ -16,6 +16,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
+from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report, ToolUse, Trace, Usage
@@ -78,6 +79,31 @@ def test_what_an_agent_made_is_told_apart(shell: Any, here: Path) -> None:
     assert "an agent (claude), 1 tool call, 2 attempts" in said(shell)
     shell.run("%autocode status")
     assert "version 1, by backend claude; autocoder_jupyter.load" in said(shell)
+
+
+def test_every_line_says_that_an_edited_record_is_not_verified_here(shell: Any, here: Path, three: list[str]) -> None:
+    file = here / ".autocode" / "growth" / three[1] / "report.json"
+    file.write_text(file.read_text().replace("x = 2", "x = 20"))
+    for line in ("history growth", "status", "show growth"):
+        shell.run(f"%autocode {line}")
+        text = shell.display_pub.outputs[-1]["data"]["text/plain"]
+        assert "not verified here" in text.lower(), line
+        assert ".verify()" in text or line == "history growth", line
+    first, second, _ = _history(shell)
+    assert "ready" in first and "not verified here, current" in second and "No run of yours" in second
+    shell.run("%autocode restore growth 2")
+    growth = shell.user_ns["growth"]
+    assert (growth.success, growth.state, growth.code) == (False, "not_verified", "x = 20\n")
+    (job,) = listed(shell.magics_manager.registry["AutocodeMagics"].notebook)
+    assert (job["phase"], job["title"], job["held"], job["tests"]) == ("not_verified", "Not verified here", [], 0)
+    assert job["reason"] == growth.error and {"call", "export", "insert-code"} <= {*job["actions"]}
+    shell.run("%autocode restore growth 1")
+    assert shell.user_ns["growth"].success
+
+
+def _history(shell: Any) -> list[str]:
+    shell.run("%autocode history growth")
+    return list(shell.display_pub.outputs[-1]["data"]["text/plain"].splitlines())
 
 
 def test_diff_tells_what_was_asked_otherwise_and_assumed(shell: Any, three: list[str]) -> None:

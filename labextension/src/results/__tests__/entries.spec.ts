@@ -38,6 +38,7 @@ describe('how an entry stands', () => {
     expect(word(entry({ phase: 'waiting' }))).toBe('Waiting for approval');
     expect(word(entry({ phase: 'ready' }))).toBe('Ready');
     expect(word(entry({ phase: 'over_budget' }))).toBe('Over budget');
+    expect(word(entry({ phase: 'not_verified' }))).toBe('Not verified here');
   });
 
   it('tells a result with changed tests from one without', () => {
