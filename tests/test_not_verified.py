@@ -256,8 +256,8 @@ def test_what_a_colleague_recorded_can_be_called_and_is_verified_on_demand(
 
 
 @pytest.mark.usefixtures("theirs")
-def test_a_verification_without_samples_says_so(root: Path) -> None:
-    result = loaded(root).verify()
+async def test_a_verification_without_samples_says_so(root: Path) -> None:
+    result = await loaded(root).verify.aio()
     assert result.success and result.report.kept == "its own tests"
 
 
@@ -272,6 +272,13 @@ def test_a_verification_asks_for_what_the_record_does_not_have(root: Path, folde
     (folder / "test_solution.py").unlink()
     with pytest.raises(InvalidRequest, match=r"its record has no tests"):
         loaded(root).verify()
+    edit(folder / "report.json", lambda data: data.update(detected_packages=["left-pad"], own_tests="x = 1"))
+    with pytest.raises(InvalidRequest, match=r"needs packages that nobody agreed to: left-pad"):
+        loaded(root).verify()
+    edit(folder / "report.json", lambda data: data.update(detected_packages=[], tests="x = 1"))
+    saved = CodeGenEvalResult.model_validate_json(loaded(root).model_dump_json())
+    with pytest.raises(InvalidRequest, match=r"cannot be verified from a saved result"):
+        saved.verify()
 
 
 @pytest.mark.usefixtures("theirs")

@@ -180,7 +180,7 @@ class Inspectors:
         from autocoder_jupyter.display.inspector.widget import Inspector
 
         known = self._open.pop(result.name, None)
-        if known is not None and known[0] is result:
+        if known is not None and known[0] is result and known[1].subject.report is result.report:
             inspector = known[1]
         else:
             if known is not None:

@@ -180,6 +180,15 @@ def test_a_newer_result_of_that_name_freezes_the_older_inspector() -> None:
     assert second is not first and "autocode-result" in first.widget.children[0].value
 
 
+def test_a_result_that_was_verified_meanwhile_is_shown_as_it_is_now() -> None:
+    inspectors, growth = Inspectors(), finished(state="not_verified")
+    first = inspectors.of(growth, {})
+    assert "Not verified here" in str(first.widget.children[0].value)
+    growth._pending = finished()._pending
+    second = inspectors.of(growth, {})
+    assert "Ready" in str(second.widget.children[0].value) and len(first.widget.children) == 1
+
+
 def test_only_so_many_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspection, "MAX_OPEN", 2)
     inspectors, results = Inspectors(), [finished(name) for name in "abc"]
