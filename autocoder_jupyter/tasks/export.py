@@ -7,6 +7,8 @@ this package.
 from __future__ import annotations
 
 import ast
+import contextlib
+import keyword
 import re
 import sys
 import textwrap
@@ -16,13 +18,19 @@ from pathlib import Path
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest, writing
-from autocoder_jupyter.sandbox.environments.pins import check_pins, pin_of
+from autocoder_jupyter.sandbox.environments.pins import check_pins, name_of, pin_of
 from autocoder_jupyter.tasks.harness import command_line, entered
 from autocoder_jupyter.tasks.quoting import comment
 from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import parse
+
+_MARKS = ("written by a language model", "# The tests of")
+"""Words in the script and in its tests, by which the files of an earlier export are known."""
+
+_FOUND_BY_NAME = frozenset({"conftest", "sitecustomize", "usercustomize"})
+"""Modules that pytest or Python import because of their name."""
 
 _ALWAYS_NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 """Packages that the command line needs, in addition to those that the code imports."""
@@ -42,31 +50,43 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
             written; or the code contains lines that are not allowed in a script.
     """
     path = path.expanduser()
-    _require_importable(path, function.code)
+    _require_importable(path, function)
+    written = {path.name: script(report, function)}
+    if tests and report.tests:
+        source, version = readable(report.tests, report.name), function.environment.python_version
+        tested = tests_for(_without_metadata(source, report.name), path.stem, version, passed=not function.unverified)
+        written[f"test_{path.name}"] = tested
     with writing(f"The script of {report.name}", path):
         files = Folder(path.parent)  # it does not follow an existing link
-        files.write(path.name, script(report, function).encode())
-        if tests and report.tests:
-            source, version = readable(report.tests, report.name), function.environment.python_version
-            tested = tests_for(source, path.stem, version, passed=not function.unverified)
-            files.write(f"test_{path.name}", tested.encode())
+        for name in written:
+            _require_own(files, name)
+        for name, text in written.items():
+            files.write(name, text.encode())
     return path
+
+
+def _require_own(files: Folder, name: str) -> None:
+    """Refuse to replace a file that no export wrote: it may be the user's work."""
+    with contextlib.suppress(OSError):  # a link is replaced
+        content = files.read_bytes(name)
+        if content.strip() and not any(mark.encode() in content for mark in _MARKS):
+            raise InvalidRequest(
+                f"{files.root / name} exists, and no export wrote it.",
+                why="An export would replace it.",
+                hint="Choose another name, or move that file away.",
+            )
 
 
 def script(report: Report, function: Function) -> str:
     """The text of the script. Everything except the function's code is in it only as comments and literals."""
-    if re.search(r"^# /// ", function.code, re.MULTILINE):
-        raise InvalidRequest(
-            f"The code of {report.name} already has script metadata, and a script can have only one.",
-            hint="Ask for the function without such comments (# /// …).",
-        )
+    code = _without_metadata(readable(function.code, report.name), report.name)
     tested = "recorded" if function.unverified else "tested"
     parts = [
         "#!/usr/bin/env -S uv run --script",
         _metadata(function),
         _provenance(report, function),
         "",
-        entered(readable(function.code, report.name)),
+        entered(code),
         "",
         "",
         f"# The command line. What stands above is the function as it was {tested}, and the way in.",
@@ -81,6 +101,16 @@ def script(report: Report, function: Function) -> str:
         ),
     ]
     return "\n".join(parts)
+
+
+def _without_metadata(source: str, name: str) -> str:
+    """The source, if it has no script metadata: packages and addresses from which `uv run` would install."""
+    if re.search(r"^# /// ", source, re.MULTILINE):
+        raise InvalidRequest(
+            f"The code of {name} already has script metadata, and a script can have only one.",
+            hint="Ask for the function without such comments (# /// …).",
+        )
+    return source
 
 
 def _written(function: Function) -> dict[str, str]:
@@ -99,7 +129,7 @@ def tests_for(tests: str, stem: str, python_version: tuple[int, int], *, passed:
     how = "as they passed" if passed else "not verified here"
     note = "\n".join(
         [
-            f"# The tests of {stem}.py, {how}. Run them with the versions that the script names:",
+            f"{_MARKS[1]} {stem}.py, {how}. Run them with the versions that the script names:",
             f"#   uv run --no-project --python {version} --with pytest --with-requirements {stem}.py "
             f"python -m pytest test_{stem}.py",
         ]
@@ -109,11 +139,11 @@ def tests_for(tests: str, stem: str, python_version: tuple[int, int], *, passed:
 
 def _imports_renamed(tests: str, stem: str) -> str:
     lines = re.split(r"\r\n|\r|\n", tests)  # the parser's lines; str.splitlines() also splits at other characters
-    for node in ast.walk(parse(tests)):
+    imports = [node for node in ast.walk(parse(tests)) if isinstance(node, ast.ImportFrom | ast.Import)]
+    for node in sorted(imports, key=lambda node: (node.lineno, node.col_offset), reverse=True):
         is_from = isinstance(node, ast.ImportFrom) and node.module == "solution" and node.level == 0
         is_plain = isinstance(node, ast.Import) and any(alias.name == "solution" for alias in node.names)
         if is_from or is_plain:
-            assert isinstance(node, ast.ImportFrom | ast.Import)
             line = lines[node.lineno - 1].encode()  # the parser counts columns in bytes
             before, statement = line[: node.col_offset].decode(), line[node.col_offset :].decode()
             lines[node.lineno - 1] = before + (_from(statement, stem) if is_from else _plain_import(statement, stem))
@@ -125,8 +155,11 @@ def _from(statement: str, stem: str) -> str:
 
 
 def _plain_import(statement: str, stem: str) -> str:
-    named = re.sub(r"\bsolution(\s+as\s+)", rf"{stem}\g<1>", statement, count=1)
-    return named if named != statement else re.sub(r"\bsolution\b", f"{stem} as solution", statement, count=1)
+    end = re.search(r"[;#]|$", statement)
+    assert end is not None
+    names = re.sub(r"\bsolution(?=\s+as\s)", stem, statement[: end.start()])
+    names = re.sub(r"\bsolution(?=\s*(?:,|\\|$))(?<!as solution)", f"{stem} as solution", names)
+    return names + statement[end.start() :]
 
 
 def _metadata(function: Function) -> str:
@@ -158,7 +191,7 @@ def _toml_list(name: str, requirements: Iterable[str]) -> list[str]:
 
 def _provenance(report: Report, function: Function) -> str:
     tested = ", not verified here," if function.unverified else " and tested in a sandbox"
-    lines = ["", f"{report.name}, written by a language model{tested} by autocoder-jupyter."]
+    lines = ["", f"{report.name}, {_MARKS[0]}{tested} by autocoder-jupyter."]
     lines += ["", "The request:", *_wrapped(report.prompt)]
     models = sorted({exchange.model for exchange in report.conversation_history})
     if models:
@@ -199,19 +232,20 @@ def _evidence(report: Report) -> str:
     return summary
 
 
-def _require_importable(path: Path, code: str) -> None:
+def _require_importable(path: Path, function: Function) -> None:
     stem = path.stem
     if path.suffix != ".py":
         raise InvalidRequest(f"export() writes a Python script, and {path.name} is not one.", hint=f"Write {stem}.py.")
-    if not stem.isidentifier():
-        suggestion = re.sub(r"\W", "_", stem)
+    if not stem.isidentifier() or keyword.iskeyword(stem):
+        suggestion = re.sub(r"\W", "_", stem) + "_" * keyword.iskeyword(stem)
         raise InvalidRequest(f"{path.name} cannot be imported by its tests.", hint=f"Call it {suggestion}.py.")
-    if stem in sys.stdlib_module_names or stem in _imported(code):
+    locked = {name_of(line).replace("-", "_").lower() for line in function.environment.lock}
+    if stem in sys.stdlib_module_names | _imported(readable(function.code, function.name)) | locked | _FOUND_BY_NAME:
         raise InvalidRequest(f"{path.name} would hide the module {stem} that it needs.", hint=f"Call it my_{stem}.py.")
 
 
 def _imported(code: str) -> set[str]:
-    names: set[str] = {"pandas", "pyarrow", "numpy", "pytest", "solution"}
+    names: set[str] = {"pandas", "pandera", "pyarrow", "numpy", "pytest", "solution"}
     for node in ast.walk(parse(code)):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}

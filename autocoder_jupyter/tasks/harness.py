@@ -20,6 +20,7 @@ from pathlib import Path
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.untrusted.long_ints import shortened
 from autocoder_jupyter.untrusted.parsing import parse
 
 
@@ -56,13 +57,17 @@ def entered(code: str) -> str:
     So the solution is never `__main__`, and the command line runs no code that was not run in the tests. The entry
     point is at the top, after a docstring and imports from `__future__`, which must be first.
     """
-    first = 0
+    first, column = 0, 0
     for node in parse(code).body:
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if not (is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")):
+            column = node.col_offset if node.lineno == first else 0  # it stands on the same line, after a semicolon
             break
         first = node.end_lineno or 0
     lines = re.split("\r\n|\r|\n", code)  # Python's lines
+    if column:
+        line = lines[first - 1].encode()  # the parser counts columns in bytes
+        lines[first - 1 : first] = [line[:column].decode().rstrip("; \t\f"), line[column:].decode()]
     head, rest = "\n".join(lines[:first]), "\n".join(lines[first:])
     return "\n\n".join(part.strip("\n") for part in (head, _way_in(), rest) if part.strip())
 
@@ -162,7 +167,7 @@ def _argument(spec: InputSpec) -> list[str]:
     needed = f"required=_cli_mounted({literal(spec.name)}) is None" if spec.required else "default=None"
     note = f"{spec.written_type}. {spec.meaning}".strip().rstrip(".")
     if not spec.required and spec.default is not None:
-        note += f" (default: {spec.default})"
+        note += f" (default: {shortened(spec.default)})"
     if spec.type == "bool":
         how = "action=argparse.BooleanOptionalAction"
     else:

@@ -12,4 +12,4 @@ def comment(text: str) -> str:
 
 def literal(value: str) -> str:
     """A string literal on one line. Hidden characters are escaped."""
-    return repr(value)
+    return visible(repr(value))  # `repr` escapes what is not printable; some printable characters are blank

@@ -280,6 +280,10 @@ def test_a_name_that_cannot_be_imported_is_refused(growth: Report, tmp_path: Pat
         ("pandas.py", "my_pandas.py"),
         ("json.py", "my_json.py"),
         ("growth.txt", "growth.py"),
+        ("class.py", "class_.py"),
+        ("conftest.py", "my_conftest.py"),
+        ("sitecustomize.py", "my_sitecustomize.py"),
+        ("jinja2.py", "my_jinja2.py"),
     ):
         with pytest.raises(InvalidRequest, match=hint):
             written(growth, tmp_path / name)
@@ -313,6 +317,18 @@ def test_the_script_and_its_tests_take_the_place_of_links_and_leave_what_these_p
     path = written(growth, tmp_path / "growth.py")
     assert (tmp_path / "start file").read_text() == "mine"
     assert "def run(" in path.read_text() and "def test_small" in (tmp_path / "test_growth.py").read_text()
+
+
+def test_a_file_that_no_export_wrote_is_not_replaced(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    assert written(growth, path) == path  # one of an export is
+    for name in ("growth.py", "test_growth.py"):
+        (tmp_path / name).write_text("import mine\n")
+        with pytest.raises(InvalidRequest, match=f"{name} exists, and no export wrote it"):
+            written(growth, path)
+        assert (tmp_path / name).read_text() == "import mine\n"
+        (tmp_path / name).write_text("")
+    assert (tmp_path / "growth.py").read_text() == ""
 
 
 def test_a_hostile_request_stays_a_comment(growth: Report) -> None:
@@ -393,11 +409,15 @@ def test_neither_the_script_nor_its_tests_hide_anything(report: Any, tmp_path: P
     assert ast.dump(ast.parse(hidden).body[0]) in map(ast.dump, ast.parse(path.read_text("utf-8")).body)
 
 
-def test_code_with_metadata_of_its_own_is_not_written(growth: Report) -> None:
+def test_code_with_metadata_of_its_own_is_not_written(growth: Report, tmp_path: Path) -> None:
     code = f'# /// script\n# dependencies = ["evil"]\n# ///\n{CODE}'
     hostile = growth.model_copy(update={"solution": CodeSolution(code=code)})
     with pytest.raises(InvalidRequest, match="already has script metadata"):
         script(hostile, Function.of(hostile, {}, Path()))
+    hostile = growth.model_copy(update={"tests": code})
+    with pytest.raises(InvalidRequest, match="already has script metadata"):
+        written(hostile, tmp_path / "growth.py")
+    assert not list(tmp_path.iterdir())
 
 
 def test_tests_with_rare_ends_of_lines_import_the_script(growth: Report, tmp_path: Path) -> None:
@@ -405,6 +425,16 @@ def test_tests_with_rare_ends_of_lines_import_the_script(growth: Report, tmp_pat
     path = written(growth.model_copy(update={"tests": tests}), tmp_path / "growth.py")
     lines = (path.parent / "test_growth.py").read_text().split("\n")
     assert 'B = "é"; from growth import run' in lines and "from growth import run as again" in lines
+
+
+def test_every_import_of_the_function_is_of_the_script(growth: Report, tmp_path: Path) -> None:
+    tests = (
+        "from solution import run; from solution import run as again\nimport os, solution, solution as s  # solution\n"
+    )
+    path = written(growth.model_copy(update={"tests": tests}), tmp_path / "growth.py")
+    first, second = (path.parent / "test_growth.py").read_text().splitlines()[-2:]
+    assert first == "from growth import run; from growth import run as again"
+    assert second == "import os, growth as solution, growth as s  # solution"
 
 
 @pytest.mark.parametrize(
@@ -424,6 +454,21 @@ def test_the_solution_is_never_main_in_the_script(report: Any, tmp_path: Path, c
     path = written(report(code, (), (OutputSpec(name="n", type="int"),)), tmp_path / "one.py")
     ran = here(path)
     assert ran.stdout == "n: 1\n", ran.stderr
+
+
+@pytest.mark.parametrize("first", ['"é"; ', "from __future__ import annotations ;", "...; 'x'; "])
+def test_code_on_the_line_of_the_docstring_stands_below_the_way_in(first: str) -> None:
+    text = harness.entered(f"{first}FACTOR = [\n    2]\n\n\ndef run():\n    return FACTOR\n")
+    kinds = [type(node) for node in ast.parse(text).body]
+    assert kinds[-3:] == [ast.If, ast.Assign, ast.FunctionDef] and ast.Assign not in kinds[:-3]
+
+
+def test_what_is_told_of_an_input_hides_nothing_and_has_any_length(report: Any) -> None:
+    unit = InputSpec(name="n", type="int", required=False, default=10**5000, meaning="%d \u3164\u202e\ud800 of them")
+    made = report("def run(n=1):\n    return n\n", (unit,), (OutputSpec(name="n", type="int"),))
+    text = script(made, Function.of(made, {}, Path()))
+    assert visible_block(text) == text and "(5,001 digits)" in text and "%%d \\u3164\\u202e\\ud800 of" in text
+    compile(text, "n.py", "exec")
 
 
 @pytest.mark.slow
