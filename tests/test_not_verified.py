@@ -265,6 +265,15 @@ async def test_a_verification_without_samples_says_so(root: Path) -> None:
 def test_a_verification_asks_for_what_the_record_does_not_have(root: Path, folder: Path) -> None:
     with pytest.raises(InvalidRequest, match=r"costs is not an input of growth"):
         loaded(root).verify(costs=sales())
+    edit(folder / "request.json", lambda data: data.update(checks=["total > 1000"]))
+    with pytest.raises(InvalidRequest, match=r"has checks or constraints, which need its data") as told:
+        loaded(root).verify()
+    assert told.value.hint == "Write growth.verify(sales=sales)."
+    failed = loaded(root).verify(sales=sales())
+    assert (failed.state, failed.success) == ("failed", False) and "total > 1000" in str(failed.error)
+    with pytest.raises(InvalidRequest, match=r"has no function that passed"):
+        failed.verify()
+    require_not_verified(loaded(root), root)
     edit(folder / "request.json", lambda data: data.update(examples=[{}]))
     with pytest.raises(InvalidRequest, match=r"cannot be verified without its cell"):
         loaded(root).verify()

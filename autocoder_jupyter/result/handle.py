@@ -241,7 +241,8 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             This result, also if it failed: check `success` and `error`.
 
         Raises:
-            InvalidRequest: its record has no tests, or a part of what it was verified with is not in the record.
+            InvalidRequest: there is no function that passed or no tests, or a part of what it was verified with is
+                neither passed nor in the record.
             SandboxUnavailable: there is no sandbox.
         """
         from autocoder_jupyter.result.verification import verified

@@ -50,6 +50,12 @@ async def verified(
     from autocoder_jupyter.models.protocol import ModelConfig
     from autocoder_jupyter.models.replay import ReplayingModel
 
+    if resolution.state not in ("ready", "not_verified"):
+        raise InvalidRequest(
+            f"{resolution.report.name} has no function that passed, so there is nothing to verify.",
+            why=resolution.report.error or "",
+            hint="Run its cell.",
+        )
     version, versions = _recorded(resolution, root)
     report = version.report
     if options.withheld:
@@ -110,7 +116,7 @@ def _verified_in(report: Report) -> tuple[Any, ...]:
 def _request(
     report: Report, record: Mapping[str, Any], samples: Mapping[str, Any], contracts: Mapping[str, Contract]
 ) -> Request:
-    """The request of the record. Without samples, what only holds on them is not checked."""
+    """The request of the record."""
     inputs = [spec.name for spec in report.declared_inputs]
     if strange := [name for name in samples if name not in inputs]:
         raise InvalidRequest(
@@ -124,6 +130,12 @@ def _request(
             why="The record has only a description of them.",
             hint="Run its cell.",
         )
+    constraints, checks = _texts(record, "constraints"), _texts(record, "checks")
+    if (constraints or checks) and not samples:
+        raise InvalidRequest(
+            f"{report.name} has checks or constraints, which need its data.",
+            hint=f"Write {report.name}.verify({', '.join(f'{name}={name}' for name in inputs)}).",
+        )
     own_tests = record.get("own_tests")
     if report.own_tests and not isinstance(own_tests, str):
         raise InvalidRequest(
@@ -135,8 +147,8 @@ def _request(
         samples=samples,
         inputs=report.declared_inputs,
         outputs=report.declared_outputs,
-        constraints=_texts(record, "constraints") if samples else (),
-        checks=_texts(record, "checks") if samples else (),
+        constraints=constraints,
+        checks=checks,
         own_tests=own_tests if isinstance(own_tests, str) else "",
         contracts={name: contract for name, contract in contracts.items() if name in report.contracts},
     )
