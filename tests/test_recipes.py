@@ -78,7 +78,8 @@ from autocoder_jupyter.versions.changes import changes
 from autocoder_jupyter.versions.keys import RequestKey
 
 here = pathlib.Path.cwd()
-assert AutoCoderAgent(tone="dry").tone == "dry" and "tone: the tone of the documentation" in AutoCoderAgent.__init__.__doc__
+assert AutoCoderAgent(tone="dry").tone == "dry"
+assert "tone: the tone of the documentation" in AutoCoderAgent.__init__.__doc__
 command = parse_cell("g --tone dry", "Count.")
 assert resolve(command.settings, {}, here, {}).agent_config().tone == "dry"
 traits = Autocode(tone="dry")
