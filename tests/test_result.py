@@ -386,7 +386,7 @@ def test_a_strangers_packages_are_not_installed_before_somebody_agreed(tmp_path:
     )
     wants.save(tmp_path)
     loaded = CodeGenEvalResult.load(tmp_path)
-    with pytest.raises(InvalidRequest, match="packages that nobody agreed to") as caught:
+    with pytest.raises(InvalidRequest, match="packages that were not approved") as caught:
         loaded.run()
     assert "evil-package, \\u202eno requirement, netcat" in str(caught.value)
     assert "trusted=True" in str(caught.value)

@@ -93,7 +93,7 @@ def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any
 def _require_agreed(function: Function, options: CallOptions) -> None:
     if options.withheld:
         raise InvalidRequest(
-            f"{function.name} needs packages that nobody agreed to: {visible(', '.join(options.withheld))}.",
+            f"{function.name} needs packages that were not approved: {visible(', '.join(options.withheld))}.",
             why="The result was loaded from a file that somebody else may have written.",
             hint="Load it with trusted=True if you want them to be installed for it.",
         )

@@ -88,7 +88,7 @@ class TaskOptions(TypedDict, total=False):
     ]
     sandbox_minimum: Annotated[
         MinimumTier | SandboxMinimum | None,
-        CallOption("what the sandbox must hold at least, besides what is demanded already", parameters.sandbox_minimum),
+        CallOption("minimum isolation of the sandbox, in addition to the configured one", parameters.sandbox_minimum),
     ]
 
 

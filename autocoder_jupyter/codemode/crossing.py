@@ -107,7 +107,7 @@ class Crossing:
             value.encode()
         except UnicodeEncodeError as error:
             raise UnsupportedData(
-                f"{taken.what} gave a text with {value[error.start]!r} in it, which is no character."
+                f"{taken.what} gave a text with {value[error.start]!r} in it, which is invalid Unicode."
             ) from None
         return str(value)
 

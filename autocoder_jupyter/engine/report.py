@@ -217,4 +217,4 @@ def _as_recorded(opinion: SecondOpinion | None) -> SecondOpinion | None:
     """The recorded opinion on a kept function: without cost, and with a note that its values are from an old sample."""
     if opinion is None or opinion.state == "none":
         return opinion
-    return opinion.model_copy(update={"usage": Usage(), "note": "That was so on the sample that it was made on."})
+    return opinion.model_copy(update={"usage": Usage(), "note": "Result on the original sample."})

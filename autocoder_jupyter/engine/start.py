@@ -144,7 +144,7 @@ def start_of(
             prepared.key.id, why=_why(request, config, prepared, versions, known)
         )
     elif config.cache == "override":
-        start = Start(versions.free_id(prepared.key.id), why="asked anew (--refresh)" if known else "")
+        start = Start(versions.free_id(prepared.key.id), why="generated again (--refresh)" if known else "")
     else:
         start = Start(unrecorded_id(prepared.key.id), why="nothing recorded is used (--cache disable)")
     parent = request.earlier.version if request.earlier and start.draft is None else start.parent

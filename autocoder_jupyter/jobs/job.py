@@ -140,7 +140,7 @@ class Job(BackgroundJob[Report, Resolution]):
         return Awaited(self.name, self._progress.words, interrupt, self.obstacle)
 
     def approve(self) -> bool:
-        """Consent to what waits. False when nothing does."""
+        """Approve the pending request. False if there is none."""
         return self._answer(True)
 
     def decline(self) -> bool:

@@ -120,7 +120,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
 
 
 def require_prompt(prompt: str) -> None:
-    """See to it that a cell says something to build.
+    """Require a request.
 
     Raises:
         InvalidRequest: it does not.

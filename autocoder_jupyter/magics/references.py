@@ -189,7 +189,7 @@ def _way_out(name: str, value: object) -> str:
 
 
 def require_variable(name: str, expression: str, namespace: Mapping[str, Any]) -> None:
-    """See to it that the variable exists which `-s name=variable` hands over; other expressions are not looked at.
+    """Require that the variable of `-s name=variable` exists; other expressions are not checked.
 
     Raises:
         InvalidRequest: it does not exist.

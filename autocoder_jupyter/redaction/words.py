@@ -60,7 +60,10 @@ _COMMON_MESSAGES: tuple[tuple[str, str], ...] = (
     (r"'NoneType' object has no attribute .*", "None where an object was expected"),
     (r"(?:max|min)\(\) (?:arg is an empty sequence|iterable argument is empty)", "max() or min() of nothing"),
     (r"(?:attempt to get argm(?:ax|in) of an empty sequence|No objects to concatenate)", "nothing to work on"),
-    (r"(?:agg function failed|cannot perform).*|.*does not support operation.*", "an operation that the dtype has not"),
+    (
+        r"(?:agg function failed|cannot perform).*|.*does not support operation.*",
+        "an operation that the dtype does not support",
+    ),
     (r"unhashable type: .*", "unhashable type"),
 )  # fmt: skip
 """Fixed messages of Python and pandas, and their texts without quoted values."""

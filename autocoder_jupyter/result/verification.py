@@ -32,7 +32,7 @@ async def verified(
 
     Args:
         resolution: the function, as it was recorded or generated.
-        options: of its calls: the sandbox, its limits, packages that nobody agreed to.
+        options: of its calls: the sandbox, its limits, packages that were not approved.
         root: the `.autocode` folder.
         samples: values by input name.
         contracts: the schemas that are available.
@@ -60,7 +60,7 @@ async def verified(
     report = version.report
     if options.withheld:
         raise InvalidRequest(
-            f"{report.name} needs packages that nobody agreed to: {visible(', '.join(options.withheld))}.",
+            f"{report.name} needs packages that were not approved: {visible(', '.join(options.withheld))}.",
             why="The result was loaded from a file that somebody else may have written.",
             hint="Load it with trusted=True if you want them to be installed for it.",
         )

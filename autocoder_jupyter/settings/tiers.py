@@ -64,7 +64,7 @@ def sandbox_line(sandbox: str, tier: str | None) -> str:
     """
     words = WORDS.get(tier or sandbox)
     if words is None:
-        return sandbox and f"{sandbox}; by what it held was not recorded"
+        return sandbox and f"{sandbox}; its isolation was not recorded"
     name = sandbox if tier in (None, sandbox) else f"{sandbox}, tier {tier}"
     return f"{name} ({words.made_of}): {words.holds}; {words.lacks}"
 

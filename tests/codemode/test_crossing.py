@@ -67,7 +67,7 @@ REFUSED = [
     (pd.Timedelta(1, "ns"), "nanoseconds would be lost"),
     (pd.Period("2026-01"), "Period"),
     (pd.Index([1]), "Index"),
-    ("a\ud800", "which is no character"),
+    ("a\ud800", "which is invalid Unicode"),
     ([[[{"x": object()}]]], "builtins.object"),
 ]
 

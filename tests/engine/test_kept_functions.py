@@ -172,7 +172,7 @@ async def test_asking_anew_makes_a_version_that_counts_from_then_on(theatre: The
     await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]}, settings={"cache": "override"})
     versions = Versions(theatre.root, "growth")
     assert [version.id for version in versions.all()] == [key, f"{key}-2"]
-    assert [version.report.change for version in versions.all()] == ["", "asked anew (--refresh)"]
+    assert [version.report.change for version in versions.all()] == ["", "generated again (--refresh)"]
     assert "too long" in (await theatre.play({})).code
     versions.choose(key, key)
     assert "too long" not in (await theatre.play({})).code

@@ -164,7 +164,7 @@ async def test_a_recorded_opinion_is_replayed_too(theatre: Theatre) -> None:
     again = await theatre.play({}, settings=ON)
     assert again.asked == [] and again.opinion.readings
     assert again.opinion.usage.input_tokens == 0
-    assert again.opinion.note == "That was so on the sample that it was made on."
+    assert again.opinion.note == "Result on the original sample."
 
 
 async def test_where_tokens_are_limited_the_function_comes_first(theatre: Theatre) -> None:

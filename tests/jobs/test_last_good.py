@@ -168,6 +168,6 @@ def test_what_is_not_recorded_cannot_be_loaded(tmp_path: Path, name: str, versio
 def test_strange_packages_of_a_recorded_function_wait_for_a_yes(tmp_path: Path) -> None:
     root = tmp_path / ".autocode"
     record(root, gives(1.0, detected_packages=("no-such-thing",), solution=CodeSolution(code="def run(): return 1.0")))
-    with pytest.raises(InvalidRequest, match="needs packages that nobody agreed to: no-such-thing"):
+    with pytest.raises(InvalidRequest, match="needs packages that were not approved: no-such-thing"):
         autocoder_jupyter.load("growth", journal_root=root).run()
     assert autocoder_jupyter.load("growth", journal_root=root, trusted=True).run() == 1.0

@@ -84,7 +84,7 @@ class Adviser:
         if self._writing is not None:
             self._writing.cancel()
         if self._wanted and self.opinion is None:
-            self._without("The run ended before it was heard.")
+            self._without("The run ended before the comparison.")
             self._setup.stages.finished("second", False)
 
     async def weigh(self, state: GenerationState, verdict: Verdict) -> Verdict:

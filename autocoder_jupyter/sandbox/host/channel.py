@@ -205,7 +205,8 @@ class ChannelWorker:
             except (SandboxCrash, OutOfMemory) as error:
                 ending = str(error)
             except OutputRefused as error:
-                why = f"Nothing of the test run counts: it sent what no test run sends: {error.why or error.what}"
+                sent = error.why or error.what
+                why = f"The results of the test run are discarded, because it sent invalid data: {sent}"
                 return _refused_run(tests, expected, why, time.monotonic() - started)
         if ending:
             output = f"{ending}\nTests without a report are missing.\n{verdicts.failures()}"
@@ -354,7 +355,7 @@ class ChannelWorker:
         except NotTaken as error:
             self._end()
             why = str(error) or str(self._ended())
-            raise EngineGone("The worker gave way before it took the program.", why=why) from None
+            raise EngineGone("The worker stopped before the program started.", why=why) from None
         except Ended:
             self._end()
             raise self._ended() from None

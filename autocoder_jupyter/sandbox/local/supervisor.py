@@ -233,7 +233,7 @@ def _broken_by_files(use: usage.DiskUse, most: int) -> Ending | None:
     if use.entries > MOST_FILES:
         return Ending("files", text=f"It made more than {MOST_FILES} files.")
     if use.hidden:
-        return Ending("files", text="It made folders that are closed, or deeper than any path reaches.")
+        return Ending("files", text="It made folders without permission to read them, or nested too deeply.")
     return None
 
 

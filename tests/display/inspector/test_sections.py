@@ -237,8 +237,8 @@ def test_the_environment_tells_the_limits_and_no_secret(read: Any) -> None:
         ("docker", None, "docker (a container without privileges): your files"),
         ("local", "full", "local, tier full (Landlock and namespaces): your files and processes are hidden; memory"),
         ("local", "namespaces", "there is one wall, where `full` has two"),
-        ("local", None, "local; by what it held was not recorded"),
-        ("local", "<b>full</b>", "local; by what it held was not recorded"),
+        ("local", None, "local; its isolation was not recorded"),
+        ("local", "<b>full</b>", "local; its isolation was not recorded"),
     ],
 )
 def test_the_environment_names_the_tier_that_ran(sandbox: str, tier: str | None, said: str, read: Any) -> None:
