@@ -7,33 +7,35 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable
 
 from autocoder_jupyter.data import table_methods as methods
-from autocoder_jupyter.data.table_kinds import Kind, Names, Scope, parameters, require
+from autocoder_jupyter.data.table_kinds import ExpressionKind, Names, Scope, parameters, require
 
 
 class Calls(Names):
     """Analyses calls. A subclass analyses the other expressions."""
 
     @abstractmethod
-    def kind(self, node: ast.expr, scope: Scope) -> Kind:
+    def kind(self, node: ast.expr, scope: Scope) -> ExpressionKind:
         """The kind of an expression."""
 
     @abstractmethod
-    def plain(self, parts: Iterable[ast.expr], scope: Scope) -> Kind:
+    def plain(self, parts: Iterable[ast.expr], scope: Scope) -> ExpressionKind:
         """The kind of an expression with these parts, none of which may be a table."""
 
     @abstractmethod
-    def bind(self, target: ast.expr, kind: Kind, scope: Scope) -> None:
+    def bind(self, target: ast.expr, kind: ExpressionKind, scope: Scope) -> None:
         """Assign a kind to the target of an assignment."""
 
     @abstractmethod
-    def enter(self, function: ast.FunctionDef | ast.Lambda, outer: Scope, first: Kind = Kind.OTHER) -> Scope:
+    def enter(
+        self, function: ast.FunctionDef | ast.Lambda, outer: Scope, first: ExpressionKind = ExpressionKind.OTHER
+    ) -> Scope:
         """The scope of a function whose first argument is of this kind."""
 
     @abstractmethod
     def is_columns(self, node: ast.expr, scope: Scope) -> bool:
         """Whether the expression is the list of the columns."""
 
-    def call(self, node: ast.Call, scope: Scope) -> Kind:
+    def call(self, node: ast.Call, scope: Scope) -> ExpressionKind:
         """The kind of a call's result."""
         match node.func:
             case ast.Attribute(value=owner, attr=name):
@@ -41,35 +43,37 @@ class Calls(Names):
             case ast.Name(id=name) if name in methods.NO_LOOK:
                 for argument in node.args:
                     self.kind(argument, scope)
-                return Kind.OTHER
+                return ExpressionKind.OTHER
             case ast.Name(id=name) if name in self.functions:
                 return self._own(self.functions[name], node, scope)
             case func:
                 return self.plain([func, *_arguments(node)], scope)
 
-    def _method(self, owner: ast.expr, name: str, node: ast.Call, scope: Scope) -> Kind:
+    def _method(self, owner: ast.expr, name: str, node: ast.Call, scope: Scope) -> ExpressionKind:
         kind = self.kind(owner, scope)
-        if kind is Kind.TABLE:
+        if kind is ExpressionKind.TABLE:
             return self._of_table(name, node, scope)
-        if kind is Kind.GROUPS:
+        if kind is ExpressionKind.GROUPS:
             return self._of_groups(name, node, scope)
-        require(kind < Kind.TABLE)
-        if name in ("concat", "merge") and any(self.kind(value, scope) >= Kind.TABLE for value in _arguments(node)):
+        require(kind < ExpressionKind.TABLE)
+        if name in ("concat", "merge") and any(
+            self.kind(value, scope) >= ExpressionKind.TABLE for value in _arguments(node)
+        ):
             return self._put_together(name, node, scope)
         if name in ("difference", "issubset") and all(self.is_columns(value, scope) for value in node.args):
             return kind
         given = self.plain(_arguments(node), scope)
         if name in methods.FILLING and isinstance(owner, ast.Name) and owner.id in scope:
             self.bind(owner, given, scope)
-        return max(kind, Kind.OTHER) if name in methods.COMPARING else max(kind, given)
+        return max(kind, ExpressionKind.OTHER) if name in methods.COMPARING else max(kind, given)
 
-    def _put_together(self, name: str, node: ast.Call, scope: Scope) -> Kind:
+    def _put_together(self, name: str, node: ast.Call, scope: Scope) -> ExpressionKind:
         kinds = {self.kind(value, scope) for value in _arguments(node)}
-        require(kinds.isdisjoint({Kind.FOREIGN, Kind.GROUPS}))
+        require(kinds.isdisjoint({ExpressionKind.FOREIGN, ExpressionKind.GROUPS}))
         require(name == "concat" or _given(node, methods.IF_GIVEN["merge"]))
-        return Kind.TABLE
+        return ExpressionKind.TABLE
 
-    def _own(self, function: ast.FunctionDef, node: ast.Call, scope: Scope) -> Kind:
+    def _own(self, function: ast.FunctionDef, node: ast.Call, scope: Scope) -> ExpressionKind:
         """Analyse a call of a function of the module, with the kinds of its arguments."""
         inner = self.scope(function)
         names = parameters(function)
@@ -78,11 +82,11 @@ class Calls(Names):
         for name, value in given:
             require(name in names and not isinstance(value, ast.Starred))
             self.learn(inner, str(name), self.kind(value, scope))
-        return self.scopes[function].get("return", Kind.OTHER)
+        return self.scopes[function].get("return", ExpressionKind.OTHER)
 
-    def _of_table(self, name: str, node: ast.Call, scope: Scope) -> Kind:
+    def _of_table(self, name: str, node: ast.Call, scope: Scope) -> ExpressionKind:
         if name in methods.ROWS:
-            return Kind.TABLES
+            return ExpressionKind.TABLES
         if name in methods.IF_GIVEN:
             require(_given(node, methods.IF_GIVEN[name]))
         elif name in methods.BY_MAPPING:
@@ -91,36 +95,36 @@ class Calls(Names):
             require(name in methods.SAME_COLUMNS | methods.ONE_COLUMN | methods.GROUPING)
         made = self._named(node, scope)
         if name in methods.GROUPING:
-            return Kind.GROUPS
+            return ExpressionKind.GROUPS
         if name == "apply":
             return made
-        return Kind.OTHER if name in methods.OTHER_SHAPE else Kind.TABLE
+        return ExpressionKind.OTHER if name in methods.OTHER_SHAPE else ExpressionKind.TABLE
 
-    def _of_groups(self, name: str, node: ast.Call, scope: Scope) -> Kind:
+    def _of_groups(self, name: str, node: ast.Call, scope: Scope) -> ExpressionKind:
         aggregated = name in ("agg", "aggregate") and _is_by_column(node)
         require(aggregated or name in methods.COUNTING | methods.GROUPING or name == "apply")
         made = self._named(node, scope)
         if name in methods.GROUPING:
-            return Kind.GROUPS
-        return made if name == "apply" else Kind.OTHER
+            return ExpressionKind.GROUPS
+        return made if name == "apply" else ExpressionKind.OTHER
 
-    def _named(self, node: ast.Call, scope: Scope) -> Kind:
+    def _named(self, node: ast.Call, scope: Scope) -> ExpressionKind:
         """Analyse the arguments of a table's method: column names, other tables, and functions that get tables.
 
         Returns the kind of what these functions return.
         """
-        made = Kind.OTHER
+        made = ExpressionKind.OTHER
         called = isinstance(node.func, ast.Attribute) and node.func.attr in methods.CALLING
         require(not called or (bool(node.args) and self._is_own(node.args[0])))
         for value in _arguments(node):
             if isinstance(value, ast.Lambda):
-                made = max(made, self.kind(value.body, self.enter(value, scope, Kind.TABLE)))
+                made = max(made, self.kind(value.body, self.enter(value, scope, ExpressionKind.TABLE)))
             elif isinstance(value, ast.Name) and value.id in self.functions:
                 function = self.functions[value.id]
-                self.learn(self.scope(function), next(iter(parameters(function)), ""), Kind.TABLE)
-                made = max(made, self.scopes[function].get("return", Kind.OTHER))
+                self.learn(self.scope(function), next(iter(parameters(function)), ""), ExpressionKind.TABLE)
+                made = max(made, self.scopes[function].get("return", ExpressionKind.OTHER))
             else:
-                require(self.kind(value, scope) in (Kind.NAMES, Kind.OTHER, Kind.TABLE))
+                require(self.kind(value, scope) in (ExpressionKind.NAMES, ExpressionKind.OTHER, ExpressionKind.TABLE))
         return made
 
     def _is_own(self, value: ast.expr) -> bool:

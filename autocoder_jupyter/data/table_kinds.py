@@ -6,10 +6,10 @@ import ast
 from collections import ChainMap
 from enum import IntEnum
 
-Scope = ChainMap[str, "Kind"]
+Scope = ChainMap[str, "ExpressionKind"]
 
 
-class Kind(IntEnum):
+class ExpressionKind(IntEnum):
     """The kind of an expression. If a name has several, the highest is used."""
 
     NAMES = 0
@@ -52,19 +52,19 @@ class Names:
         self.functions = {node.name: node for node in functions}
         require(len(functions) == len(self.functions))  # otherwise one definition replaces another
         require(not any(node.decorator_list for node in functions))  # the decorator gets the arguments too
-        self.scopes: dict[ast.AST, dict[str, Kind]] = {}
+        self.scopes: dict[ast.AST, dict[str, ExpressionKind]] = {}
         self.changed = True
 
     def scope(self, owner: ast.AST, outer: Scope | None = None) -> Scope:
         """The scope of a function, lambda, comprehension or module, inside an outer scope."""
         return Scope(self.scopes.setdefault(owner, {}), *(outer.maps if outer else ()))
 
-    def learn(self, scope: Scope, name: str, kind: Kind) -> None:
+    def learn(self, scope: Scope, name: str, kind: ExpressionKind) -> None:
         """Record that a name can have this kind."""
         own = scope.maps[0]
         known = own.get(name)
         if known is None or kind > known:
-            require(known is None or known < Kind.TABLE)  # otherwise the name has two kinds of tables
+            require(known is None or known < ExpressionKind.TABLE)  # otherwise the name has two kinds of tables
             own[name] = kind
             self.changed = True
 

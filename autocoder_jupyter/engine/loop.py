@@ -32,7 +32,7 @@ from autocoder_jupyter.engine.planning import Planned, make_brief
 from autocoder_jupyter.engine.prepare import prepare, request_record
 from autocoder_jupyter.engine.report import (
     Clock,
-    Outcome,
+    GenerationOutcome,
     Turn,
     build_report,
     kept_report,
@@ -212,7 +212,7 @@ class _Generation:
     async def _report(self, reason: str) -> Report:
         setup, state, version = self._setup, self._state, self._version
         constraints = state.constraints if state is not None else None
-        outcome = Outcome(
+        outcome = GenerationOutcome(
             reason="\n".join(line for line in (reason, self._packages.way_out) if line),
             second_opinion=self._adviser.opinion,
             changes=self._changes,

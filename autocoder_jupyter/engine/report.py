@@ -76,7 +76,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GenerationOutcome:
     """How a generation ended, besides its attempts.
 
     Args:
@@ -102,7 +102,7 @@ def build_report(
     packages: Packages,
     turns: Sequence[Turn],
     clock: Clock,
-    outcome: Outcome,
+    outcome: GenerationOutcome,
 ) -> Report:
     """The report of the best attempt; of equally good ones, the last.
 

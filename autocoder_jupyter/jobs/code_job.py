@@ -17,7 +17,7 @@ from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
 from autocoder_jupyter.jobs.background_job import BackgroundJob, Listener
 from autocoder_jupyter.jobs.code_record import CodeRecord
 from autocoder_jupyter.jobs.code_result import Answered, CodeModeResult
-from autocoder_jupyter.jobs.question import Question
+from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.request import AgentConfig
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         self.request = request
         self.config = request.config
         self._root = journal_root
-        self._question: Question[ApprovalRequest, Decision | None] | None = None
+        self._question: UserQuestion[ApprovalRequest, Decision | None] | None = None
         self._shown: tuple[ShownArgument, ...] = ()
         self._doing = "starting"
         self._run_id = ""
@@ -259,7 +259,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
         shown = await background.call_blocking(lambda: shown_arguments(request.arguments))
         self._shown = shown
-        self._question = Question(request)
+        self._question = UserQuestion(request)
         self._emit(ApprovalNeeded(request.call, request.tool, request.argument, shown, request.recorded))
         self._state = "waiting for approval"
         try:

@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.jobs.background_job import BackgroundJob
-from autocoder_jupyter.jobs.question import Question
+from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Resolution
@@ -74,8 +74,8 @@ class Job(BackgroundJob[Report, Resolution]):
                 tuple(request.samples),
             ),
         )
-        self._question: Question[tuple[str, ...], bool] | None = None
-        self._plan_asks: Question[tuple[PlanQuestion, ...], tuple[str, ...]] | None = None
+        self._question: UserQuestion[tuple[str, ...], bool] | None = None
+        self._plan_asks: UserQuestion[tuple[PlanQuestion, ...], tuple[str, ...]] | None = None
 
     @property
     def run_id(self) -> str:
@@ -148,7 +148,7 @@ class Job(BackgroundJob[Report, Resolution]):
         return self._answer(False)
 
     async def _asked(self, packages: tuple[str, ...]) -> bool:
-        self._question = Question(packages)
+        self._question = UserQuestion(packages)
         self._state = "waiting for approval"
         try:
             return await self._question.answered()
@@ -174,7 +174,7 @@ class Job(BackgroundJob[Report, Resolution]):
         return asking is not None and asking.answer(tuple(answers))
 
     async def _questioned(self, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
-        self._plan_asks = Question(questions)
+        self._plan_asks = UserQuestion(questions)
         self._state = "waiting for answers"
         try:
             return await self._plan_asks.answered()

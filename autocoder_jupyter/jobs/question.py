@@ -11,7 +11,7 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 
-class Question(Generic[Q, A]):
+class UserQuestion(Generic[Q, A]):
     """One question; it may be answered once, from any thread.
 
     Args:

@@ -59,7 +59,7 @@ class JobRun(TypedDict):
     limit_value: float | None
 
 
-class Job(JobState, JobRun):
+class JobMessage(JobState, JobRun):
     """One job, or a result in the namespace without a job."""
 
 
@@ -101,7 +101,7 @@ class Jobs(TypedDict):
     """All jobs and results."""
 
     kind: Literal["jobs"]
-    jobs: list[Job]
+    jobs: list[JobMessage]
 
 
 class NotebookData(TypedDict):
@@ -130,7 +130,7 @@ class CellProblem(TypedDict):
     end: int | None
 
 
-class Outcome(TypedDict):
+class RequestOutcome(TypedDict):
     """The outcome of a request: a value if it is `ok`, otherwise an error message for the user."""
 
     ok: bool
@@ -138,7 +138,7 @@ class Outcome(TypedDict):
     error: NotRequired[str]
 
 
-class Reply(Outcome):
+class Reply(RequestOutcome):
     """The same, as a message; `id` is the request's."""
 
     kind: Literal["reply"]

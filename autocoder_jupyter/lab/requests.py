@@ -10,7 +10,7 @@ from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.lab.messages import CellProblem, Outcome
+from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result
@@ -27,17 +27,17 @@ VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "
 """The keys of a version for a page, in the order of `version_manager.HEADINGS`."""
 
 
-def answer(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
+def answer(notebook: Notebook, asked: Mapping[str, Any]) -> RequestOutcome:
     """Handle a request and return its value or its error message. Raises nothing."""
     return _outcome(lambda: _act(notebook, asked))
 
 
-def problems(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
+def problems(notebook: Notebook, asked: Mapping[str, Any]) -> RequestOutcome:
     """The problems of the text under `cell`, as JSON: a list of `CellProblem`. Raises nothing."""
     return _outcome(lambda: json.dumps(_problems(notebook, asked.get("cell"))))
 
 
-def _outcome(work: Callable[[], str | None]) -> Outcome:
+def _outcome(work: Callable[[], str | None]) -> RequestOutcome:
     try:
         return {"ok": True, "value": work()}
     except AutocodeError as error:

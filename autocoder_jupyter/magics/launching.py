@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from autocoder_jupyter.display.live import LiveCard, View
-from autocoder_jupyter.magics.notebook import Job, Launch, Notebook
+from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import NO_FUNCTION, Ending, wait_in_cell
 
@@ -21,7 +21,7 @@ def waits(notebook: Notebook, settings: Settings) -> bool:
 
 def show_job(
     notebook: Notebook,
-    job: Job,
+    job: NotebookJob,
     card: LiveCard[Any],
     *,
     notices: tuple[str, ...] = (),

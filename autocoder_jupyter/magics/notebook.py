@@ -37,7 +37,7 @@ CODE_RESULT_TYPE = ("autocoder_jupyter.jobs.code_result", "CodeModeResult")
 """The same for a cell with `--mode tools`."""
 
 
-class Job(Protocol):
+class NotebookJob(Protocol):
     """A generation or a run of code mode, running or ended.
 
     `request` is a `Request` or a `CodeRequest`, `result` a `CodeGenEvalResult` or a `CodeModeResult`.
@@ -109,7 +109,7 @@ class Jobs(Protocol):
         journal_root: Path,
         listeners: Sequence[Emit] = (),
         draft: Draft | None = None,
-    ) -> Job:
+    ) -> NotebookJob:
         """Start a generation, from a draft if one is given. An older job of the same name is cancelled."""
         ...
 
@@ -121,7 +121,7 @@ class Jobs(Protocol):
         """Import the packages that the first question to a model needs. Takes seconds."""
         ...
 
-    def current(self, name: str) -> Job | None:
+    def current(self, name: str) -> NotebookJob | None:
         """The newest job of a name."""
         ...
 
@@ -129,7 +129,7 @@ class Jobs(Protocol):
         """Forget the jobs of a name."""
         ...
 
-    def all_jobs(self) -> Sequence[Job]:
+    def all_jobs(self) -> Sequence[NotebookJob]:
         """All jobs of this kernel."""
         ...
 
@@ -145,7 +145,7 @@ class Launch:
         started: seconds since 1970.
     """
 
-    job: Job
+    job: NotebookJob
     card: LiveCard[Any]
     cell_id: str | None = None
     started: float = field(default_factory=time.time)
@@ -235,7 +235,7 @@ class Notebook:
         """The effective settings of a cell with these flags."""
         return resolve(flags or {}, self.traits.given(), working_folder(), os.environ, self.front_end.settings)
 
-    def config_again(self, job: Job) -> AgentConfig:
+    def config_again(self, job: NotebookJob) -> AgentConfig:
         """The configuration of a job, to run it again. It also includes the sandbox minimum that is set now."""
         demanded = job.config.sandbox_minimum.narrowed_by(self.settings().sandbox_minimum)
         return dataclasses.replace(job.config, sandbox_minimum=demanded)

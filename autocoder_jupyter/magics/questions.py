@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.notebook import Job
+from autocoder_jupyter.magics.notebook import NotebookJob
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _answer(question: PlanQuestion, word: str) -> str:
     return question.options[place - 1]
 
 
-def ask_at_prompt(job: Job) -> None:
+def ask_at_prompt(job: NotebookJob) -> None:
     """Ask the questions of a job's plan with `input`. The end of input leaves the rest to the plan."""
     questions = job.pending_questions
     if questions is None:

@@ -136,7 +136,7 @@ def test_settings_hold_between_pyproject_and_the_environment(kernel: Kernel, pag
 def test_refused_settings_are_named_and_the_others_hold(page: Page) -> None:
     told = page.set(max_cost="x", shar="rows", share="stats", model="")
     assert told["refused"] == {
-        "max_cost": "max_cost takes a number, 0 or more, not 'x'.",
+        "max_cost": "max_cost must be a number above 0, not 'x'.",
         "shar": "There is no setting 'shar'. Did you mean share?",
     }
     assert told["settings"]["share"] == {"value": "stats", "origin": "JupyterLab"}

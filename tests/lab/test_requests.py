@@ -7,14 +7,14 @@ import pytest
 
 from autocoder_jupyter.display.bundles import FOLLOWED
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.lab.messages import CellProblem, Outcome
+from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome
 from autocoder_jupyter.lab.requests import answer, problems, sentence
 from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.lab.conftest import PlayedJobs
 
 
-def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) -> Outcome:
+def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) -> RequestOutcome:
     return answer(notebook, {"action": action, "name": name, **more})
 
 

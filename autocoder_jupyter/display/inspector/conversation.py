@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ConversationBounds:
     """How much of a conversation is shown.
 
     Args:
@@ -28,18 +28,18 @@ class Bounds:
     exchanges: int
 
 
-SAVED = Bounds(message=1_000, exchanges=12)
+SAVED = ConversationBounds(message=1_000, exchanges=12)
 """In the static form, which is saved with the notebook."""
 
-BRIEF = Bounds(message=200, exchanges=6)
+BRIEF = ConversationBounds(message=200, exchanges=6)
 """In the static form, if other sections are long."""
 
-FACTS_ONLY = Bounds(message=0, exchanges=0)
+FACTS_ONLY = ConversationBounds(message=0, exchanges=0)
 
-LIVE = Bounds(message=60_000, exchanges=60)
+LIVE = ConversationBounds(message=60_000, exchanges=60)
 
 
-def conversation_section(report: Report, bounds: Bounds) -> Html:
+def conversation_section(report: Report, bounds: ConversationBounds) -> Html:
     """The section: a table of the exchanges with a total, then their text in collapsible parts."""
     exchanges = report.conversation_history
     if not exchanges:
@@ -88,7 +88,7 @@ def _facts(number: int, exchange: Exchange) -> tuple[str, ...]:
     )
 
 
-def _words(number: int, exchange: Exchange, bounds: Bounds, report: Report) -> Html:
+def _words(number: int, exchange: Exchange, bounds: ConversationBounds, report: Report) -> Html:
     messages = (
         join(markup.muted_line(message.get("role", "")), _text(_content(message), bounds, report))
         for message in exchange.messages
@@ -98,7 +98,7 @@ def _words(number: int, exchange: Exchange, bounds: Bounds, report: Report) -> H
     return markup.details(f"{number} · {_stage(exchange)}", join(*messages, *answer))
 
 
-def _text(text: str, bounds: Bounds, report: Report) -> Html:
+def _text(text: str, bounds: ConversationBounds, report: Report) -> Html:
     if len(text) <= bounds.message:
         return markup.code(text)
     more = f"… {len(text) - bounds.message:,} more characters. {_where(report)}"

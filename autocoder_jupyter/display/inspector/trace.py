@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class TraceBounds:
     """How much of a trace is shown.
 
     Args:
@@ -28,18 +28,18 @@ class Bounds:
     characters: int
 
 
-SAVED = Bounds(calls=100, characters=300)
+SAVED = TraceBounds(calls=100, characters=300)
 """In the static form, which is saved with the notebook."""
 
-BRIEF = Bounds(calls=20, characters=0)
+BRIEF = TraceBounds(calls=20, characters=0)
 """In the static form, if other sections are long."""
 
-FACTS_ONLY = Bounds(calls=0, characters=0)
+FACTS_ONLY = TraceBounds(calls=0, characters=0)
 
-LIVE = Bounds(calls=1_000, characters=8_000)
+LIVE = TraceBounds(calls=1_000, characters=8_000)
 
 
-def trace_section(report: Report, bounds: Bounds, kind: ToolClass | None = None) -> Html:
+def trace_section(report: Report, bounds: TraceBounds, kind: ToolClass | None = None) -> Html:
     """The section; "" without an agent.
 
     Args:
@@ -73,7 +73,7 @@ def _summary(trace: Trace) -> tuple[str, str]:
     )
 
 
-def _by_turn(calls: list[ToolUse], bounds: Bounds) -> Html:
+def _by_turn(calls: list[ToolUse], bounds: TraceBounds) -> Html:
     """The calls as a list for each turn."""
     lists = []
     for turn, made in itertools.groupby(calls, key=lambda call: call.turn):

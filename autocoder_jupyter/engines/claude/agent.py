@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.engine.tests import read_suite, suite_problem
 from autocoder_jupyter.engines.claude import prompts
-from autocoder_jupyter.engines.claude.gateway import Gateway, Listener
+from autocoder_jupyter.engines.claude.gateway import Gateway, SessionListener
 from autocoder_jupyter.engines.claude.prompts import PACKAGES, SOLUTION, TESTS
 from autocoder_jupyter.engines.claude.report_of_tests import told_of
 from autocoder_jupyter.engines.claude.service import Service, plain_name
@@ -137,7 +137,7 @@ class Agent:
             meter=setup.budget,
             most_turns=turns,
             on_send=setup.services.add_sent,
-            listener=Listener(
+            listener=SessionListener(
                 begun=lambda turn: setup.emit(TurnBegun(turn, turns)),
                 said=lambda turn, text: setup.emit(AgentSaid(turn, text)),
                 exchanged=setup.talk.note,

@@ -47,7 +47,7 @@ _numbers = itertools.count(10**9)  # so that they differ from the numbers of oth
 
 
 @dataclass(frozen=True)
-class Listener:
+class SessionListener:
     """The callbacks of a session.
 
     Args:
@@ -89,7 +89,7 @@ class Gateway:
         meter: Meter,
         most_turns: int,
         on_send: OnSend,
-        listener: Listener,
+        listener: SessionListener,
     ) -> None:
         self._service = service
         self._journal = journal

@@ -15,7 +15,7 @@ from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import launch, refuse_to_shadow
 from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, is_running_elsewhere, last_run, versions_of
-from autocoder_jupyter.magics.notebook import Job, Notebook
+from autocoder_jupyter.magics.notebook import Notebook, NotebookJob
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
 from autocoder_jupyter.magics.references import named_samples
 from autocoder_jupyter.request import Backend
@@ -184,7 +184,7 @@ def answer(notebook: Notebook, arguments: Arguments) -> None:
     print(f"{name} continues with your answers.")
 
 
-def _doing(notebook: Notebook, job: Job) -> str:
+def _doing(notebook: Notebook, job: NotebookJob) -> str:
     started = notebook.launched.get(job.name)
     if started is None or started.job is not job:
         return ""

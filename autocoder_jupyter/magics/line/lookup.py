@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.notebook import Job, Notebook, is_code_result, is_ours, is_result
+from autocoder_jupyter.magics.notebook import Notebook, NotebookJob, is_code_result, is_ours, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.untrusted.folder import Folder
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.versions import Version, Versions
 
 
-def find_job(notebook: Notebook, name: str) -> Job:
+def find_job(notebook: Notebook, name: str) -> NotebookJob:
     """The newest job of a name.
 
     Raises:
@@ -26,7 +26,7 @@ def find_job(notebook: Notebook, name: str) -> Job:
     return job
 
 
-def find_waiting(notebook: Notebook, name: str) -> tuple[Job, tuple[str, ...]]:
+def find_waiting(notebook: Notebook, name: str) -> tuple[NotebookJob, tuple[str, ...]]:
     """The newest job of a name, and the packages that it waits for.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.reaper import owner_labels
-from autocoder_jupyter.sandbox.docker.streams import PRELUDE, Attached, NotConnected, SocketListener, Streams
+from autocoder_jupyter.sandbox.docker.streams import PRELUDE, Attached, ContainerStreams, NotConnected, SocketListener
 from autocoder_jupyter.sandbox.host.process import ExitReason, Stream
 from autocoder_jupyter.sandbox.programs.socket_streams import MOUNT
 from autocoder_jupyter.sandbox.protocol import Limits
@@ -89,7 +89,7 @@ class ContainerProcess:
         attached: the attach stream, if it is used.
     """
 
-    def __init__(self, engine: Engine, container: str, streams: Streams, attached: Attached | None) -> None:
+    def __init__(self, engine: Engine, container: str, streams: ContainerStreams, attached: Attached | None) -> None:
         self.id = container
         self._engine = engine
         self.streams = streams

@@ -13,7 +13,7 @@ from autocoder_jupyter.errors import InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import Engine
-from autocoder_jupyter.sandbox.docker.trial import Trial, trial
+from autocoder_jupyter.sandbox.docker.trial import ImageTrial, trial
 from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Base:
     """A base image, and the result of a trial run in it."""
 
     image: Image
-    trial: Trial
+    trial: ImageTrial
 
     @property
     def platform(self) -> str:

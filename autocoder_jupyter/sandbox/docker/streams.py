@@ -30,7 +30,7 @@ PRELUDE = program_text("socket_streams")
 
 
 @dataclass(frozen=True)
-class Streams:
+class ContainerStreams:
     """The host's ends, as file descriptors: requests to the worker, data and control from it."""
 
     requests: io.FileIO
@@ -93,7 +93,7 @@ class SocketListener:
         (self.folder / SOCKET).chmod(0o666)
         self._listener.listen(3)
 
-    def accept(self, *, seconds: float, gone: Callable[[], bool]) -> Streams:
+    def accept(self, *, seconds: float, gone: Callable[[], bool]) -> ContainerStreams:
         """Wait for the three connections of the worker.
 
         Args:
@@ -122,7 +122,7 @@ class SocketListener:
         for link in links:
             link.setblocking(True)
         links[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
-        return Streams(
+        return ContainerStreams(
             requests=io.FileIO(links[0].detach(), "wb"),
             data=io.FileIO(links[1].detach(), "rb"),
             control=io.FileIO(links[2].detach(), "rb"),
@@ -146,7 +146,7 @@ class Attached:
         from_host, requests = os.pipe()
         data, to_data = os.pipe()
         control, to_control = os.pipe()
-        self.streams = Streams(io.FileIO(requests, "wb"), io.FileIO(data, "rb"), io.FileIO(control, "rb"))
+        self.streams = ContainerStreams(io.FileIO(requests, "wb"), io.FileIO(data, "rb"), io.FileIO(control, "rb"))
         for work, arguments in ((self._send, (from_host,)), (self._receive, (to_data, to_control))):
             threading.Thread(target=work, args=arguments, name="autocode-attach", daemon=True).start()
 

@@ -21,7 +21,7 @@ SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Trial:
+class ImageTrial:
     """The result of a trial run.
 
     Args:
@@ -49,11 +49,11 @@ class Trial:
     facts: dict[str, Any]
 
 
-_trials: dict[tuple[str, str, Transport | None], Trial] = {}
+_trials: dict[tuple[str, str, Transport | None], ImageTrial] = {}
 _lock = threading.Lock()
 
 
-def trial(engine: Engine, image: str, image_id: str, transport: Transport | None = None) -> Trial:
+def trial(engine: Engine, image: str, image_id: str, transport: Transport | None = None) -> ImageTrial:
     """Run the trial. The result is kept in this process for each engine, image and transport.
 
     Args:
@@ -80,7 +80,7 @@ def known_transport(engine: Engine) -> Transport | None:
     )
 
 
-def _run(engine: Engine, image: str, transport: Transport | None) -> Trial:
+def _run(engine: Engine, image: str, transport: Transport | None) -> ImageTrial:
     start = Start(engine, image, program_text("container_trial"), LIMITS, role="trial")
     if transport is None and engine.same_host:
         try:
@@ -91,11 +91,11 @@ def _run(engine: Engine, image: str, transport: Transport | None) -> Trial:
     return _read(run_once(start, used, seconds=SECONDS), used)
 
 
-def _read(written: bytes, transport: Transport) -> Trial:
+def _read(written: bytes, transport: Transport) -> ImageTrial:
     facts = json.loads(written)
     major, minor = facts["python_version"]
     libc, libc_version = facts["libc"]
-    return Trial(
+    return ImageTrial(
         python_version=(major, minor),
         machine=facts["machine"],
         libc=(libc, libc_version),

@@ -23,7 +23,7 @@ from autocoder_jupyter.errors import (
 from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.bundle import bundle
 from autocoder_jupyter.sandbox.host.changes import changed
-from autocoder_jupyter.sandbox.host.exchange import Ended, Expired, Malformed, NotTaken, OnFrame, Streams
+from autocoder_jupyter.sandbox.host.exchange import Ended, Expired, Malformed, NotTaken, OnFrame, ProcessStreams
 from autocoder_jupyter.sandbox.host.packing import describe, digest, enclosed, pack_arguments
 from autocoder_jupyter.sandbox.host.process import Process
 from autocoder_jupyter.sandbox.host.replies import Answer
@@ -115,7 +115,7 @@ class ChannelWorker:
         self.facts: Mapping[str, Any] = {}
         self._process = process
         self._limits = limits
-        self._streams = Streams(process, payload_limit=limits.output_bytes)
+        self._streams = ProcessStreams(process, payload_limit=limits.output_bytes)
         self._lock = threading.Lock()
         self._dead = False
         self._killed = False

@@ -131,7 +131,7 @@ def _parse(room: memoryview) -> dict[str, Any]:
     return header
 
 
-class Streams:
+class ProcessStreams:
     """The three streams of a process: non-blocking and polled together. Another thread can interrupt the wait."""
 
     def __init__(self, process: Process, *, payload_limit: int) -> None:

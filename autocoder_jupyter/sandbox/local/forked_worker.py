@@ -19,8 +19,8 @@ from autocoder_jupyter.sandbox.local.supervisor import (
     DISK_EVERY,
     REST_SECONDS,
     WATCH_SECONDS,
-    Bounds,
     Ending,
+    WorkerBounds,
     broken_limit,
     counted_from,
     tell,
@@ -70,7 +70,7 @@ class ForkedWorker:
 
     def __init__(self, pid: int, share: Share, folder: str, judge: Judge, lifeline: int, report: int) -> None:
         self.pid, self.folder, self.judge = pid, folder, judge
-        self._bounds = Bounds(share.memory, share.disk, folder)
+        self._bounds = WorkerBounds(share.memory, share.disk, folder)
         self._lifeline, self._report, self._ended = lifeline, report, os.pidfd_open(pid)
         self._throttle = Throttle(pid, share.share_of_core)
         self._at_work, self._looks, self._looked = True, 0, time.monotonic()

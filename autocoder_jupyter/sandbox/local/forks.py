@@ -48,7 +48,7 @@ class NoRoom(Exception):
 
 
 @dataclass(frozen=True)
-class Kind:
+class WorkerKind:
     """Workers of the same kind can be forked from the same process. `python` is a command line."""
 
     environment: Environment

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from autocoder_jupyter.sandbox.local.forked_worker import Share
-from autocoder_jupyter.sandbox.local.forks import ForkedProcess, Kind, LoadingProcess, NoRoom, NotForked
+from autocoder_jupyter.sandbox.local.forks import ForkedProcess, LoadingProcess, NoRoom, NotForked, WorkerKind
 from autocoder_jupyter.sandbox.protocol import origin_of
 
 _TURNS = 2
@@ -25,12 +25,12 @@ class _Slot:
 
 
 _lock = threading.Lock()
-_slots: dict[tuple[int, Kind], list[_Slot]] = {}
-_turn: dict[tuple[int, Kind], int] = {}
+_slots: dict[tuple[int, WorkerKind], list[_Slot]] = {}
+_turn: dict[tuple[int, WorkerKind], int] = {}
 
 
 def forked(
-    kind: Kind, share: Share, start: Callable[[], LoadingProcess], unlike: Collection[str]
+    kind: WorkerKind, share: Share, start: Callable[[], LoadingProcess], unlike: Collection[str]
 ) -> ForkedProcess | None:
     """Fork a worker of this kind; None if no loading process can fork one.
 
@@ -48,7 +48,7 @@ def forked(
     return None
 
 
-def _in_turn(key: tuple[int, Kind], taken: Collection[str]) -> list[_Slot]:
+def _in_turn(key: tuple[int, WorkerKind], taken: Collection[str]) -> list[_Slot]:
     """The slots that may be used, beginning with the one whose turn it is."""
     with _lock:
         slots = _slots.setdefault(key, [_Slot() for _ in range(_TURNS)])

@@ -40,7 +40,7 @@ _LONGEST_SOCKET = 107
 
 
 @dataclass(frozen=True)
-class Trial:
+class TierTrial:
     """The result of the trials.
 
     Args:
@@ -175,10 +175,10 @@ def _own_status() -> dict[str, str]:
 
 
 _lock = threading.Lock()
-_answer: Trial | None = None
+_answer: TierTrial | None = None
 
 
-def trial(start: StartProgram) -> Trial:
+def trial(start: StartProgram) -> TierTrial:
     """Run the trials. The result is kept for this process, unless the trial program cannot be started for now.
 
     Args:
@@ -189,13 +189,13 @@ def trial(start: StartProgram) -> Trial:
         try:
             _answer = _answer or _find_out(start)
         except OSError as error:
-            return Trial(reason=f"The system refuses the processes that try the sandbox: {error}. {SHORTAGE_HINT}")
+            return TierTrial(reason=f"The system refuses the processes that try the sandbox: {error}. {SHORTAGE_HINT}")
         return _answer
 
 
-def _find_out(start: StartProgram) -> Trial:
+def _find_out(start: StartProgram) -> TierTrial:
     if not sys.platform.startswith("linux"):
-        return Trial(reason="The local sandbox needs Linux (Landlock, seccomp and namespaces).")
+        return TierTrial(reason="The local sandbox needs Linux (Landlock, seccomp and namespaces).")
     began = time.perf_counter()
     version = landlock.version()
     refusals: dict[str, str] = {}
@@ -204,9 +204,9 @@ def _find_out(start: StartProgram) -> Trial:
         if not refusal:
             group, not_counted = usable_group(start, tier)
             seconds = time.perf_counter() - began
-            return Trial(tier, refusals, version, seconds, group=group, not_counted=not_counted)
+            return TierTrial(tier, refusals, version, seconds, group=group, not_counted=not_counted)
         refusals[tier.name] = refusal
-    return Trial(None, refusals, version, time.perf_counter() - began)
+    return TierTrial(None, refusals, version, time.perf_counter() - began)
 
 
 def _beforehand(tier: Tier, version: int) -> str:

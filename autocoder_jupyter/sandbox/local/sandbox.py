@@ -19,7 +19,7 @@ from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Lim
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.cancellation import CancellationToken
     from autocoder_jupyter.sandbox.local.confinement.tiers import Tier
-    from autocoder_jupyter.sandbox.local.forks import ForkedProcess, Kind
+    from autocoder_jupyter.sandbox.local.forks import ForkedProcess, WorkerKind
     from autocoder_jupyter.sandbox.local.process import LocalProcess
     from autocoder_jupyter.sandbox.local.supervisor import Policy
     from autocoder_jupyter.sandbox.temporary_folder import TemporaryFolder
@@ -90,7 +90,7 @@ class LocalSandbox:
         from autocoder_jupyter.sandbox.host.memory import PLENTY, start_within
         from autocoder_jupyter.sandbox.local import probe as local_probe
         from autocoder_jupyter.sandbox.local.environments import interpreter_of, python_of, use
-        from autocoder_jupyter.sandbox.local.forks import Kind
+        from autocoder_jupyter.sandbox.local.forks import WorkerKind
         from autocoder_jupyter.sandbox.local.policy import worker_policy
 
         trial = local_probe.trial(_start_trial)
@@ -114,7 +114,7 @@ class LocalSandbox:
                     group=trial.group,
                 )
 
-            kind = Kind(environment, tuple(command), tier.name, network, threads=max(1, math.ceil(limits.cpu)))
+            kind = WorkerKind(environment, tuple(command), tier.name, network, threads=max(1, math.ceil(limits.cpu)))
             # A forked worker shares memory with the loading process. Its own control group would not count it.
             may_fork = limits.memory >= PLENTY and not trial.group
             fork = _forked(kind, limits, policy, unlike) if may_fork else None
@@ -175,7 +175,7 @@ def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
 
 
 def _forked(
-    kind: Kind, limits: Limits, policy: Callable[[Path], Policy], unlike: Collection[str]
+    kind: WorkerKind, limits: Limits, policy: Callable[[Path], Policy], unlike: Collection[str]
 ) -> ForkedProcess | None:
     """Fork a worker from a loading process; None if that is not possible."""
     from autocoder_jupyter.sandbox.local.forked_worker import Share

@@ -32,7 +32,7 @@ from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL
 from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
-from autocoder_jupyter.sandbox.local.confinement.listener import Listener, Question
+from autocoder_jupyter.sandbox.local.confinement.listener import SystemCall, SystemCallListener
 from autocoder_jupyter.sandbox.local.confinement.notices import Judge, process_of
 from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, start_shared
 from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
@@ -41,9 +41,9 @@ from autocoder_jupyter.sandbox.local.loaded import impurity
 from autocoder_jupyter.sandbox.local.supervisor import (
     DISK_EVERY,
     WATCH_SECONDS,
-    Bounds,
     Ending,
     Policy,
+    WorkerBounds,
     broken_limit,
     counted_from,
     release_streams,
@@ -103,17 +103,19 @@ def main(link: int, lock: int) -> None:
 class _Supervision:
     """The loading process, its workers, and the system calls about which the supervisor decides."""
 
-    def __init__(self, kernel: socket.socket, parent: int, loading: Loading, pid: int, listener: Listener) -> None:
+    def __init__(
+        self, kernel: socket.socket, parent: int, loading: Loading, pid: int, listener: SystemCallListener
+    ) -> None:
         self._kernel, self._parent, self._loading = kernel, parent, loading
         self._pid, self._listener = pid, listener
         self._ended = os.pidfd_open(pid)
         policy = loading.policy
-        self._bounds = Bounds(policy.memory, policy.disk, policy.folder)
+        self._bounds = WorkerBounds(policy.memory, policy.disk, policy.folder)
         self._namespaced = tier_named(policy.tier).namespaces
         self._judge = Judge(pid, policy.processes, namespaced=self._namespaced)
         self._clone, self._arrival = map(call_number, ("clone", ARRIVAL))
         self._loaded = False
-        self._fork: Question | None = None  # the loading process waits in this call
+        self._fork: SystemCall | None = None  # the loading process waits in this call
         self._wanted: list[tuple[Share, list[int]]] = []
         self._coming: tuple[Share, list[int]] | None = None
         self._workers: dict[int, ForkedWorker] = {}
@@ -183,7 +185,7 @@ class _Supervision:
         if verdict is not None:
             self._listener.answer(question, verdict[0], continues=verdict[1])
 
-    def _of_the_loading_process(self, question: Question) -> tuple[int, bool] | None:
+    def _of_the_loading_process(self, question: SystemCall) -> tuple[int, bool] | None:
         """The answer to a call of the loading process; None if it must wait."""
         if self._loaded:
             if question.call == self._clone and question.arguments[0] in _FORK_FLAGS:
@@ -224,7 +226,7 @@ class _Supervision:
         born = (pid for pid in process_tree.children(self._pid) if pid not in self._workers)
         return any(not process_tree.is_zombie(pid) for pid in born)
 
-    def _arrived(self, question: Question, pid: int) -> tuple[int, bool]:
+    def _arrived(self, question: SystemCall, pid: int) -> tuple[int, bool]:
         assert self._coming is not None
         self._give_rules(question, self._free[-1])
         share, descriptors = self._coming
@@ -239,7 +241,7 @@ class _Supervision:
         self._workers[pid] = ForkedWorker(pid, share, folder, judge, lifeline, report)
         return 0, False
 
-    def _give_rules(self, question: Question, folder: str) -> None:
+    def _give_rules(self, question: SystemCall, folder: str) -> None:
         """Give a new worker the Landlock ruleset that it must apply, as descriptor `forks.RULES`."""
         policy = self._loading.policy
         if not tier_named(policy.tier).landlock:

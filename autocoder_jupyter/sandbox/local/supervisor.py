@@ -79,7 +79,7 @@ class Policy(Confinement):
 
 
 @dataclass(frozen=True)
-class Bounds:
+class WorkerBounds:
     """The limits that the supervisor checks.
 
     Args:
@@ -149,7 +149,7 @@ def release_streams() -> None:
 def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) -> Ending:
     """Wait until the worker ends, exceeds a limit, or is no longer needed. Returns the reason."""
     ended = os.pidfd_open(worker.pid)
-    bounds = Bounds(None if policy.group else policy.memory, policy.disk, policy.folder)
+    bounds = WorkerBounds(None if policy.group else policy.memory, policy.disk, policy.folder)
     throttle = Throttle(worker.pid, policy.share_of_core)
     poll = select.poll()
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
@@ -192,7 +192,7 @@ def counted_from(began: float) -> float:
     return max(began, 2 * now - began - WATCH_SECONDS)
 
 
-def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None:
+def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> Ending | None:
     """The limit that the tree of `root` exceeds, if any. The text has the limit and not the use, which always differs.
 
     Args:

@@ -21,7 +21,7 @@ _POLL_MILLISECONDS = 1000
 
 
 @dataclass(frozen=True)
-class Streams:
+class WorkerStreams:
     """The zygote's descriptors: the three streams of the host, and the one that reports the end of a child."""
 
     requests: int
@@ -78,7 +78,9 @@ class RequestPump:
         flooded: the stream with too much output, else "".
     """
 
-    def __init__(self, streams: Streams, child: Child, payload: int, *, kills: MemoryKills, keep_text: int) -> None:
+    def __init__(
+        self, streams: WorkerStreams, child: Child, payload: int, *, kills: MemoryKills, keep_text: int
+    ) -> None:
         self.streams = streams
         self.child = child
         self.finished = False

@@ -19,7 +19,7 @@ from typing import Any
 from . import frames
 from .child import Child, ChildExits, spawn
 from .envelope import Envelope
-from .request_pump import HostGone, MemoryKills, RequestPump, Streams
+from .request_pump import HostGone, MemoryKills, RequestPump, WorkerStreams
 from .workplace import Workplace
 
 _LEAST_FREE = 64 * 1024
@@ -39,7 +39,7 @@ class Zygote:
 
     def __init__(self, requests: int, data: int, control: int, workplace: Workplace, *, keep_text: int) -> None:
         exits = ChildExits()
-        self.streams = Streams(requests, data, control, exits)
+        self.streams = WorkerStreams(requests, data, control, exits)
         self.kills = MemoryKills()
         self._not_for_child = (requests, data, control, *exits.descriptors, *self.kills.descriptors)
         self.workplace = workplace

@@ -10,14 +10,13 @@ import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes, changes_html
-from autocoder_jupyter.display.inspector.conversation import LIVE, Bounds, conversation_section
+from autocoder_jupyter.display.inspector.conversation import LIVE, ConversationBounds, conversation_section
 from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab, sent_html
 from autocoder_jupyter.display.inspector.environment import LOCK_LINES, environment_section
 from autocoder_jupyter.display.inspector.evidence import MESSAGE_CHARACTERS, evidence_section
 from autocoder_jupyter.display.inspector.function import example, function_section
 from autocoder_jupyter.display.inspector.source import source_block
-from autocoder_jupyter.display.inspector.trace import Bounds as TraceBounds
-from autocoder_jupyter.display.inspector.trace import trace_section
+from autocoder_jupyter.display.inspector.trace import TraceBounds, trace_section
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
 from tests.display.inspector.results import MENDED, SENT, TRACED, subject
 
@@ -192,7 +191,7 @@ def test_every_exchange_has_its_cost_and_its_words(read: Any) -> None:
 
 
 def test_a_saved_conversation_is_cut_and_says_where_the_whole_is(read: Any) -> None:
-    page = read(conversation_section(MENDED, Bounds(message=4, exchanges=1))).text
+    page = read(conversation_section(MENDED, ConversationBounds(message=4, exchanges=1))).text
     assert "You plan." not in page and "the messages of the first 1" in page.lower()
     assert "4 more characters" in page and "growth.conversation_history" in page and "growth/r1/journal.jsonl" in page
 

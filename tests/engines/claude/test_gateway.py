@@ -15,7 +15,7 @@ import pytest
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.engines.claude.gateway import Gateway, Listener, within
+from autocoder_jupyter.engines.claude.gateway import Gateway, SessionListener, within
 from autocoder_jupyter.engines.claude.service import Service, require_claude
 from autocoder_jupyter.errors import (
     AuthenticationFailed,
@@ -56,7 +56,7 @@ class Desk:
             "meter": self.budget,
             "most_turns": 9,
             "on_send": self.journal.add_sent,
-            "listener": Listener(
+            "listener": SessionListener(
                 begun=lambda turn: None,
                 said=self._hear,
                 exchanged=self.exchanges.append,

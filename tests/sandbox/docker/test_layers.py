@@ -19,7 +19,7 @@ from autocoder_jupyter.sandbox.docker.container import Start, run_once
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
 from autocoder_jupyter.sandbox.docker.layers import Recipe, compile_step, dockerfile, path_line
-from autocoder_jupyter.sandbox.docker.trial import Trial
+from autocoder_jupyter.sandbox.docker.trial import ImageTrial
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
@@ -30,7 +30,7 @@ from tests.sandbox.wheelhouse import make_eager_wheel, only_a_wheelhouse
 def base(
     machine: str = "x86_64", libc: tuple[str, str] = ("glibc", "2.36"), user: str = "", bytecode: bool = True
 ) -> Base:
-    found = Trial((3, 11), machine, libc, "/usr/lib/site", "/usr/lib/python", bytecode, "sockets", (), (), {})
+    found = ImageTrial((3, 11), machine, libc, "/usr/lib/site", "/usr/lib/python", bytecode, "sockets", (), (), {})
     return Base(Image("python", "sha256:base", {}, user), found)
 
 

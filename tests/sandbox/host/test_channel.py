@@ -104,7 +104,7 @@ def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(
     process.told = reason
     process.kill()
     process.popen.wait(5)
-    with pytest.raises(EngineGone, match="before it took the program"):
+    with pytest.raises(EngineGone, match="before the program started"):
         worker.test(program("def run(): return 1"), "def test_a(): pass", ["test_a"], callee=None)
     assert not worker.alive
 

@@ -65,13 +65,13 @@ def test_a_worker_that_fills_its_container_is_noticed(
 
 def test_doctor_names_the_limit_of_a_container(tmp_path: Path, version: int) -> None:
     describe(tmp_path, version, str(1024 * MIB), 0, 0)
-    assert "1024 MiB" in local_probe.Trial(TIERS[0]).probe().details["limits"]
+    assert "1024 MiB" in local_probe.TierTrial(TIERS[0]).probe().details["limits"]
 
 
 def test_without_a_limit_nothing_is_exceeded(tmp_path: Path, version: int) -> None:
     describe(tmp_path, version, NO_LIMIT[version], 2**40, 0)
     assert container_memory.exceeded_by(lambda _: True) is None
-    assert "MiB" not in local_probe.Trial(TIERS[0]).probe().details["limits"]
+    assert "MiB" not in local_probe.TierTrial(TIERS[0]).probe().details["limits"]
 
 
 def test_without_control_groups_nothing_is_exceeded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_a_tree_that_fills_its_container_is_ended_for_memory(tmp_path: Path, ver
     body = "held = b'x' * (100 << 20)\nprint('ready', flush=True)\ninput()"
     program = subprocess.Popen([sys.executable, "-c", body], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert program.stdout and program.stdout.readline() == b"ready\n"
-    bounds = supervisor.Bounds(2**31, 2**30, str(tmp_path))
+    bounds = supervisor.WorkerBounds(2**31, 2**30, str(tmp_path))
     describe(tmp_path, version, str(512 * MIB), 300 * MIB, 0)
     assert supervisor.broken_limit(bounds, program.pid, with_disk=False) is None
     describe(tmp_path, version, str(512 * MIB), 500 * MIB, 0)

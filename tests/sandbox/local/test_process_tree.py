@@ -114,7 +114,7 @@ def test_files_that_come_while_it_is_counted_break_no_limit(tmp_path: Path, monk
     assert program.stdout and program.stdout.readline() == b"ready\n"
     count, counts = usage.descriptors, [usage.Descriptors()]
     monkeypatch.setattr(usage, "descriptors", lambda processes: counts.pop() if counts else count(processes))
-    bounds = supervisor.Bounds(None, MIB, str(tmp_path))
+    bounds = supervisor.WorkerBounds(None, MIB, str(tmp_path))
     assert supervisor.broken_limit(bounds, program.pid, with_disk=True) is None
     assert not counts
     program.communicate(b"\n")

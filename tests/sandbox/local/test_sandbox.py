@@ -167,11 +167,11 @@ def _tell(machine: Path, file: str, text: str) -> None:
 )
 def test_what_would_give_namespaces_is_told(machine: Path, file: str, text: str, words: str) -> None:
     _tell(machine, file, text)
-    by_landlock = local_probe.Trial(TIERS[1], {"full": "namespaces cannot be made here"}).probe()
+    by_landlock = local_probe.TierTrial(TIERS[1], {"full": "namespaces cannot be made here"}).probe()
     assert by_landlock.available
     assert words in by_landlock.details.get("for more", "")
-    assert words in local_probe.Trial(None, {"full": "no"}).probe().reason
-    assert "for more" not in local_probe.Trial(TIERS[0]).probe().details
+    assert words in local_probe.TierTrial(None, {"full": "no"}).probe().reason
+    assert "for more" not in local_probe.TierTrial(TIERS[0]).probe().details
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_would_give_landlock_is_told(
 ) -> None:
     monkeypatch.setattr(landlock, "version", lambda: 0)
     _tell(machine, file, text)
-    details = local_probe.Trial(TIERS[2], {"full": "no Landlock"}).probe().details
+    details = local_probe.TierTrial(TIERS[2], {"full": "no Landlock"}).probe().details
     assert words in details.get("for more", "")
     assert "seccompProfile" not in details.get("for more", "")  # it has namespaces
 
@@ -195,7 +195,7 @@ def test_what_would_give_landlock_is_told(
 def test_in_a_container_a_setting_of_the_machine_around_it_is_told_first(machine: Path) -> None:
     _tell(machine, ".dockerenv", "")
     _tell(machine, "user/max_user_namespaces", "0")
-    advice = local_probe.Trial(TIERS[1], {"full": "no"}).probe().details["for more"]
+    advice = local_probe.TierTrial(TIERS[1], {"full": "no"}).probe().details["for more"]
     assert "on the machine around this container, sysctl user.max_user_namespaces" in advice
     assert "seccomp" not in advice
 
@@ -217,7 +217,7 @@ def test_in_a_pod_the_profiles_that_apply_are_told(machine: Path, files: dict[st
     _tell(machine, "dev/termination-log", "")
     for file, text in files.items():
         _tell(machine, file, text)
-    advice = local_probe.Trial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")
+    advice = local_probe.TierTrial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")
     assert {w for w in ("seccompProfile", "cri-containerd.apparmor.d", "docker-default") if w in advice} == told
 
 
@@ -227,7 +227,7 @@ def test_a_container_without_a_filter_is_not_what_forbids_landlock(
     monkeypatch.setattr(landlock, "version", lambda: 0)
     _tell(machine, "dev/termination-log", "")
     _tell(machine, "self/status", "Seccomp:\t0\n")
-    assert "for more" not in local_probe.Trial(TIERS[2], {"full": "no Landlock"}).probe().details
+    assert "for more" not in local_probe.TierTrial(TIERS[2], {"full": "no Landlock"}).probe().details
 
 
 @pytest.mark.parametrize(("user", "capabilities", "told"), [(0, "0", True), (0, "80000000", False), (1000, "0", False)])
@@ -236,7 +236,7 @@ def test_root_that_lacks_the_capability_for_namespaces_is_told(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
     _tell(machine, "self/status", f"CapEff:\t{capabilities}\nSeccomp:\t0\n")
-    assert ("SETFCAP" in local_probe.Trial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")) == told
+    assert ("SETFCAP" in local_probe.TierTrial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")) == told
 
 
 def test_root_is_not_sent_to_a_setting_that_holds_for_users_only(
@@ -244,14 +244,14 @@ def test_root_is_not_sent_to_a_setting_that_holds_for_users_only(
 ) -> None:
     _tell(machine, "kernel/apparmor_restrict_unprivileged_userns", "1")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert "for more" not in local_probe.Trial(TIERS[1], {"full": "no"}).probe().details
+    assert "for more" not in local_probe.TierTrial(TIERS[1], {"full": "no"}).probe().details
 
 
 def test_root_without_landlock_is_told_to_be_a_user(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(landlock, "version", lambda: 0)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert machine.exists()
-    assert "a user other than root" in local_probe.Trial(None, {"full": "no"}).probe().reason
+    assert "a user other than root" in local_probe.TierTrial(None, {"full": "no"}).probe().reason
 
 
 @pytest.mark.usefixtures("forgetful_probe")

@@ -15,7 +15,7 @@ _AT_THIS_NUMBER = 1
 
 
 @dataclass(frozen=True)
-class Question:
+class SystemCall:
     """A system call that waits for an answer.
 
     Args:
@@ -31,7 +31,7 @@ class Question:
     arguments: tuple[int, ...]
 
 
-class Listener:
+class SystemCallListener:
     """Receives the kernel's questions and sends the answers. Not threadsafe; `close` closes the descriptor."""
 
     def __init__(self, descriptor: int) -> None:
@@ -41,7 +41,7 @@ class Listener:
         """The descriptor. It is readable when there is a question."""
         return self._descriptor
 
-    def receive(self) -> Question | None:
+    def receive(self) -> SystemCall | None:
         """Receive the next question; None if the calling thread has ended."""
         notice = bytearray(_NOTICE.size)
         try:
@@ -49,9 +49,9 @@ class Listener:
         except OSError:
             return None
         identity, caller, _, call, _, _, *arguments = _NOTICE.unpack(notice)
-        return Question(identity, caller, call, tuple(map(_signed, arguments)))
+        return SystemCall(identity, caller, call, tuple(map(_signed, arguments)))
 
-    def answer(self, question: Question, error: int, *, continues: bool = False) -> bool:
+    def answer(self, question: SystemCall, error: int, *, continues: bool = False) -> bool:
         """Answer a question.
 
         Args:
@@ -69,7 +69,7 @@ class Listener:
             return False
         return True
 
-    def give(self, question: Question, descriptor: int, number: int) -> None:
+    def give(self, question: SystemCall, descriptor: int, number: int) -> None:
         """Copy an open descriptor of this process to the caller.
 
         Args:

@@ -15,7 +15,7 @@ from pathlib import Path
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL, BIRTHS, BY_PROCESS
 from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
-from autocoder_jupyter.sandbox.local.confinement.listener import Listener, Question
+from autocoder_jupyter.sandbox.local.confinement.listener import SystemCall, SystemCallListener
 
 _VISIBLE_AFTER = 0.5
 """Seconds after which a new process is certainly visible in /proc."""
@@ -44,7 +44,7 @@ class Judge:
         self._by_process = {call_number(name): argument for name, argument in BY_PROCESS.items()}
         self._kill, self._tkill, self._arrival = map(call_number, ("kill", "tkill", ARRIVAL))
 
-    def verdict(self, question: Question) -> Verdict:
+    def verdict(self, question: SystemCall) -> Verdict:
         """The answer to a system call of a process of the worker."""
         number, arguments = question.call, question.arguments
         try:
@@ -135,7 +135,7 @@ class Notices:
     """
 
     def __init__(self, listener: int, worker: int, processes: int) -> None:
-        self._listener = Listener(listener)
+        self._listener = SystemCallListener(listener)
         self._judge = Judge(worker, processes)
 
     def fileno(self) -> int:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from autocoder_jupyter.sandbox.local.confinement import filters, landlock, namespaces
 from autocoder_jupyter.sandbox.local.confinement.kernel import drop_capabilities, set_process_option
-from autocoder_jupyter.sandbox.local.confinement.listener import Listener
+from autocoder_jupyter.sandbox.local.confinement.listener import SystemCallListener
 from autocoder_jupyter.sandbox.local.confinement.notices import Notices
 from autocoder_jupyter.sandbox.local.confinement.tiers import Tier
 from autocoder_jupyter.sandbox.local.control_group import ControlGroup
@@ -87,7 +87,7 @@ def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) ->
     return ConfinedProcess(pid, Notices(listener, pid, wanted.processes), landlock)
 
 
-def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, Listener]:
+def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, SystemCallListener]:
     """Start a loading process, from which workers are forked that must not reach each other.
 
     Returns:
@@ -97,7 +97,7 @@ def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, Listener]:
         CannotConfine: see `start`.
     """
     pid, listener, _ = _started(wanted, tier, None, siblings=True)
-    return pid, Listener(listener)
+    return pid, SystemCallListener(listener)
 
 
 def _started(wanted: Confinement, tier: Tier, group: ControlGroup | None, *, siblings: bool) -> tuple[int, int, int]:
