@@ -15,9 +15,11 @@ import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.drift import check_drift, shape_of
+from autocoder_jupyter.engine.earlier import evidence_text
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.prepare import Prepared, request_record
 from autocoder_jupyter.engine.tests import read_suite, suite_problem
+from autocoder_jupyter.engine.withheld_since import withheld_since
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan
@@ -135,6 +137,9 @@ def start_of(
         prepared: has the request's key.
         versions: the versions of the name.
         given: a function to start from. It takes precedence over kept versions.
+
+    Raises:
+        InvalidRequest: the version to refine may contain what is withheld now.
     """
     known = versions.all()
     if given is not None:
@@ -147,8 +152,28 @@ def start_of(
         start = Start(versions.free_id(prepared.key.id), why="generated again (--refresh)" if known else "")
     else:
         start = Start(unrecorded_id(prepared.key.id), why="nothing recorded is used (--cache disable)")
+    if start.draft is None:
+        _require_nothing_withheld(request, config, versions)
+    elif start.kept is not None:
+        asked, sources = versions.request(start.kept.id), (start.draft.code, start.draft.tests)
+        if withheld_since(asked, sources, config):
+            start = replace(start, draft=replace(start.draft, as_is=True))  # it is not sent to be fixed
     parent = request.earlier.version if request.earlier and start.draft is None else start.parent
     return replace(start, parent=parent, has_before=any(version.is_good for version in known))
+
+
+def _require_nothing_withheld(request: Request, config: AgentConfig, versions: Versions) -> None:
+    earlier = request.earlier
+    if earlier is None:
+        return
+    plan = earlier.plan.model_dump_json()
+    texts = (plan, earlier.code, earlier.tests, earlier.agent_tests, evidence_text(earlier.evidence), *request.answers)
+    if why := withheld_since(versions.request(earlier.version), texts, config):
+        raise InvalidRequest(
+            f"{request.name} cannot be refined with what is withheld now: {why}.",
+            why="To refine a version, its plan, code and tests are sent to the model.",
+            hint=f"Run the cell of {request.name} with the options of this one first, then refine that version.",
+        )
 
 
 def _given(given: Draft, prepared: Prepared, versions: Versions) -> Start:

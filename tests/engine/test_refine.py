@@ -5,15 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Awaitable
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter.engine.events import Compared
 from autocoder_jupyter.engine.sort_tests import _quoted, unreachable
-from autocoder_jupyter.request import Earlier
+from autocoder_jupyter.engine.withheld_since import withheld_since
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import AgentConfig, Earlier
 from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, TestChoice, TestOutcome
 from tests.scripted_model import Script, prompt_of
 from tests.theatre import CODE, TESTS, Played, Theatre, fenced
+from tests.theatre import PLAN as FIRST_PLAN
 
 WISH = "Also give the mean price, and let an empty frame have a revenue of -1."
 
@@ -163,3 +167,30 @@ def test_a_dry_run_shows_what_the_wish_starts_from() -> None:
 
     shown = preview(Request(name="growth", prompt="Total.", wishes=(WISH,), earlier=EARLIER), AgentConfig())
     assert CODE in shown and f"- {WISH}" in shown and "What is known to hold:" in shown
+
+
+@pytest.mark.local_sandbox
+async def test_a_version_that_may_contain_what_is_withheld_now_is_not_sent(theatre: Theatre) -> None:
+    answers: dict[str, Script] = {"plan": [FIRST_PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+    first = await theatre.play(answers)
+    for settings, why in (
+        ({"share": "stats"}, "--share rows, and now stats is shared"),
+        ({"hide": ("price",)}, "price is to be hidden"),
+        ({"mask": ("price",)}, "the values of that column"),
+    ):
+        with pytest.raises(InvalidRequest, match=why):
+            await theatre.play({}, wishes=(WISH,), earlier=Earlier.of(first.report), settings=settings)
+
+
+def test_what_is_withheld_since_a_version_was_made_is_found_whatever_its_record_holds() -> None:
+    def since(record: dict[str, Any], text: str = "", **settings: Any) -> str:
+        return withheld_since(record, (text,), AgentConfig(**settings))
+
+    made = {"settings": {"share": "stats", "hide": ["salary"], "mask": ["name"]}}
+    assert since(made, share="stats", hide=("salary",), mask=("name",)) == ""
+    assert "names it" in since(made, "run(salary)", share="stats", hide=("salary",))
+    assert since(made, share="stats", mask=("salary",)) == "" and since(made, share="stats", hide=("name",))
+    assert since({"settings": {"share": "schema"}}, share="schema", mask=("name",)) == ""
+    for hostile in ({}, {"settings": 3}, {"settings": {"share": ["rows"], "hide": {"salary": 1}, "mask": [[]]}}):
+        assert since(hostile, share="schema") and since(hostile, hide=("salary",)) and since(hostile, mask=("name",))
+        assert since(hostile) == ""
