@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.settings.config import ONLY_CLAUDE as ONLY_CLAUDE
 from autocoder_jupyter.settings.config import AgentConfig as AgentConfig
 from autocoder_jupyter.settings.config import Backend as Backend
 from autocoder_jupyter.settings.config import CachePolicy as CachePolicy

@@ -26,6 +26,7 @@ INSIDE = "it runs in the sandbox"
 
 ORIGINS = {
     "__init__.py::__getattr__": CODE,
+    "agent/generation.py::_engine": CODE,
     "agent/settings.py::freeze": CODE,
     "codemode/limits.py::Limits.__post_init__": CODE,
     "codemode/tools.py::_tool": CODE,
@@ -40,6 +41,7 @@ ORIGINS = {
     "magics/settings.py::defaults": CODE,
     "sandbox/host/redaction.py::RedactingWorker._outcome": CODE,
     "sandbox/programs/start_supervisor.py::main": CODE,
+    "versions/keys.py::_settings": CODE,
     "codemode/columns.py::_aggregate": TABLE,
     "codemode/operations.py::_text.condition": TABLE,
     "contracts/describing.py::check_record": TABLE,

@@ -282,7 +282,7 @@ def test_a_verification_asks_for_what_the_record_does_not_have(root: Path, folde
     with pytest.raises(InvalidRequest, match=r"its record has no tests"):
         loaded(root).verify()
     edit(folder / "report.json", lambda data: data.update(detected_packages=["left-pad"], own_tests="x = 1"))
-    with pytest.raises(InvalidRequest, match=r"needs packages that nobody agreed to: left-pad"):
+    with pytest.raises(InvalidRequest, match=r"needs packages that were not approved: left-pad"):
         loaded(root).verify()
     edit(folder / "report.json", lambda data: data.update(detected_packages=[], tests="x = 1"))
     saved = CodeGenEvalResult.model_validate_json(loaded(root).model_dump_json())

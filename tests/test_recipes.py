@@ -48,7 +48,7 @@ def added(folder: Path, file: str, before: str, text: str) -> None:
 
 
 def run(folder: Path, *command: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(folder), "AUTOCODE_TONE": ""}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))), "AUTOCODE_TONE": ""}
     done = subprocess.run(
         [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -112,6 +112,68 @@ def test_a_setting(tmp_path: Path) -> None:
     run(folder, "tools/generated.py")
     earlier = RequestKey.of(Request("g", "p"), AgentConfig(), ()).id
     (folder / "used.py").write_text(textwrap.dedent(USED).replace("KEY", earlier), "utf-8")
+    run(folder, "used.py")
+
+
+ENGINE = """
+from autocoder_jupyter.engines.staged.writer import StagedWriter
+
+created = []
+
+def require(model):
+    pass
+
+class EchoWriter(StagedWriter):
+    async def write(self):
+        created.append(self)
+        await super().write()
+
+class EchoWriters:
+    async def prepare(self):
+        pass
+    def create(self, state, packages):
+        return EchoWriter(state, packages)
+
+def writers(model):
+    return EchoWriters()
+"""
+
+GENERATED = """
+import json
+import pandas as pd
+from autocoder_jupyter import AutoCoderAgent
+from autocoder_jupyter.engines import echo
+from autocoder_jupyter.magics.command import parse_cell
+from tests.scripted_model import ScriptedModel, always, by_marker
+from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced, sales
+
+script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
+    agent = AutoCoderAgent(backend="echo", sandbox="local", **model.settings)
+    result = agent.generate("Total revenue of @sales.", samples={"sales": sales()}, outputs={"total": "float"}).wait()
+    assert result.success, result.error
+    assert len(echo.created) == 1
+assert parse_cell("g --backend echo", "Count.").settings["backend"] == "echo"
+assert "`echo`, the stages again" in AutoCoderAgent.__init__.__doc__
+page = json.load(open("labextension/schema/plugin.json"))["properties"]["backend"]
+assert {"const": "echo", "title": "The stages again"} in page["oneOf"]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.local_sandbox
+def test_an_engine(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project")
+    (folder / "autocoder_jupyter" / "engines" / "echo").mkdir()
+    (folder / "autocoder_jupyter" / "engines" / "echo" / "__init__.py").write_text(ENGINE, "utf-8")
+    place = "autocoder_jupyter/settings/engines.py"
+    added(folder, place, '"litellm", "claude"]', '"echo", ')
+    record = (
+        '    "echo": Engine("autocoder_jupyter.engines.echo", help="the stages again", title="The stages again"),\n'
+    )
+    added(folder, place, '}\n"""The engines by', record)
+    run(folder, "tools/generated.py")
+    (folder / "used.py").write_text(GENERATED, "utf-8")
     run(folder, "used.py")
 
 

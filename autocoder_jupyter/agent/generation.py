@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.agent.event_log import EventLog
@@ -16,11 +18,11 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, Inva
 from autocoder_jupyter.models.protocol import ConfiguredModel, LanguageModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import Resolution
+from autocoder_jupyter.settings.engines import ENGINES
 from autocoder_jupyter.types import PlanQuestion, Report
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
-    from autocoder_jupyter.engine.writer import WriterFactory
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
@@ -70,7 +72,7 @@ async def generate_report(
     model = client(reached(config, config.model))
     asks = draft is None or not draft.as_is
     if asks and (config.cache != "auto" or not journal.has_runs):  # before slower steps
-        _require_agent(config)
+        _engine(config).require(reached(config, config.model))
         if isinstance(model, LiteLLMModel):
             await model.preflight()
     from autocoder_jupyter import engine
@@ -87,7 +89,7 @@ async def generate_report(
         journal=journal,
         emit=emit,
         approve=approve,
-        writer=_writer(config),
+        writer=_engine(config).writers(reached(config, config.model)),
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or ask_nobody,
     )
@@ -117,30 +119,9 @@ def _require_lock_can_hold(config: AgentConfig) -> None:
         )
 
 
-def _require_agent(config: AgentConfig) -> None:
-    """Check that the agent of `backend="claude"` can be used.
-
-    Raises:
-        InvalidRequest: the model is not a Claude model.
-        ModelError: the SDK or its program is not installed.
-    """
-    if config.backend == "claude":
-        from autocoder_jupyter.engines.claude.installed import require_program
-        from autocoder_jupyter.engines.claude.service import require_claude
-
-        require_claude(config.model)
-        require_program()
-
-
-def _writer(config: AgentConfig) -> WriterFactory:
-    """The writer of code and tests that `backend` names."""
-    if config.backend == "claude":
-        from autocoder_jupyter.engines.claude.writer import ClaudeWriters
-
-        return ClaudeWriters(reached(config, config.model))
-    from autocoder_jupyter.engines.staged.writer import StagedWriters
-
-    return StagedWriters()
+def _engine(config: AgentConfig) -> ModuleType:
+    """The package of the engine that `backend` names; see `settings.engines.Engine`."""
+    return importlib.import_module(ENGINES[config.backend].package)
 
 
 def _second_model(config: AgentConfig, made: Callable[[ModelConfig], LanguageModel]) -> LanguageModel | None:

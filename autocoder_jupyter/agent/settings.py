@@ -9,7 +9,7 @@ from typing import Any
 from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters as check
-from autocoder_jupyter.settings.config import ONLY_CLAUDE, RECORDS, AgentConfig
+from autocoder_jupyter.settings.config import RECORDS, AgentConfig, without_effect
 
 
 def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def freeze(config: AgentConfig, given: Mapping[str, Any]) -> None:
     """
     for setting, value in checked_settings({name: given[name] for name in RECORDS}).items():
         object.__setattr__(config, setting, value)
-    for setting in sorted(ONLY_CLAUDE) if config.backend != "claude" else ():
+    for setting, backend in sorted(without_effect(config.backend).items()):
         if getattr(config, setting) != RECORDS[setting].default:
-            told = f'{setting} has no effect with backend="{config.backend}"; it is for backend="claude".'
+            told = f'{setting} has no effect with backend="{config.backend}"; it is for backend="{backend}".'
             warnings.warn(told, stacklevel=3)

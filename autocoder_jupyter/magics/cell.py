@@ -25,7 +25,8 @@ from autocoder_jupyter.magics.questions import ask_at_prompt
 from autocoder_jupyter.magics.references import collect_samples, hints, read_schema
 from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.magics.settings import Settings
-from autocoder_jupyter.request import ONLY_CLAUDE, AgentConfig, Backend, Request
+from autocoder_jupyter.request import AgentConfig, Backend, Request
+from autocoder_jupyter.settings.config import without_effect as settings_without_effect
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
@@ -66,8 +67,12 @@ def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
         given: names of the options.
         backend: the cell's.
     """
-    idle = (SETTINGS[name] for name in given if backend != "claude" and SETTINGS[name].field in ONLY_CLAUDE)
-    return tuple(f"{option.flags[0]} has no effect here: it is only for --backend claude." for option in idle)
+    idle = settings_without_effect(backend)
+    return tuple(
+        f"{option.flags[0]} has no effect here: it is only for --backend {idle[option.field]}."
+        for option in map(SETTINGS.__getitem__, given)
+        if option.field in idle
+    )
 
 
 def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> None:

@@ -7,5 +7,4 @@ Share = Literal["rows", "stats", "schema"]
 
 SandboxChoice = Literal["auto", "docker", "local"]
 CachePolicy = Literal["auto", "override", "disable"]
-Backend = Literal["litellm", "claude"]
 Switch = Literal["on", "off"]

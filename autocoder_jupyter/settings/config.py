@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from autocoder_jupyter.settings.access import AccessSettings
 from autocoder_jupyter.settings.advanced import AdvancedSettings
-from autocoder_jupyter.settings.choices import Backend, CachePolicy, SandboxChoice, Share, Switch
+from autocoder_jupyter.settings.choices import CachePolicy, SandboxChoice, Share, Switch
+from autocoder_jupyter.settings.engines import Backend
 from autocoder_jupyter.settings.generation import GenerationSettings
 from autocoder_jupyter.settings.setting import records
 
-__all__ = ["ONLY_CLAUDE", "RECORDS", "AgentConfig", "Backend", "CachePolicy", "SandboxChoice", "Share", "Switch"]
+__all__ = ["RECORDS", "AgentConfig", "Backend", "CachePolicy", "SandboxChoice", "Share", "Switch", "without_effect"]
 
 
 @dataclass(frozen=True)
@@ -30,5 +31,8 @@ class AgentConfig(AdvancedSettings, AccessSettings, GenerationSettings):
 RECORDS = records(AgentConfig)
 """The settings by name."""
 
-ONLY_CLAUDE = frozenset(name for name, record in RECORDS.items() if record.setting.only == "claude")
-"""Fields of `AgentConfig` that have an effect only with the backend `claude`. Other backends warn about them."""
+
+def without_effect(backend: Backend) -> dict[str, Backend]:
+    """The settings that have an effect only with another backend, and that backend."""
+    only = {name: record.setting.only for name, record in RECORDS.items()}
+    return {name: other for name, other in only.items() if other not in (None, backend)}

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from autocoder_jupyter.settings import parameters as check
-from autocoder_jupyter.settings.choices import Backend, CachePolicy, Switch
+from autocoder_jupyter.settings.choices import CachePolicy, Switch
+from autocoder_jupyter.settings.engines import ENGINES, Backend
 from autocoder_jupyter.settings.option import BOTH, Option
 from autocoder_jupyter.settings.setting import Page, Setting
 
@@ -64,7 +65,7 @@ class GenerationSettings:
     backend: Annotated[
         Backend,
         Setting(
-            "what writes code: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK",
+            f"what writes code: {'; '.join(f'`{name}`, {engine.help}' for name, engine in ENGINES.items())}",
             shapes="the backend",
         ),
         Option(
@@ -79,10 +80,7 @@ class GenerationSettings:
             "Backend: what writes code and tests",
             'The agent needs pip install "autocoder-jupyter[agent]" and a model of Anthropic. What it does runs in the '
             "sandbox; it makes more requests than the stages of this package.",
-            {
-                "litellm": "The stages of this package, with any model",
-                "claude": "Claude as an agent with tools in the sandbox",
-            },
+            {name: engine.title for name, engine in ENGINES.items()},
         ),
     ] = "litellm"
     agent_max_turns: Annotated[

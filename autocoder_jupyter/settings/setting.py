@@ -8,6 +8,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, Literal, Union, get_args, get_origin
 
 from autocoder_jupyter.settings import parameters
+from autocoder_jupyter.settings.engines import Backend
 from autocoder_jupyter.settings.option import Check, Kind, Option
 
 
@@ -23,7 +24,7 @@ class Setting:
         takes: type of the constructor's parameter, if it accepts more forms than the field. None means the default.
         shapes: for a setting that shapes the function, what changes with it, in words. It is part of the key
             of a request: with another value, a function is generated again.
-        only: the only backend for which it has an effect; "" for all.
+        only: the only backend for which it has an effect; None for all.
     """
 
     help: str
@@ -31,7 +32,7 @@ class Setting:
     minimum: int | None = None
     takes: str = ""
     shapes: str = ""
-    only: Literal["", "claude"] = ""
+    only: Backend | None = None
 
 
 @dataclass(frozen=True)
