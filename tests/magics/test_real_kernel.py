@@ -400,7 +400,7 @@ def test_a_notebook_of_a_stranger_runs_without_what_its_folder_asks_for_until_a_
 
         by_itself = kernel.run("%autocode trust", allow_stdin=False)
         assert "There is no user who could agree" in by_itself.error
-        assert (attacker.requests, list(own.iterdir())) == ([], [])
+        assert (attacker.requests, list(own.rglob("trusted.json"))) == ([], [])
 
         asking = kernel.start("%autocode trust")
         assert "Type yes" in kernel.client.get_stdin_msg(timeout=PATIENCE)["content"]["prompt"]
