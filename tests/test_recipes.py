@@ -177,6 +177,65 @@ def test_an_engine(tmp_path: Path) -> None:
     run(folder, "used.py")
 
 
+SANDBOX = """
+import dataclasses
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
+
+class AgainSandbox(LocalSandbox):
+    name = "again"
+
+    def probe(self):
+        return dataclasses.replace(super().probe(), name=self.name)
+"""
+
+CALLED = """
+import json
+from autocoder_jupyter import AutoCoderAgent
+from autocoder_jupyter.magics.command import parse_cell
+from autocoder_jupyter.magics.doctor import examine
+from autocoder_jupyter.magics.settings import resolve
+from autocoder_jupyter.sandbox import choice
+from autocoder_jupyter.types import ImageConfig
+from tests.scripted_model import ScriptedModel, by_marker
+from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced, sales
+import pathlib
+
+script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
+    agent = AutoCoderAgent(sandbox="again", **model.settings)
+    result = agent.generate("Total revenue of @sales.", samples={"sales": sales()}, outputs={"total": "float"}).wait()
+    assert result.success, result.error
+    assert result.report.sandbox == "again" and result.run(sales()) == 140.0
+assert [probe.name for probe in choice.probe_all()] == ["docker", "local", "again"]
+try:
+    choice.choose("again", ImageConfig(base_image="python:3.12"))
+except Exception as error:
+    assert "again: it has no images" in str(error)
+else:
+    raise AssertionError
+assert parse_cell("g --sandbox again", "Count.").settings["sandbox"] == "again"
+rows = examine(resolve({}, {}, pathlib.Path.cwd(), {}))
+assert ["  again"] == [name for name, *_ in rows if name.strip() == "again"]
+page = json.load(open("labextension/schema/plugin.json"))["properties"]["sandbox"]
+assert {"const": "again", "title": "Again"} in page["oneOf"]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.local_sandbox
+def test_a_sandbox(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project")
+    (folder / "autocoder_jupyter" / "sandbox" / "again.py").write_text(SANDBOX, "utf-8")
+    place = "autocoder_jupyter/settings/sandboxes.py"
+    source = (folder / place).read_text("utf-8")
+    (folder / place).write_text(source.replace('"docker", "local"]', '"docker", "local", "again"]'), "utf-8")
+    record = '    "again": SandboxRecord("autocoder_jupyter.sandbox.again", "AgainSandbox", title="Again"),\n'
+    added(folder, place, '}\n"""The sandboxes by name', record)
+    run(folder, "tools/generated.py")
+    (folder / "used.py").write_text(CALLED, "utf-8")
+    run(folder, "used.py")
+
+
 REVIEW = Stage(
     "Review",
     doing="Reviewing the code",

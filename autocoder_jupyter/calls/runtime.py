@@ -67,9 +67,9 @@ def runtime_for(
     Raises:
         SandboxUnavailable: none can be used.
     """
-    from autocoder_jupyter.sandbox.choice import ORDER
+    from autocoder_jupyter.settings.sandboxes import SANDBOXES
 
-    tested_in = next((name for name in ORDER if name == built_in), None)
+    tested_in = next((name for name in SANDBOXES if name == built_in), None)
     if choice == "auto" and tested_in is not None:
         try:
             return _found(tested_in, image_config, minimum)

@@ -20,6 +20,7 @@ from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.settings.parameters import SYSTEM
+from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure
 
 
@@ -216,7 +217,7 @@ class Packages:
         Their scripts run as root while an image is built, and the plan may be untrusted. The local sandbox has none.
         """
         wanted = {*plan.system_packages, *self._extra_system} - self._refused_system.keys()
-        if self._setup.services.sandbox.name == "docker":
+        if SANDBOXES[self._setup.services.sandbox.name].has_images:
             strange = {name for name in wanted if name.partition("=")[0] not in KNOWN_SYSTEM_PACKAGES}
             asked = {f"{SYSTEM}{name}": name for name in sorted(strange)}
             asked = {label: name for label, name in asked.items() if label not in self._approved}

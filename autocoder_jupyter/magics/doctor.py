@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display.amounts import amount
 from autocoder_jupyter.errors import SandboxUnavailable, working_folder
 from autocoder_jupyter.magics.doctor_claude import claude_rows
+from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
         holds = sandbox_line(probe.name, probe.tier) if probe.available else ""
         notes = "; ".join(note for note in (holds, probe.reason, details) if note)
         yield (f"  {probe.name}", "works" if probe.available else "does not work here", notes)
-        if probe.name == "docker":
+        if SANDBOXES[probe.name].has_engines:
             yield from _engines(probe.available)
 
 

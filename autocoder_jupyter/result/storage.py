@@ -22,6 +22,7 @@ from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedData, writing
 from autocoder_jupyter.result.pending import Resolution
+from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.trust.seals import is_sealed, sealed
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.untrusted.folder import Folder
@@ -180,7 +181,7 @@ def _held_inside(options: CallOptions) -> CallOptions:
         output_dir=usual.output_dir,
         image_config=usual.image_config,
         sandbox_minimum=replace(options.sandbox_minimum, by="the file that the result was loaded from"),
-        sandbox=usual.sandbox if options.sandbox == "local" else options.sandbox,
+        sandbox=options.sandbox if options.sandbox == next(iter(SANDBOXES)) else usual.sandbox,
         reuse=usual.reuse,
         retries=min(options.retries, usual.retries),
         timeout=_at_most(options.timeout, usual.timeout),

@@ -7,21 +7,17 @@ and of the folder is an argument; that of the administrator is read from a file.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Sequence
-from typing import Literal
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import Probe, Sandbox
 from autocoder_jupyter.sandbox.system_minimum import system_minimums
+from autocoder_jupyter.settings.sandboxes import SANDBOXES, SandboxName
 from autocoder_jupyter.settings.tiers import ANY, SandboxMinimum
 from autocoder_jupyter.types import ImageConfig
 from autocoder_jupyter.untrusted.visible import visible
-
-Name = Literal["docker", "local"]
-
-ORDER: tuple[Name, ...] = ("docker", "local")
-"""In order of preference. Docker is first, because the kernel enforces the limits of a container."""
 
 
 def choose(
@@ -29,10 +25,10 @@ def choose(
     image_config: ImageConfig | None = None,
     minimum: SandboxMinimum = ANY,
 ) -> Sandbox:
-    """The requested sandbox; with "auto" the first in `ORDER` that works here and meets all minimums.
+    """The requested sandbox; with "auto" the first of `SANDBOXES` that works here and meets all minimums.
 
     Args:
-        choice: "docker", "local" or "auto".
+        choice: the name of a sandbox, or "auto".
         image_config: settings of the image; the local sandbox has no images.
         minimum: the minimum of the user or the folder. The administrator's is added.
 
@@ -43,9 +39,10 @@ def choose(
     required = required_minimums(minimum)
     reasons: list[str] = []
     missed: list[SandboxMinimum] = []
-    for name in ORDER if choice == "auto" else (choice,):
-        if name == "local" and image_config is not None and (image_config.base_image or image_config.registry):
-            reasons.append("local: it has no images, but an image or a registry is configured.")
+    for name in SANDBOXES if choice == "auto" else (choice,):
+        needs_image = image_config is not None and (image_config.base_image or image_config.registry)
+        if needs_image and not SANDBOXES[name].has_images:
+            reasons.append(f"{name}: it has no images, but an image or a registry is configured.")
             continue
         sandbox = get(name, image_config)
         probe = sandbox.probe()
@@ -97,20 +94,17 @@ def _too_weak(choice: SandboxChoice, missed: Sequence[SandboxMinimum], reasons: 
 
 def probe_all(image_config: ImageConfig | None = None) -> list[Probe]:
     """The probe of each sandbox, in order of preference."""
-    return [get(name, image_config).probe() for name in ORDER]
+    return [get(name, image_config).probe() for name in SANDBOXES]
 
 
-def get(name: Name, image_config: ImageConfig | None = None) -> Sandbox:
+def get(name: SandboxName, image_config: ImageConfig | None = None) -> Sandbox:
     """A sandbox by name, even if it does not work here. Equal settings give the same object with the same pool."""
     return _get(name, image_config or ImageConfig())
 
 
 @functools.cache
-def _get(name: Name, image_config: ImageConfig) -> Sandbox:
-    if name == "local":
-        from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-
-        return LocalSandbox()
-    from autocoder_jupyter.sandbox.docker import DockerSandbox
-
-    return DockerSandbox(image_config)
+def _get(name: SandboxName, image_config: ImageConfig) -> Sandbox:
+    record = SANDBOXES[name]
+    kind = getattr(importlib.import_module(record.module), record.kind)
+    sandbox: Sandbox = kind(image_config) if record.has_images else kind()
+    return sandbox

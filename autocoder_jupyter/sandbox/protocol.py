@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from autocoder_jupyter.settings.sandboxes import SandboxName
 from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
@@ -38,7 +39,7 @@ class Probe:
         tier: the kind of isolation; None if it cannot be used.
     """
 
-    name: Literal["docker", "local"]
+    name: SandboxName
     available: bool
     reason: str = ""
     details: Mapping[str, str] = field(default_factory=dict)
@@ -319,7 +320,7 @@ def origin_of(worker: str) -> str:
 class Sandbox(Protocol):
     """Runs unreviewed code in isolation."""
 
-    name: Literal["docker", "local"]
+    name: SandboxName
 
     def probe(self) -> Probe:
         """Find out by a real run whether the sandbox works here. The result is cached."""

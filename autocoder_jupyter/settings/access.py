@@ -1,13 +1,14 @@
 """The settings that decide what generated code and the model may access: sandbox, data, network."""
 
 from dataclasses import dataclass
-from typing import Annotated, get_args
+from typing import Annotated
 
 from autocoder_jupyter.settings import parameters as check
-from autocoder_jupyter.settings.choices import SandboxChoice, Share
+from autocoder_jupyter.settings.choices import Share
 from autocoder_jupyter.settings.option import BOTH, Option
+from autocoder_jupyter.settings.sandboxes import SandboxChoice, by_permissiveness, titles
 from autocoder_jupyter.settings.setting import Page, Setting
-from autocoder_jupyter.settings.tiers import ANY, MET_BY, MinimumTier, SandboxMinimum
+from autocoder_jupyter.settings.tiers import ANY, MET_BY, MINIMUMS, TIERS, SandboxMinimum
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,14 @@ class AccessSettings:
             help="where generated code runs",
             flags=("--sandbox",),
             rule="stricter",
-            order=("local", "auto", "docker"),
+            order=by_permissiveness(),
             risk="generated code runs in a weaker sandbox",
             example="docker",
         ),
         Page(
             "Sandbox",
             "Where generated code runs. It never runs in the notebook's own kernel.",
-            {"auto": "Docker if available, otherwise local", "docker": "Docker", "local": "Local"},
+            titles(),
         ),
     ] = "auto"
     sandbox_minimum: Annotated[
@@ -43,10 +44,10 @@ class AccessSettings:
             "the weakest sandbox that is accepted: a container, or a tier of the local sandbox; otherwise nothing runs",
             flags=("--sandbox-minimum",),
             kind="choice",
-            choices=get_args(MinimumTier),
+            choices=MINIMUMS,
             field="sandbox_minimum.tier",
             rule="stricter",
-            order=get_args(MinimumTier),
+            order=MINIMUMS,
             allowed=MET_BY,
             example="full",
             risk="generated code may run in a weaker sandbox",
@@ -55,13 +56,7 @@ class AccessSettings:
         Page(
             "The weakest sandbox that is accepted",
             "If no sandbox meets it, nothing runs. The minimum of an administrator applies as well.",
-            {
-                "any": "Any sandbox that works",
-                "namespaces": "Namespaces: your other files and processes are hidden",
-                "landlock": "Landlock: your other files cannot be read, but their existence can be seen",
-                "full": "Landlock and namespaces, or a container",
-                "docker": "A container of Docker or Podman",
-            },
+            {"any": "Any sandbox that works", **{minimum: TIERS[minimum].title for minimum in MINIMUMS[1:]}},
         ),
     ] = ANY
     share: Annotated[

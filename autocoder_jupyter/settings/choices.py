@@ -5,6 +5,5 @@ from typing import Literal
 Share = Literal["rows", "stats", "schema"]
 """How much of the data the model may see: sample rows too, only statistics, or only names and dtypes."""
 
-SandboxChoice = Literal["auto", "docker", "local"]
 CachePolicy = Literal["auto", "override", "disable"]
 Switch = Literal["on", "off"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, get_args
 
 SandboxTier = Literal["docker", "full", "landlock", "namespaces"]
 """A container of an engine (Docker or Podman), or one of the three ways of the embedded sandbox."""
@@ -17,42 +17,68 @@ MinimumTier = Literal["any", "namespaces", "landlock", "full", "docker"]
 """The values of `sandbox_minimum`. `any` means any sandbox that passed its trial."""
 
 
+MINIMUMS: tuple[str, ...] = get_args(MinimumTier)
+"""The values of `sandbox_minimum`, the weakest first."""
+
+
 @dataclass(frozen=True)
-class TierWords:
-    """The description of a tier for the user.
+class Tier:
+    """One tier.
 
     Args:
         made_of: the mechanisms that it uses.
         holds: what it protects.
         lacks: what it does not protect.
+        meets: the minimums that it meets, besides `any`.
+        title: what it is as a minimum, on JupyterLab's settings page.
     """
 
     made_of: str
     holds: str
     lacks: str
+    meets: frozenset[str]
+    title: str
 
 
 _LIMITS = "memory and disk limits can be passed briefly"
 
-WORDS: Mapping[str, TierWords] = {
-    "docker": TierWords(
+TIERS: Mapping[str, Tier] = {
+    "docker": Tier(
         "a container without privileges",
         "your files and processes are hidden",
         "it shares the kernel of its engine's machine",
+        meets=frozenset({"docker", "full", "landlock", "namespaces"}),
+        title="A container of Docker or Podman",
     ),
-    "full": TierWords("Landlock and namespaces", "your files and processes are hidden", _LIMITS),
-    "landlock": TierWords(
+    "full": Tier(
+        "Landlock and namespaces",
+        "your files and processes are hidden",
+        _LIMITS,
+        meets=frozenset({"full", "landlock", "namespaces"}),
+        title="Landlock and namespaces, or a container",
+    ),
+    "landlock": Tier(
         "Landlock alone",
         "your files and processes are out of reach",
         f"it can see that a file exists, and its size; {_LIMITS}",
+        meets=frozenset({"landlock"}),
+        title="Landlock: your other files cannot be read, but their existence can be seen",
     ),
-    "namespaces": TierWords(
+    "namespaces": Tier(
         "namespaces alone",
         "your files and processes are hidden",
         f"there is one wall, where `full` has two; {_LIMITS}",
+        meets=frozenset({"namespaces"}),
+        title="Namespaces: your other files and processes are hidden",
     ),
 }
-"""The description of each tier. In all of them a program has no network."""
+"""The tiers by name. In all of them a program has no network."""
+
+MET_BY: Mapping[str, frozenset[str]] = {
+    minimum: frozenset(name for name, tier in TIERS.items() if minimum == "any" or minimum in tier.meets)
+    for minimum in MINIMUMS
+}
+"""For each minimum, the tiers that meet it."""
 
 
 def sandbox_line(sandbox: str, tier: str | None) -> str:
@@ -62,7 +88,7 @@ def sandbox_line(sandbox: str, tier: str | None) -> str:
         sandbox: `docker` or `local`; "" gives "".
         tier: the tier; None if it was not recorded. It may come from a file that is not trusted.
     """
-    words = WORDS.get(tier or sandbox)
+    words = TIERS.get(tier or sandbox)
     if words is None:
         return sandbox and f"{sandbox}; its isolation was not recorded"
     name = sandbox if tier in (None, sandbox) else f"{sandbox}, tier {tier}"
@@ -71,17 +97,7 @@ def sandbox_line(sandbox: str, tier: str | None) -> str:
 
 def sandbox_fact(sandbox: str, tier: str | None) -> str:
     """The sandbox and its tier in a few words."""
-    return f"{sandbox}, {tier}" if tier in WORDS and tier != sandbox else sandbox
-
-
-MET_BY: Mapping[str, frozenset[str]] = {
-    "any": frozenset({"docker", "full", "landlock", "namespaces"}),
-    "namespaces": frozenset({"docker", "full", "namespaces"}),
-    "landlock": frozenset({"docker", "full", "landlock"}),
-    "full": frozenset({"docker", "full"}),
-    "docker": frozenset({"docker"}),
-}
-"""For each minimum, the tiers that meet it."""
+    return f"{sandbox}, {tier}" if tier in TIERS and tier != sandbox else sandbox
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,9 @@ class SandboxMinimum:
             return self
         if theirs <= ours:
             return other
-        return SandboxMinimum("full", f"{self.by} ({self.tier}) and {other.by} ({other.tier})")
+        both = {minimum: tiers for minimum, tiers in MET_BY.items() if tiers <= ours & theirs}
+        weakest: Any = max(both, key=lambda minimum: len(both[minimum]))
+        return SandboxMinimum(weakest, f"{self.by} ({self.tier}) and {other.by} ({other.tier})")
 
 
 ANY = SandboxMinimum()

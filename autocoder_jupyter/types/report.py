@@ -91,7 +91,7 @@ class Report(Record):
     of its samples, `parent` the version that it was made from ("" for none), `change` the reason for it, in one line.
     `kept` is None for a function that was made in this run. For an existing function that was verified again, it
     describes the data: "5,061 rows".
-    `sandbox_tier` is the tier of the sandbox, one of `tiers.WORDS`; None in old reports.
+    `sandbox_tier` is the tier of the sandbox, one of `tiers.TIERS`; None in old reports.
     `overspent` is a sentence about an exceeded limit; "" if no limit was exceeded.
     `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in old reports.
     `contracts` are the user's schemas as data, without code that could be run.

@@ -11,13 +11,14 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.sandbox.choice import choose, get, probe_all
 from autocoder_jupyter.sandbox.protocol import Probe
+from autocoder_jupyter.settings.sandboxes import SandboxName
 from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 
 
 @dataclass(frozen=True)
 class Answering:
-    name: choice.Name
+    name: SandboxName
     works: bool
     tier: SandboxTier | None = None
 

@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Literal
 
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
@@ -24,6 +23,7 @@ from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.host import bundle
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
+from autocoder_jupyter.settings.sandboxes import SandboxName
 from autocoder_jupyter.types import ImageConfig
 
 PROBE_SECONDS = 30.0
@@ -40,7 +40,7 @@ class DockerSandbox:
         transport: how data is transferred. By default sockets if they work, else the attach stream.
     """
 
-    name: Literal["docker", "local"] = "docker"
+    name: SandboxName = "docker"
 
     def __init__(self, image_config: ImageConfig | None = None, *, transport: Transport | None = None) -> None:
         self._config = image_config or ImageConfig()

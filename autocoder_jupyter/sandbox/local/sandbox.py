@@ -11,10 +11,11 @@ import math
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
+from autocoder_jupyter.settings.sandboxes import SandboxName
 
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.cancellation import CancellationToken
@@ -31,7 +32,7 @@ _ADDRESS_SPACE_BESIDE_DATA = 4 * 2**30
 class LocalSandbox:
     """Satisfies `sandbox.protocol.Sandbox`."""
 
-    name: Literal["docker", "local"] = "local"
+    name: SandboxName = "local"
 
     def probe(self) -> Probe:
         """Whether a trial program was confined, and by which tier. The result is kept for this process."""
