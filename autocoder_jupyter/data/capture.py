@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from autocoder_jupyter.codec import Unencodable, encode
+from autocoder_jupyter.codec.plain import to_json
 from autocoder_jupyter.data.foreign import converted, original_kind, with_original_kind
 from autocoder_jupyter.errors import InvalidRequest, working_folder
 from autocoder_jupyter.types import Dir, File
@@ -66,11 +68,19 @@ def captured_value(value: Any) -> Any:
     """A private copy of a value of an example: data are captured like samples, other values are copied.
 
     Raises:
-        InvalidRequest: a file or folder does not exist.
+        InvalidRequest: a file or folder does not exist, or the value cannot cross into a sandbox.
     """
     is_data = isinstance(value, pd.DataFrame | pd.Series | File | Dir)
     converts = callable(getattr(value, "to_pandas", None)) and not isinstance(value, type)
-    return capture(value) if is_data or converts else copy.deepcopy(value)
+    held = capture(value) if is_data or converts else value
+    try:  # before it is copied or shown, because that calls methods of its class
+        if isinstance(held, pd.DataFrame | pd.Series):
+            encode(held, "DataFrame" if isinstance(held, pd.DataFrame) else "Series")
+        elif not isinstance(held, File | Dir):
+            to_json(held, "it", simplify=True)
+    except Unencodable as error:
+        raise InvalidRequest("A value of an example cannot be sent to the sandbox.", why=f"{error}.") from None
+    return copy.deepcopy(held) if held is value else held
 
 
 def with_absolute_path(value: File | Dir) -> File | Dir:

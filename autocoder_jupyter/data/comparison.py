@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.types import Dir, Figure, File
+from autocoder_jupyter.untrusted.long_ints import shortened
 from autocoder_jupyter.untrusted.visible import visible
 
 MOST_LINES = 6
@@ -146,5 +147,5 @@ def _told(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = visible(value)
+    text = visible(shortened(value))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.untrusted.long_ints import shortened
+
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 
 _SHOWN = 3
@@ -128,7 +130,10 @@ def _agree(one: Any, other: Any) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, int | float) and isinstance(other, int | float):
-        return one == other or math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        try:
+            return one == other or math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        except OverflowError:  # an integer that no float can hold
+            return False
     try:
         return bool(one == other)
     except (TypeError, ValueError):
@@ -164,5 +169,5 @@ def _rows(count: int) -> str:
 
 def _short(value: Any) -> str:
     plain = _plain(value)
-    text = str(plain) if isinstance(plain, pd.Timestamp | pd.Timedelta) else repr(plain)
+    text = str(plain) if isinstance(plain, pd.Timestamp | pd.Timedelta) else repr(shortened(plain))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

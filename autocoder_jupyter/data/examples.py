@@ -16,6 +16,7 @@ from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Example, Share
 from autocoder_jupyter.types import Dir, File
+from autocoder_jupyter.untrusted.long_ints import shortened
 
 MOST_ROWS = 30
 TABLE_TOKENS = 900
@@ -53,7 +54,7 @@ def _line(what: str, name: str, value: Any, masker: Masker) -> str:
     if isinstance(value, File | Dir):
         return f"{head}: a {type(value).__name__}"
     if not isinstance(value, pd.DataFrame | pd.Series):
-        text = neutral(masker.mask(repr(value)))
+        text = neutral(masker.mask(repr(shortened(value))))
         return f"{head}: {text if len(text) <= _LONGEST_VALUE else f'{text[:_LONGEST_VALUE]}…'}"
     view = TableView(profile_frame(value), sample_rows(as_frame(value), MOST_ROWS))
     return f"{head}: {TableText(view, 'rows', masker, MOST_ROWS).render(TABLE_TOKENS).text}"

@@ -27,7 +27,7 @@ from collections import namedtuple
 import numpy as np
 import pandas as pd
 import pytest
-from solution import run
+{function}
 
 {outputs}
 
@@ -39,7 +39,8 @@ def {name}(*args, **kwargs):
 
 """
 
-_GIVEN = ("np", "pd", "pytest", "namedtuple", FUNCTION)
+_MODULES = ("np", "pd", "pytest", "namedtuple", "Outputs")
+_GIVEN = (*_MODULES, FUNCTION)
 
 _KIND_OF_ERROR = re.compile(r"^E\s+(\w+)(?::|$| )", re.MULTILINE)
 _PLACE = re.compile(r"^test_solution\.py:(\d{1,6}): in test", re.MULTILINE)
@@ -53,6 +54,12 @@ def check_own_tests(source: str, name: str) -> None:
     Raises:
         InvalidRequest: it does not parse, has no test, or uses a name that does not exist in the sandbox.
     """
+    if name in _MODULES:
+        raise InvalidRequest(
+            f"A function with the name {name} cannot have own tests.",
+            why=f"In them, {name} is something else.",
+            hint="Give the function another name: %autocode rename.",
+        )
     try:
         suite = read_suite(source)
     except SyntaxError as error:
@@ -92,12 +99,14 @@ def _all_tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 def own_module(source: str, name: str, plan: CodePlan) -> TestSuite:
     """The test module that runs: the names that tests may use are defined above them."""
-    outputs, returned = "", "run(*args, **kwargs)"
+    inner = FUNCTION if name != FUNCTION else f"_{FUNCTION}"
+    outputs, returned = "", f"{inner}(*args, **kwargs)"
     if len(plan.outputs) > 1:
         fields = [re.sub(r"\W", "_", output.name) for output in plan.outputs]
         outputs = f'Outputs = namedtuple("Outputs", {fields!r}, rename=True)\n'
         returned = f"Outputs(*{returned})"
-    whole = _HEAD.format(name=name, outputs=outputs, returned=returned) + source.strip("\n") + "\n"
+    function = f"from solution import {FUNCTION}" + (f" as {inner}" if inner != FUNCTION else "")
+    whole = _HEAD.format(name=name, function=function, outputs=outputs, returned=returned) + source.strip("\n") + "\n"
     return TestSuite(whole, read_suite(source).sentences)
 
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from autocoder_jupyter.codec import Unencodable, encode
 from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
@@ -17,6 +19,7 @@ from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.sandbox.environments.pylock import read_pylock
+from autocoder_jupyter.settings.parameters import require_unicode
 from autocoder_jupyter.types import InputSpec, type_name
 from autocoder_jupyter.versions.keys import RequestKey
 
@@ -116,6 +119,8 @@ def require_crossing(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) 
     """
     types = {spec.name: spec.type for spec in inputs}
     for name, value in samples.items():
+        if isinstance(value, pd.Series) and isinstance(value.name, str):
+            require_unicode(f"The name of the Series {name}", value.name)  # pandas makes no column of it
         try:
             encode(value, types[name])
         except Unencodable as error:

@@ -22,6 +22,7 @@ from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import ExampleOption, parse_example
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
 from autocoder_jupyter.settings.option import Mode
+from autocoder_jupyter.settings.parameters import require_unicode
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import require_expression
 
@@ -125,6 +126,7 @@ def require_prompt(prompt: str) -> None:
     Raises:
         InvalidRequest: it does not.
     """
+    require_unicode("The request", prompt)
     if not prompt.strip():
         raise InvalidRequest(
             "The cell has no request.", hint="Describe below the first line what the function should do."

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.request import Earlier, Request
+from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 from autocoder_jupyter.versions import Version, Versions
 
@@ -51,10 +52,10 @@ def find_current_version(
     version = versions.last_good() if good else next(iter(reversed(versions.all())), None)
     if version is None or version.report.plan is None:
         return None
-    return CurrentVersion(recorded_request(versions, version, passed), version.report)
+    return CurrentVersion(recorded_request(versions, version, passed, notebook.own_tests_of(name)), version.report)
 
 
-def recorded_request(versions: Versions, version: Version, passed: Mapping[str, Any]) -> Request:
+def recorded_request(versions: Versions, version: Version, passed: Mapping[str, Any], own_tests: str) -> Request:
     """The request of a version.
 
     The record is not trusted: it only names the data, which the user passes; no variable is looked up because a file
@@ -64,6 +65,7 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
         versions: the versions of a name.
         version: one of them.
         passed: data of the notebook that the user passes now, by name.
+        own_tests: the tests of the user's cells in this kernel; "" if there are none.
 
     Raises:
         InvalidRequest: some of the data are not passed, the request has parts that are not in its folder, or its inputs
@@ -79,7 +81,7 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
             f"({versions.name} {' '.join(missing)}), in a cell as {' '.join(f'-s {name}' for name in missing)}.",
         )
     samples = {name: passed[name] for name in named}
-    schema, own_tests = record.get("schema"), record.get("own_tests")
+    schema = record.get("schema")
     if record.get("contracts"):
         raise InvalidRequest(
             f"{versions.name} has contracts, and this kernel does not have their schemas.",
@@ -92,6 +94,12 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
             why="The values cannot be read from its folder.",
             hint=f"Run the cell of {versions.name} first.",
         )
+    if record.get("own_tests") and not own_tests:
+        raise InvalidRequest(
+            f"{versions.name} has tests of its user, and no cell of this kernel has them.",
+            why="They count as your own only if they come from you.",
+            hint=f"Run the %%autocode_test cell of {versions.name} first.",
+        )
     return Request(
         versions.name,
         report.prompt,
@@ -101,7 +109,7 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
         constraints=_texts(record, "constraints"),
         checks=_texts(record, "checks"),
         schema=schema if isinstance(schema, str) else None,
-        own_tests=own_tests if isinstance(own_tests, str) else "",
+        own_tests=own_tests,
         wishes=report.wishes,
         answers=report.answers,
         earlier=earlier_of(versions, version.id) if report.wishes else None,
@@ -126,9 +134,12 @@ def _list(record: Mapping[str, Any], key: str) -> list[Any]:
 
 def _specs(name: str, record: Mapping[str, Any], key: str, kind: type[Spec]) -> tuple[Spec, ...]:
     try:
-        return tuple(kind.model_validate(spec) for spec in _list(record, key))
+        specs = tuple(kind.model_validate(spec) for spec in _list(record, key))
     except ValueError:
         raise unreadable(name) from None
+    if not all((is_input_name if kind is InputSpec else is_output_name)(spec.name) for spec in specs):
+        raise unreadable(name)
+    return specs
 
 
 def unreadable(name: str) -> InvalidRequest:

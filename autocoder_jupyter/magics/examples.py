@@ -18,6 +18,9 @@ _PIECES = re.compile(r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<arrow
 
 _SYNTAX = 'Write --example "@in -> @out", or with names: --example "orders=@few, min_orders=3 -> best=\'2024-03\'".'
 
+_LONGEST = 200
+"""Characters of an example in an error."""
+
 Values = tuple[tuple[str, str], ...]
 """(name, expression) pairs; the name is "" if it is not given."""
 
@@ -64,7 +67,16 @@ def _values(side: str, text: str) -> Values:
     named = [(keyword.arg or "", keyword.value) for keyword in call.keywords]
     if any(not name for name, _ in named) or len(dict(named)) < len(named):
         raise InvalidRequest(f"--example {text!r} is not valid.", hint=_SYNTAX)
-    return tuple((name, ast.unparse(value)) for name, value in [*(("", value) for value in call.args), *named])
+    try:
+        return tuple((name, ast.unparse(value)) for name, value in [*(("", value) for value in call.args), *named])
+    except (ValueError, RecursionError):  # an integer of thousands of digits; nested too deeply
+        raise InvalidRequest(
+            f"--example {_short(text)!r} has a value that is too long.", hint="Assign it to a variable: @in -> @out."
+        ) from None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def collect_example(option: ExampleOption, namespace: Mapping[str, Any]) -> Example:

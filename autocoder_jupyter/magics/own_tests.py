@@ -11,6 +11,7 @@ from autocoder_jupyter.magics.cell import launch
 from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.settings.parameters import is_input_name
 
 _CLEAR = Option("clear", "remove all own tests of this function", flags=("--clear",), kind="flag")
 _FLAGS: Mapping[str, Option] = dict.fromkeys(_CLEAR.flags, _CLEAR)
@@ -25,7 +26,7 @@ def run_test_cell(notebook: Notebook, line: str, body: str) -> None:
         AutocodeError: the cell waits, and the generation failed.
     """
     arguments = read_arguments(split_words(line), _FLAGS)
-    if len(arguments.positional) != 1 or not arguments.positional[0].isidentifier():
+    if len(arguments.positional) != 1 or not is_input_name(arguments.positional[0]):
         raise InvalidRequest("The cell does not say which function it tests.", hint=_USAGE)
     name = arguments.positional[0]
     cells = {} if arguments.given.get("clear") else dict(notebook.own_tests.get(name, {}))

@@ -20,6 +20,7 @@ COLUMN_SHARE = 0.6
 
 _SECRET_SHAPES = tuple(shape for shape in SHAPES if shape.secret)
 _SHORTEST = 6
+_LONGEST_NUMBER = 16
 _PLAIN_CHARACTERS = 10
 
 
@@ -88,7 +89,8 @@ def _confirms(shape: Shape, text: str) -> bool:
 
 def _without_the_cut_word(match: re.Match[str]) -> str:
     word = match.group().rpartition("…")[0]
-    return f"…(+{int(match.group(1)) + len(word)})"
+    number = match.group(1)
+    return f"…(+{int(number) + len(word)})" if len(number) < _LONGEST_NUMBER else "…"
 
 
 def count_masked(text: str) -> dict[str, int]:

@@ -33,6 +33,11 @@ _LONGEST_QUOTE = 200
 _KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", "Bearer ")
 
 
+def is_input_name(name: str) -> bool:
+    """Whether a name is valid for an input, which is an argument."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
 def is_output_name(name: str) -> bool:
     """Whether a name is valid for an output. It is also a file name, so it must not be hidden or contain a path."""
     return re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name and name.isprintable()
@@ -87,11 +92,16 @@ def text(parameter: str, value: Any) -> str:
     """A text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest(f"{parameter} must be a text that is not empty, not {quoted(value)}.")
+    require_unicode(parameter, value)
+    return value
+
+
+def require_unicode(what: str, value: str) -> None:
+    """Refuse a text that no file and no request can hold."""
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"{parameter} holds {value[error.start]!r}, which is invalid Unicode.") from None
-    return value
+        raise InvalidRequest(f"{what} holds {value[error.start]!r}, which is invalid Unicode.") from None
 
 
 def model(parameter: str, value: Any) -> str:

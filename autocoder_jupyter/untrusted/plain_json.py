@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
+
+from autocoder_jupyter.untrusted.valid_unicode import valid_record
 
 LEVELS = 64
 """Most levels of nesting. The files of this package have far fewer."""
@@ -14,6 +17,8 @@ VALUES = 1_000_000
 
 _MARKS = 3
 """Most brackets and commas per value. Those inside of strings are counted, too."""
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 _AT_ONCE = 2**20
 """Bytes. The parser of the standard library holds the GIL while it reads a text, so a longer one is read in parts."""
@@ -34,12 +39,18 @@ def parse(text: str | bytes, *, values: int = VALUES) -> Any:
         from autocoder_jupyter.codec import bounded_json  # imports pandas
 
         allowance = bounded_json.Allowance(items=values)
-        return bounded(bounded_json.parse(text.encode("utf-8", "surrogatepass"), allowance), values=values)
+        parsed = bounded(bounded_json.parse(text.encode("utf-8", "surrogatepass"), allowance), values=values)
+        return _valid(parsed, text)
     try:
         parsed = json.loads(text)
     except RecursionError:
         raise ValueError(f"it is nested deeper than {LEVELS} levels") from None
-    return bounded(parsed, values=values)
+    return _valid(bounded(parsed, values=values), text)
+
+
+def _valid(parsed: Any, text: str) -> Any:
+    """The value with valid Unicode. JSON can have escapes for halves of surrogate pairs, which no file can hold."""
+    return valid_record(parsed) if _HALF.search(text) else parsed
 
 
 def bounded(parsed: Any, *, values: int = VALUES) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterator
 
 from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.sandbox.environments.pins import check_pins
-from autocoder_jupyter.settings.parameters import is_output_name
+from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.parsing import CHARACTERS
 from autocoder_jupyter.untrusted.visible import visible
+
+PLAN_CHARACTERS = 200_000
+"""Most characters of a plan. It is sent to the model when the function is refined."""
 
 MOST_ATTEMPTS = 1_000
 """Most attempts, and most wishes, of one report."""
@@ -27,6 +29,8 @@ def check_report(report: Report) -> None:
     for what, source in _sources(report):
         if len(source) > CHARACTERS:
             raise ValueError(f"{what}: it has {len(source):,} characters, at most {CHARACTERS:,} can be read")
+    if report.plan is not None and (length := len(report.plan.model_dump_json())) > PLAN_CHARACTERS:
+        raise ValueError(f"the plan: it has {length:,} characters, at most {PLAN_CHARACTERS:,} can be read")
     for what, text in _wrong(report):
         raise ValueError(f"{what} cannot be {visible(text)[:80]!r}")
     try:
@@ -38,7 +42,7 @@ def check_report(report: Report) -> None:
 def _wrong(report: Report) -> Iterator[tuple[str, str]]:
     inputs = [*report.declared_inputs, *(report.plan.inputs if report.plan else ())]
     outputs = [*report.declared_outputs, *(report.plan.outputs if report.plan else ())]
-    yield from (("an input", spec.name) for spec in inputs if not _is_name(spec.name))
+    yield from (("an input", spec.name) for spec in inputs if not is_input_name(spec.name))
     yield from (("an output", spec.name) for spec in outputs if not is_output_name(spec.name))
     words = [("the name", report.name), ("the run", report.run_id), ("the sandbox", report.sandbox or "")]
     words += [("the tier of the sandbox", report.sandbox_tier or "")]
@@ -61,7 +65,3 @@ def _sources(report: Report) -> Iterator[tuple[str, str]]:
     yield from (("a second solution", report.second_opinion.code),) if report.second_opinion else ()
     for attempt in report.history:
         yield from ((f"attempt {attempt.number}", source) for source in (attempt.code, attempt.tests))
-
-
-def _is_name(name: str) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name)

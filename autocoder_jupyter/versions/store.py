@@ -147,7 +147,7 @@ class Versions:
     def numbered(self, word: str) -> Version | None:
         """The version with this number, or whose folder name begins with this text."""
         known = self.all()
-        if word.isdigit() and 0 < int(word) <= len(known) and len(word) < 6:
+        if word.isdecimal() and len(word) < 6 and 0 < int(word) <= len(known):
             return known[int(word) - 1]
         meant = [version for version in known if version.id == word] or [
             version for version in known if version.id.startswith(word) and len(word) > 3

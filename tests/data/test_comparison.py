@@ -53,3 +53,7 @@ def test_values_are_told_only_where_they_may_be_and_long_ones_are_cut() -> None:
     wide = pd.DataFrame({f"c{number}": [number] for number in range(40)})
     lines = differences(wide, wide + 1, show_values=True)
     assert len(lines) == MOST_LINES + 1 and lines[-1] == "and 34 more"
+
+
+def test_integers_of_any_length_are_told_by_their_length() -> None:
+    assert differences({"n": 10**5000}, {"n": 1}, show_values=True) == ("n: 10000000000000000000… (5,001 digits) → 1",)

@@ -87,3 +87,9 @@ def test_what_differs_is_said_with_its_place_and_without_its_values_where_these_
 
 def test_what_has_no_values_cannot_be_expected() -> None:
     assert not is_comparable(object()) and not is_comparable([{"a": print}])
+
+
+def test_integers_of_any_length_are_compared_and_told_by_their_length() -> None:
+    told = difference({"n": [10**5000]}, {"n": [1]}, show_values=True)
+    assert "(5,001 digits), expected 1" in told
+    assert difference(10**5000, 10**5000, show_values=True) == "" and difference(10**5000, 0.5, show_values=True)

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.own_tests import check_own_tests
+from autocoder_jupyter.engine.own_tests import check_own_tests, own_module
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
-from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.types import CodePlan, OutputSpec
 from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced, sales
 
 WRONG = CODE.replace(".sum())", ".sum()) + 1.0")
@@ -151,6 +151,12 @@ async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre) -> No
 def test_what_cannot_be_own_tests_is_said_at_once(source: str, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         check_own_tests(source, "growth")
+
+
+def test_a_function_with_the_name_run_does_not_call_itself_in_own_tests() -> None:
+    plan = CodePlan(description="", approach="", outputs=(OutputSpec(name="a", type="int"),))
+    module = own_module("def test_x():\n    assert run(n=1) == run.run(n=1) == 2\n", "run", plan).source
+    assert "from solution import run as _run" in module and "return _run(*args, **kwargs)" in module
 
 
 def test_what_own_tests_may_use_is_not_missed() -> None:

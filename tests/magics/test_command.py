@@ -177,3 +177,8 @@ def test_help_is_never_an_error(line: str) -> None:
 
 def test_an_h_inside_a_value_is_no_cry_for_help() -> None:
     assert parse_cell('g -c "-h is a flag"', PROSE).constraints == ("-h is a flag",)
+
+
+def test_text_that_cannot_be_sent_is_named() -> None:
+    with pytest.raises(InvalidRequest, match=r"The request holds '\\ud800', which is invalid Unicode"):
+        parse_cell("growth", "Monthly \ud800 revenue")

@@ -63,9 +63,31 @@ def test_an_example_holds_its_values_as_they_are_now() -> None:
     [
         ("@feww -> 1", "there is no 'feww' in the notebook.*\n?.*Did you mean @few"),
         ("few.nope -> 1", "few.nope fails.*\n?.*AttributeError"),
-        ("@few -> print", "cannot be compared with a builtin_function"),
+        ("@few -> print", "holds a builtin_function"),
+        ("@few -> {1}", "cannot be compared with a set"),
+        ("@few -> 0x1" + "0" * 5000, "has a value that is too long"),
     ],
 )
 def test_values_that_are_not_there_or_cannot_be_compared_are_said(text: str, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         collect_example(parse_example(text), {"few": pd.DataFrame({"a": [1]}), "print": print})
+
+
+class Hostile:
+    """An object whose methods must not be called: what it is like is known from its type."""
+
+    def _called(self, *_: object) -> str:
+        raise AssertionError("a method of it was called")
+
+    __repr__ = __str__ = __deepcopy__ = __eq__ = __iter__ = __len__ = _called  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+
+def test_what_cannot_cross_is_refused_before_it_is_copied_or_shown() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    values = {"a": Hostile(), "b": [Hostile()], "c": {Hostile(): 1}, "d": pd.DataFrame({"x": [Hostile()]}), "e": loop}
+    for name in values:
+        for text in (f"@{name} -> 1", f"1 -> @{name}"):
+            with pytest.raises(InvalidRequest, match="cannot be sent to the sandbox"):
+                collect_example(parse_example(text), values)

@@ -40,7 +40,9 @@ def test_without_a_number_the_readings_are_told(ready: Any, jobs: Any, capsys: p
     )
 
 
-@pytest.mark.parametrize("number", ["0", "2", "two", "-1"])
+@pytest.mark.parametrize(
+    "number", ["0", "2", "two", "-1", "9" * 5000], ids=["none", "too many", "a word", "negative", "long"]
+)
 def test_a_number_that_there_is_not_says_which_there_are(number: str, ready: Any) -> None:
     with pytest.raises(InvalidRequest, match="from 1 to 1"):
         ready.run(f"%autocode reading growth {number}")

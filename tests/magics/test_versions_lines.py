@@ -293,6 +293,9 @@ def test_no_data_are_used_because_a_file_names_them(
         {"inputs": [{"name": 5}]},
         {"outputs": [{"type": "x"}]},
         {"inputs": ["a"]},
+        {"inputs": [{"name": "n=__import__('os')", "type": "int"}]},
+        {"outputs": [{"name": "../../x", "type": "int"}]},
+        {"own_tests": "def test_of_somebody_else(): ..."},
     ],
 )
 def test_a_record_that_cannot_be_used_asks_for_the_cell(shell: Any, here: Path, damage: dict[str, Any]) -> None:
@@ -334,3 +337,17 @@ def test_a_page_is_told_of_the_versions_in_words(shell: Any, three: list[str]) -
     assert [version["state"] for version in told] == ["ready", "ready, current", "failed"]
     assert (told[1]["by"], told[1]["why"], told[0]["request"]) == ("you", "edited by you", "By month.")
     assert len(VERSION_KEYS) == len(HEADINGS)
+
+
+def test_a_number_of_a_version_that_there_is_not_is_said(shell: Any, three: list[str]) -> None:
+    for word in ("9" * 5000, "\u00b2", "0"):
+        with pytest.raises(InvalidRequest, match="no version"):
+            shell.run(f"%autocode restore growth {word}")
+
+
+def test_a_report_whose_plan_is_larger_than_any_plan_is_passed_over(here: Path) -> None:
+    run = record(here, "By month.", "x = 1\n", 1)
+    file = here / ".autocode" / "growth" / run / "report.json"
+    report = json.loads(file.read_text())
+    file.write_text(json.dumps(report | {"plan": report["plan"] | {"assumptions": ["x" * 300_000]}}))
+    assert Versions(here / ".autocode", "growth").all() == []

@@ -124,3 +124,7 @@ def test_names_of_columns_lose_only_secrets() -> None:
 
 def test_masked_values_are_counted_once() -> None:
     assert count_masked("<email-1> <email-2> <email-1> <card-1> <b>") == {"email": 2, "card": 1}
+
+
+def test_a_cut_off_word_with_a_number_of_any_length_disappears() -> None:
+    assert Masker().mask(f"sk-proj-abc…(+{'9' * 5000}) and more") == "… and more"

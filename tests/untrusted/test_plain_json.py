@@ -40,3 +40,8 @@ def test_so_many_brackets_are_refused_before_they_take_memory() -> None:
     assert tracemalloc.get_traced_memory()[1] < 50_000_000  # the text itself, and little else
     tracemalloc.stop()
     assert parse('["' + "[" * 50 + '"]', values=20) == ["[" * 50]
+
+
+def test_halves_of_surrogate_pairs_are_replaced() -> None:
+    assert parse('{"a\\ud800": ["\\ud83d\\ude00", "x\\udfffy"]}') == {"a\ufffd": ["\U0001f600", "x\ufffdy"]}
+    assert parse("[" + "1," * 600_000 + '"\\ud800"]', values=2_000_000)[-1] == "\ufffd"

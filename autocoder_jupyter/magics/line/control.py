@@ -105,7 +105,8 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     from autocoder_jupyter.magics.current_version import recorded_request
 
     versions = versions_of(notebook, name)
-    request = recorded_request(versions, _begun(versions, run), named_samples(data, notebook.namespace))
+    passed, own_tests = named_samples(data, notebook.namespace), notebook.own_tests_of(name)
+    request = recorded_request(versions, _begun(versions, run), passed, own_tests)
     config = notebook.settings().agent_config()
     if run not in versions.interrupted():
         config = dataclasses.replace(config, cache="override")

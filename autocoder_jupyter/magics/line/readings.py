@@ -30,8 +30,10 @@ def reading(notebook: Notebook, arguments: Arguments) -> None:
         raise InvalidRequest(
             f"There is no other reading of {name}.", hint="Describe the change in a cell with --refine."
         )
-    if not number[0].isdecimal() or not 1 <= int(number[0]) <= len(readings):
-        raise InvalidRequest(f"{name} has no reading {number[0]!r}.", hint=f"Write a number from 1 to {len(readings)}.")
+    if number[0] not in map(str, range(1, len(readings) + 1)):
+        raise InvalidRequest(
+            f"{name} has no reading {number[0][:40]!r}.", hint=f"Write a number from 1 to {len(readings)}."
+        )
     chosen = readings[int(number[0]) - 1]
     request = refined_request(CellCommand(name=name, prompt=chosen.line, refine=True), notebook)
     launch(notebook, request, notebook.config_again(job), waits=waits(notebook, notebook.settings()))

@@ -90,7 +90,7 @@ def _recorded(site_packages: Path) -> Iterator[tuple[Path, list[tuple[str, int |
         yield (
             information,
             [
-                (row[0], int(row[2]) if row[2].isdecimal() else None)
+                (row[0], int(row[2]) if row[2].isdecimal() and len(row[2]) < 16 else None)
                 for row in rows
                 if len(row) == 3 and not _leads_outside(row[0]) and "__pycache__" not in row[0]
             ],
