@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from tools import reference
+from tools.packages_page import packages_page
 
 _TREE = "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 """The other pages of a folder, for the site's navigation."""
@@ -25,6 +26,7 @@ def write(root: Path, target: Path) -> None:
         (target / name).write_text(text, encoding="utf-8")
     for name in _FROM_ROOT:
         (target / name).write_text(_links_from_generated((root / name).read_text(encoding="utf-8")), encoding="utf-8")
+    (target / "packages.md").write_text(packages_page(root), encoding="utf-8")
     tutorial = root / "docs" / "_build" / "tutorial.ipynb"
     if not tutorial.exists():
         raise FileNotFoundError(f"{tutorial} is not there: run `make docs`, which executes the tutorial first")

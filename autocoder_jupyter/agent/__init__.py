@@ -1,4 +1,8 @@
-"""`AutoCoderAgent`: frozen settings of generations, and `generate()`."""
+"""`AutoCoderAgent`: frozen settings of generations, and `generate()`.
+
+`AutoCoderAgent`: checks and freezes settings (`constructor` is generated), makes a `Request` from arguments, and
+wires one generation; the optional `event_log`, and the spans of `tracing`.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,9 @@ only the standard library, numpy, pandas and pyarrow, and must run with Python 3
 
 Both sides may have different versions of pandas. A dtype that the reader lacks becomes the nearest one: `str` becomes
 object before pandas 2.3.
+
+Transfers values into the sandbox and back: Arrow for tables, JSON for the rest; values are checked before they are
+created; it imports nothing else of this package, because it is sent into the sandbox.
 """
 
 from __future__ import annotations

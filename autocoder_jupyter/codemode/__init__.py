@@ -17,6 +17,8 @@ The interface for displays:
   outcome is recorded in `.autocode/<name>/tools-<run>/`; `"override"` ignores records, `"disable"` records nothing.
   `locked=True` never asks a model.
 - Cancelling the awaiting task, or an interrupt, ends the sandbox's process at once.
+
+Code mode: a model answers with code that calls the user's tools.
 """
 
 from __future__ import annotations

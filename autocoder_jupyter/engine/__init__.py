@@ -2,6 +2,9 @@
 
 `generate` and `preview` are loaded on first use, because modules that must start fast import `events` from this
 package.
+
+The loop, one module per stage, and what all writers share; `prompt`: the common beginning of all questions,
+`surroundings`: the versions in the prompts.
 """
 
 from __future__ import annotations

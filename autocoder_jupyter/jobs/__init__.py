@@ -1,4 +1,8 @@
-"""Generations in the background: one job a name, on the loop of the daemon thread."""
+"""Generations in the background: one job a name, on the loop of the daemon thread.
+
+Background jobs (`background_job`): generations (`job`) and runs of code mode (`code_job`, its result, the record that
+`--continue` reads); submit, cancel, approve, replace; the registry by name.
+"""
 
 from __future__ import annotations
 

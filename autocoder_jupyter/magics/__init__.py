@@ -1,4 +1,9 @@
-"""The magics: text of a cell in, a bound name and a running job out."""
+"""The magics: text of a cell in, a bound name and a running job out.
+
+Parses a cell into a `CellCommand` and runs it: `references`, `settings` (with `project` for pyproject.toml), line
+magics (one table in `line/`), completion, `problems` of a cell in the editor, waiting, `permissions` of a folder,
+`version_manager` (restore, pin, remove), `current_version` of a name; `codemode/`: cells with `--mode tools`.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,9 @@ configuration. It is valid for that folder and for exactly these permissions: it
         ...
 
 A new kind of permission is added in `magics/permissions.py`, so that the card and `%autocode trust` show it.
+
+The permissions that a folder asks for (`Permission`), and the record of those that the user granted, stored outside
+of it; the `seals` of records and their key; `own_files`: files that only the user can write.
 """
 
 from __future__ import annotations

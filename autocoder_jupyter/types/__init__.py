@@ -1,6 +1,8 @@
 """The records that all packages share, and the values and type names of `kinds`.
 
 Field names are those of Flyte's code-generation plugin, if it has the field.
+
+The records that all packages share, by subject.
 """
 
 from autocoder_jupyter.kinds.kind import TypeName

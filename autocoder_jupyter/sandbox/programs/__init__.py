@@ -3,6 +3,9 @@
 Each program is a file, so that linters, type checkers and tests can read it. Its text is passed to `python -c`, with
 its parameters as arguments. A program imports only the standard library, and does nothing when it is imported. It must
 not begin with an import from `__future__`, because a container runs two of the programs joined into one text.
+
+Programs for other interpreters: the loader of a worker, the start of a supervisor, trials; files that are read as
+text.
 """
 
 from __future__ import annotations
