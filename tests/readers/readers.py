@@ -766,5 +766,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.received:_limited.Stream.__aiter__",
         "models.received:_unpacked",
         "sandbox.workspace.workspace:Workspace.restore",
+        "tasks.export:_require_own",
     ),
 }
