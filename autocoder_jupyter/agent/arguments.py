@@ -87,7 +87,7 @@ def _own_tests(source: str, name: str) -> str:
 
 def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]] | None) -> tuple[Example, ...]:
     from autocoder_jupyter.data.capture import captured_value
-    from autocoder_jupyter.data.differences import is_comparable
+    from autocoder_jupyter.equality import is_comparable
 
     found = []
     for number, example in enumerate(examples or (), start=1):

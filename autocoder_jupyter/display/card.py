@@ -233,6 +233,8 @@ def _stage_mark(state: CardState, stage: StageName, how: StageState | None) -> t
         return "○", markup.QUIET
     if how.status == "done" and _found_a_failure(state, stage):
         return "✗", markup.BAD
+    if stage == "second" and state.opinion and state.opinion.state in ("not compared", "none"):
+        return "–", markup.QUIET
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), markup.GOOD
     if state.phase in ("cancelled", "over_budget") or (STAGES[stage].runs_beside and state.finished):

@@ -38,8 +38,9 @@ def _html_lines(name: str, opinion: SecondOpinion) -> Iterator[Html]:
         yield markup.muted(markup.clipped(opinion.note, LONGEST))
         return
     yield from map(escape, _found_wrong(opinion))
-    if opinion.state == "agree":
-        yield markup.marked("✓", markup.GOOD, _agrees(opinion))
+    if opinion.state in ("agree", "not compared"):
+        sign = ("✓", markup.GOOD) if opinion.state == "agree" else ("–", markup.QUIET)
+        yield markup.marked(*sign, _agrees(opinion))
         return
     for number, reading in enumerate(opinion.readings, 1):
         yield markup.marked("≠", markup.WARN, _read(opinion, number))
@@ -74,22 +75,30 @@ def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
     if opinion.state == "none":
         return [f"second opinion: none. {opinion.note}"]
     lines = [*_found_wrong(opinion)]
-    if opinion.state == "agree":
-        return [f"second opinion: {line}" for line in (*lines, _agrees(opinion), _cost(opinion)) if line]
+    end = [line for line in (_not_compared(opinion), _cost(opinion)) if line]
+    if opinion.state in ("agree", "not compared"):
+        return [f"second opinion: {line}" for line in (*lines, _agrees(opinion), *end)]
     for number, reading in enumerate(opinion.readings, 1):
         lines.append(_read(opinion, number))
         lines.extend([f"it depends on: {reading.assumption}"] if reading.assumption else [])
         if name:
             lines.append(f"%autocode reading {name} {number} adds to the request: {reading.line}")
     lines.extend(_sentence(entry) for entry in opinion.differences[1 if opinion.readings else 0 :][:MOST])
-    lines.extend(_judged(opinion))
-    lines.extend(filter(None, (_cost(opinion),)))
+    lines.extend((*_judged(opinion), *end))
     return [f"second opinion: {line}" for line in lines]
 
 
 def _agrees(opinion: SecondOpinion) -> str:
     count = len(opinion.tried)
-    return f"A second solution gives the same result on the sample{f' and {count} variations of it' if count else ''}."
+    inputs = f"on the sample{f' and {count} variations of it' if count else ''}"
+    if opinion.state == "agree" and not opinion.not_compared:
+        return f"A second solution gives the same result {inputs}."
+    if opinion.state == "agree":
+        return f"In what was compared, a second solution gives the same result {inputs}."
+    if not opinion.compared:
+        return "There is a second solution, but none of its outputs could be compared."
+    same = markup.clipped(" and ".join(opinion.compared), LONGEST)
+    return f"Not all outputs were compared. A second solution gives the same {same} {inputs}."
 
 
 def _read(opinion: SecondOpinion, number: int) -> str:

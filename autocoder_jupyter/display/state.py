@@ -30,6 +30,14 @@ SLOW_SECONDS = 30.0
 
 LOG_LINES = 200
 
+_OPINIONS = {
+    "agree": "agrees",
+    "differ": "differs",
+    "not compared": "not all outputs were compared",
+    "none": "there is none",
+}
+"""The states of a second opinion in the log."""
+
 TAIL_CHARACTERS = 2000
 """Characters kept of an answer while it is written; the source comes in an event of its own."""
 
@@ -353,8 +361,11 @@ def _(event: events.SampleOutputs, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.OpinionGiven, state: CardState) -> CardState:
-    words = {"agree": "agrees", "differ": "differs", "none": "there is none"}[event.opinion.state]
-    return _noted(replace(state, opinion=event.opinion), f"second opinion: {words}{_detail(event.opinion.note)}")
+    opinion = event.opinion
+    words = _OPINIONS[opinion.state]
+    if opinion.state == "agree" and opinion.not_compared:
+        words = f"{words} in what was compared"
+    return _noted(replace(state, opinion=opinion), f"second opinion: {words}{_detail(opinion.note)}")
 
 
 @_after.register

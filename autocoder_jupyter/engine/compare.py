@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.data.comparison import differences
+from autocoder_jupyter.engine.difference_words import changes
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.kept_tests import same_test
 from autocoder_jupyter.engine.sample_run import run_on_sample
+from autocoder_jupyter.equality import compare
 from autocoder_jupyter.request import Earlier
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import Changes, OutputChange, TestChoice
@@ -66,7 +67,8 @@ async def _outputs(
     changed = []
     for name in (name for name in values if name in run.values):
         before, after = run.values[name], values[name]
-        lines = await call_blocking(partial(differences, before, after, show_values=shows))
+        found = await call_blocking(partial(compare, before, after))
+        lines = changes(found, show_values=shows)
         if lines:
             changed.append(OutputChange(name=name, lines=lines))
     return tuple(changed)

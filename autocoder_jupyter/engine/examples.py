@@ -6,8 +6,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autocoder_jupyter.data.differences import difference
+from autocoder_jupyter.engine.difference_words import expectation
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
+from autocoder_jupyter.equality import EXAMPLE, compare
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Example
@@ -117,7 +118,8 @@ def _outcome(
         return CheckOutcome(name=name, passed=False, message=redaction.error(error))
     told = []
     for output, expected in example.expected.items():
-        words = difference(outcome.values[output], expected, show_values=redaction.shows_values)
+        found = compare(outcome.values[output], expected, EXAMPLE)
+        words = expectation(found, show_values=redaction.shows_values)
         if words:
             told.append(f"{output}: {redaction.masked(words)}")
     return CheckOutcome(name=name, passed=not told, message="; ".join(told))

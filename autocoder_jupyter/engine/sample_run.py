@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.diagnose import told_by_program
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
+from autocoder_jupyter.equality import equal
 from autocoder_jupyter.errors import (
     OutOfMemory,
     OutputRefused,
@@ -18,7 +20,7 @@ from autocoder_jupyter.errors import (
     WrongType,
 )
 from autocoder_jupyter.redaction.words import Redaction
-from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Program
 from autocoder_jupyter.types import CheckOutcome, TestFailure
 
 PROGRAM_FAILURES = (SolutionError, WrongType, SandboxTimeout, OutOfMemory, SandboxCrash, OutputRefused)
@@ -91,7 +93,8 @@ async def run_again(
     """Run the function once more as the user will, in a worker that has not run it, and compare the outputs.
 
     The call has the same options as `result.run()`, and comes after the tests. Two interpreters have different hash
-    seeds and random numbers, so an output that depends on them, or on the order of a set, differs.
+    seeds and random numbers, so an output that depends on them, or on the order of a set, differs. Numbers may differ
+    by the tolerance of `equality`, because sums on several cores do.
 
     Args:
         session: the sandbox session.
@@ -112,7 +115,7 @@ async def run_again(
     except PROGRAM_FAILURES as error:
         message = f"The second run on the same input failed: {redaction.error(error)}"
     else:
-        differing = ", ".join(name for name, digest in first.digests.items() if second.digests.get(name) != digest)
+        differing = ", ".join(await call_blocking(lambda: _differing(first, second)))
         message = (
             f"The output {differing} differs between two runs on the same input; nothing may hang on chance, "
             "on the clock or on the order of a set."
@@ -121,6 +124,12 @@ async def run_again(
         )
     agrees = CheckOutcome(name=AGREES, passed=not message, message=message)
     return replace(first, checks=(*first.checks, agrees))
+
+
+def _differing(first: SampleRun, second: CallOutcome) -> list[str]:
+    """The outputs that differ. Equal digests save the comparison."""
+    other = [name for name, digest in first.digests.items() if second.digests.get(name) != digest]
+    return [name for name in other if not equal(first.values[name], second.values.get(name))]
 
 
 def _arguments(program: Program, samples: Mapping[str, Any]) -> dict[str, Any]:

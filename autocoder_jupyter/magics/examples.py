@@ -104,7 +104,7 @@ def require_fit(request: Request) -> None:
 
 
 def _expected(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:
-    from autocoder_jupyter.data.differences import is_comparable
+    from autocoder_jupyter.equality import is_comparable
 
     value = _held(option, expression, namespace)
     if not is_comparable(value):

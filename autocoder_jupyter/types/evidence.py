@@ -137,18 +137,21 @@ class Reading(Record):
 class SecondOpinion(Record):
     """The comparison with an independent second solution of the request.
 
-    `state`: both `agree`; they `differ`; or there is `none`, and `note` says why. `tried` names the variations of the
-    sample on which both ran, `not_compared` the parts without a counterpart. `smallest` is a small input on which they
-    differ, as Python source, and `derivation` the correct output for it, derived independently; `confirms` says which
-    of the two has it. `tests` are the tests that were made from it. `usage` is part of the report's.
+    `state`: both `agree`; they `differ`; an output was `not compared`, and the rest agrees; or there is `none`, and
+    `note` says why. `compared` names the outputs of which values were compared, `tried` the variations of the sample on
+    which they were, `not_compared` the parts without a counterpart and the variations on which the second one failed.
+    `smallest` is a small input on which they differ, as Python source, and `derivation` the correct output for it,
+    derived independently; `confirms` says which of the two has it. `tests` are the tests that were made from it.
+    `usage` is part of the report's.
     """
 
-    state: Literal["agree", "differ", "none"] = "none"
+    state: Literal["agree", "differ", "not compared", "none"] = "none"
     note: str = ""
     code: str = ""
     model: str = ""
     differences: tuple[Difference, ...] = ()
     readings: tuple[Reading, ...] = ()
+    compared: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
     not_compared: tuple[str, ...] = ()
     smallest: str = ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from autocoder_jupyter.display.card import render_html, render_text
 from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
 from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.readings import opinion_html, opinion_lines
 from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.engine.events import Finished, OpinionGiven
+from autocoder_jupyter.engine.events import Finished, OpinionGiven, StageFinished
 from autocoder_jupyter.types import Difference, Exchange, Reading, Report, SecondOpinion, Usage
 
 BEST = Difference(where="best_month", first="2024-11", second="2024-03")
@@ -75,13 +77,56 @@ def test_where_values_are_withheld_only_the_place_is_told() -> None:
 
 
 def test_agreement_absence_and_what_it_found_wrong_are_each_one_sentence() -> None:
-    agreed = SecondOpinion(state="agree", tried=("a", "b"), tests=("test_second_opinion_1",), not_compared=("plot: x",))
+    agreed = SecondOpinion(state="agree", tried=("a", "b"), tests=("test_second_opinion_1",))
     told = words(opinion_html("", agreed))
-    assert "A second solution gives the same result on the sample and 2 variations of it." in told
+    assert "✓  A second solution gives the same result on the sample and 2 variations of it." in told
     assert "an input on which the code was wrong. It is a test now: test_second_opinion_1." in told
-    assert "Not compared: plot: x." in told
     assert "It did not come." in words(opinion_html("", SecondOpinion(note="It did not come.")))
     assert opinion_html("growth", None) == "" and opinion_lines("growth", None) == []
+
+
+PARTLY = SecondOpinion(state="agree", compared=("total",), tried=("a", "b"), not_compared=("total.x: only here",))
+SOME = PARTLY.model_copy(update={"state": "not compared", "not_compared": ("plot: a picture",)})
+NOTHING = SecondOpinion(state="not compared", not_compared=("total: dict here, DataFrame there",))
+
+
+@pytest.mark.parametrize(
+    ("opinion", "sign", "said", "log"),
+    [
+        (
+            PARTLY,
+            "✓",
+            "In what was compared, a second solution gives the same result on the sample and 2 variations of it.",
+            "second opinion: agrees in what was compared",
+        ),
+        (
+            SOME,
+            "–",
+            "Not all outputs were compared. A second solution gives the same total on the sample and 2 variations "
+            "of it.",
+            "second opinion: not all outputs were compared",
+        ),
+        (
+            NOTHING,
+            "–",
+            "There is a second solution, but none of its outputs could be compared.",
+            "second opinion: not all outputs were compared",
+        ),
+    ],
+    ids=["a part", "an output", "nothing"],
+)
+def test_what_was_not_compared_is_said_in_every_form(opinion: SecondOpinion, sign: str, said: str, log: str) -> None:
+    report = Report(name="growth", run_id="r", prompt="", success=True, second_opinion=opinion)
+    card = CardState("growth").apply(StageFinished("second", 1, True)).apply(OpinionGiven(opinion))
+    card = card.apply(Finished("ready"))
+    note = f"Not compared: {opinion.not_compared[0]}."
+    for html in (render_html(card), opinion_section(report)):
+        assert f"{sign}  {said}" in words(html) and note in words(html)
+        assert sign == "✓" or "✓  A second" not in words(html)
+    for text in (render_text(card), static_text(report), "\n".join(opinion_lines("", opinion))):
+        assert f"second opinion: {said}" in text and f"second opinion: {note}" in text
+    assert log in [line.text for line in card.log]
+    assert (f"{sign} Second opinion" in words(render_html(card))) or sign == "✓"
 
 
 def test_the_card_shows_it_when_it_is_there_and_only_a_ready_one_offers_it() -> None:

@@ -13,7 +13,7 @@ from autocoder_jupyter.sandbox.protocol import CallOutcome, Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 
 PROGRAM = Program("", (InputSpec(name="x", type="int"),), (OutputSpec(name="y", type="int"),))
-FIRST = SampleRun((), {"y": 1}, {"y": "digest"}, "first")
+FIRST = SampleRun((), {"y": 0.3}, {"y": "digest"}, "first")
 
 
 class Words:
@@ -24,10 +24,11 @@ class Words:
 
 
 class PlayedSession:
-    """Gives out one worker that answers with `digest`, and records how it was requested."""
+    """Gives out one worker that answers with a value and its digest, and records how it was requested."""
 
-    def __init__(self, digest: str) -> None:
+    def __init__(self, digest: str, value: object = 0.4) -> None:
         self.digest = digest
+        self.value = value
         self.asked: list[Any] = []
 
     async def work(
@@ -41,7 +42,7 @@ class PlayedSession:
         self.asked.append((program, arguments, options))
         if self.digest == "error":
             raise SolutionError("the sky fell")
-        return CallOutcome({"y": 1}, {"y": self.digest}, (), "", "", 0.0)
+        return CallOutcome({"y": self.value}, {"y": self.digest}, (), "", "", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,11 @@ async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_fun
     (check,) = run.checks
     assert (check.name, check.passed) == (AGREES, not words)
     assert words in check.message
+
+
+async def test_numbers_that_differ_by_rounding_only_do_not_hang_on_chance() -> None:
+    run = await run_again(PlayedSession("other", 0.1 + 0.2), PROGRAM, {"x": 3}, FIRST, Words(), other_than=())  # type: ignore[arg-type]
+    assert run is not None and run.checks[0].passed
 
 
 async def test_what_did_not_run_once_is_not_run_again() -> None:

@@ -291,7 +291,7 @@ def run(sales):
     if trial:
         trial.cells = lambda table: [[KEPT[0]], [KEPT[0]]]
         trial.dtypes = lambda table: ["object", "object"]
-        sys.modules[INSIDE + "values"].shown = sys.modules[INSIDE + "comparison"].shown = lambda value: KEPT[0]
+        sys.modules[INSIDE + "places"].shown = lambda value: KEPT[0]
     return float(sales["v"].sum())
 """
 

@@ -11,20 +11,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.inside.comparison import Comparison, compare
-from autocoder_jupyter.engine.second_opinion.inside.frames import matched_columns
 from autocoder_jupyter.engine.second_opinion.inside.made_up import forms, is_made_up
+from autocoder_jupyter.engine.second_opinion.inside.places import Compared, compared_outputs
 from autocoder_jupyter.engine.second_opinion.inside.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.inside.trial import run_trial
-from autocoder_jupyter.engine.second_opinion.inside.values import same
 from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, variations
 from autocoder_jupyter.engine.second_opinion.inside.written import cells, dtypes, source
-from autocoder_jupyter.engine.second_opinion.trial import Place
+from autocoder_jupyter.engine.second_opinion.trial import Place, Uncompared
+from autocoder_jupyter.equality import INDEPENDENT, equal
+from autocoder_jupyter.equality.tables import matched_columns
 from autocoder_jupyter.redaction.words import Redaction
 
 
-def compared(one: object, other: object) -> Comparison:
-    return compare({"out": one}, {"out": other}, [("out", "out")])
+def compared(one: object, other: object) -> Compared:
+    return compared_outputs({"out": one}, {"out": other}, [("out", "out")])
+
+
+def same(one: object, other: object) -> bool:
+    return equal(one, other, INDEPENDENT)
 
 
 @pytest.mark.parametrize(
@@ -61,45 +65,45 @@ MONTHLY = pd.DataFrame(
 def test_frames_are_aligned_by_what_names_a_row_whatever_the_order_and_the_names_of_columns() -> None:
     other = pd.DataFrame({"Month": ["2024-02-01", "2024-01-01"], "total_revenue": [3, 1], "growth_rate": [2.0, None]})
     found = compared(MONTHLY, other)
-    assert not found.differences and not found.not_compared
+    assert not found.places and not found.not_compared
 
 
 def test_a_difference_in_a_column_names_row_both_values_and_how_many() -> None:
-    (difference,) = compared(MONTHLY, MONTHLY.assign(growth=[None, 0.5])).differences  # type: ignore[list-item]
+    (difference,) = compared(MONTHLY, MONTHLY.assign(growth=[None, 0.5])).places  # type: ignore[list-item]
     assert (difference.where, difference.at) == ("out.growth", "2024-02-01")
     assert (difference.first, difference.second, difference.count, difference.of) == ("2", "0.5", 1, 2)
 
 
 def test_rows_that_only_one_side_has_are_told() -> None:
-    (difference,) = compared(MONTHLY, MONTHLY.iloc[1:]).differences
+    (difference,) = compared(MONTHLY, MONTHLY.iloc[1:]).places
     assert (difference.first, difference.second) == ("2 rows", "1 rows")
     assert difference.at == "2024-01-01 only in the function"
 
 
 def test_a_column_without_a_counterpart_is_not_compared_and_said() -> None:
     found = compared(MONTHLY.assign(note="x", flag=True), MONTHLY)
-    assert not found.differences
-    assert found.not_compared == [f"out.{name}: no such column in the second solution" for name in ("note", "flag")]
+    assert not found.places
+    assert found.not_compared == [(f"out.{name}", "no such column in the second solution") for name in ("note", "flag")]
 
 
 def test_columns_of_one_kind_are_told_apart_by_what_is_in_them() -> None:
     one = pd.DataFrame({"k": ["a", "b"], "x": [1.0, 2.0], "y": [5.0, 6.0]})
     other = pd.DataFrame({"k": ["a", "b"], "first": [5.0, 6.0], "second": [1.0, 2.0]})
-    assert matched_columns(one, other) == {"k": "k", "x": "second", "y": "first"}
+    assert matched_columns(one, other, lambda a, b: list(a) != list(b)) == {"k": "k", "x": "second", "y": "first"}
 
 
 def test_dicts_lists_and_files_are_compared_too(tmp_path: pathlib.Path) -> None:
-    nested = compare({"o": {"a": 1, "b": [1, 2]}}, {"o": {"a": 2, "b": [1, 2, 3]}}, [("o", "o")])
-    assert [difference.where for difference in nested.differences] == ["o.a", "o.b"]
+    nested = compared_outputs({"o": {"a": 1, "b": [1, 2]}}, {"o": {"a": 2, "b": [1, 2, 3]}}, [("o", "o")])
+    assert [difference.where for difference in nested.places] == ["o.a", "o.b"]
     for name, text in (("one", "a\nb"), ("other", "a\nc")):
         (tmp_path / name).write_text(text)
-    (difference,) = compared(tmp_path / "one", tmp_path / "other").differences
+    (difference,) = compared(tmp_path / "one", tmp_path / "other").places
     assert (difference.at, difference.first, difference.second) == ("entry 2", "b", "c")
 
 
 def test_what_is_of_another_kind_is_not_compared() -> None:
-    assert compared(3, "much").not_compared == ["out: int here, str there"]
-    assert compared(MONTHLY, 3).not_compared == ["out: DataFrame here, int there"]
+    assert compared(3, "much").not_compared == [("out", "int here, str there")]
+    assert compared(MONTHLY, 3).not_compared == [("out", "DataFrame here, int there")]
 
 
 def every_dtype(rows: int = 50) -> pd.DataFrame:
@@ -215,7 +219,7 @@ def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
     outcome = TrialOutcome(
         failed="the second solution raises ValueError: no Ada",
         sample=[Place(where="totals.Ada", first="3", second="4", at="Ada")],
-        not_compared=["totals.Ada: only in the function"],
+        not_compared=[Uncompared(where="totals.Ada", why="only in the function")],
     )
     withheld = Findings(outcome, (OutputSpec(name="totals", type="dict"),), Redaction("stats"))
     assert "Ada" not in str((withheld.failed, withheld.differences, withheld.not_compared))
@@ -234,12 +238,14 @@ def test_where_values_are_withheld_a_trial_chooses_no_word_that_is_shown() -> No
             "failed": "Ada earns 3",
             "sample": [{"where": "Ada", "first": "Ada", "second": "Ada", "at": "Ada"}],
             "tried": ["Ada", "with shuffled rows"],
-            "not_compared": ["Ada"],
+            "not_compared": [{"where": "Ada", "why": "Ada"}],
+            "compared": ["Ada"],
+            "failed_on": ["Ada"],
             "variations": [{"name": "Ada", "differences": [{"where": "Ada.b", "first": "", "second": ""}]}],
         }
     )
     found = Findings(outcome, (OutputSpec(name="totals", type="dict"),), Redaction("stats"))
-    assert "Ada" not in str((found.failed, found.differences, found.not_compared, found.tried))
+    assert "Ada" not in str((found.failed, found.differences, found.not_compared, found.tried, found.compared))
 
 
 def test_what_a_trial_tells_is_short_whatever_it_returns() -> None:
@@ -249,5 +255,6 @@ def test_what_a_trial_tells_is_short_whatever_it_returns() -> None:
     told = OpenPlace.model_validate(place)
     assert (len(told.where), len(told.first), told.ones, told.others) == (LONGEST, LONGEST, [], [])
     assert OpenPlace.model_validate({**place, "ones": [1, "a", None], "others": [{}]}).ones == [1, "a", None]
-    outcome = TrialOutcome.model_validate({"sample": [place] * 9_999, "not_compared": ["n"] * 9_999})
+    notes = [{"where": "n" * 9_999, "why": "n"}] * 9_999
+    outcome = TrialOutcome.model_validate({"sample": [place] * 9_999, "not_compared": notes})
     assert len(outcome.sample) == len(outcome.not_compared) == MOST

@@ -54,11 +54,17 @@ class Findings:
 
     @property
     def not_compared(self) -> tuple[str, ...]:
-        """Parts of the outputs that could not be compared."""
-        notes = self.outcome.not_compared
+        """Parts of the outputs that could not be compared, and variations on which the second solution failed."""
+        notes = [(note.where, note.why) for note in self.outcome.not_compared]
         shows = self.redaction.shows_values
-        kept = [note if shows else f"a part of {self.declared(note.partition(':')[0])}" for note in notes]
-        return tuple(dict.fromkeys(map(self.redaction.masked, kept)))
+        kept = [f"{where}: {why}" if shows else f"a part of {self.declared(where)}" for where, why in notes]
+        failed = [f"the result {self._on(name)}: the second solution fails there" for name in self.outcome.failed_on]
+        return tuple(dict.fromkeys(map(self.redaction.masked, [*kept, *failed])))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The outputs of which values were compared on the sample."""
+        return tuple(spec.name for spec in self.outputs if spec.name in self.outcome.compared)
 
     def _all(self) -> Iterator[Difference]:
         seen = {place.where for place in self.outcome.sample}

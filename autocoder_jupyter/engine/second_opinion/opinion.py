@@ -122,6 +122,7 @@ class Adviser:
         opinion = SecondOpinion(
             code=second.code,
             model=setup.config.second_model or setup.config.model,
+            compared=found.compared,
             tried=found.tried,
             not_compared=found.not_compared,
             tests=self._tests,
@@ -131,8 +132,8 @@ class Adviser:
             self._conclude(opinion.model_copy(update={"note": note}))
             return None
         differences = found.differences
-        verdict = "differ" if differences else "agree"
-        opinion = opinion.model_copy(update={"state": verdict, "differences": differences})
+        same = "agree" if len(found.compared) == len(found.outputs) else "not compared"
+        opinion = opinion.model_copy(update={"state": "differ" if differences else same, "differences": differences})
         if outcome.smallest is None:
             self._conclude(opinion)
             return None

@@ -29,9 +29,13 @@ from autocoder_jupyter.types import Count, OutputSpec, TypeName
 SECONDS = 30.0
 """Wall-clock seconds for the whole trial. A second opinion is not worth a longer wait."""
 
+_EQUALITY = "autocoder_jupyter.equality"
 _INSIDE = "autocoder_jupyter.engine.second_opinion.inside"
 
-_ORDER = ("values", "frames", "comparison", "variations", "made_up", "smallest", "written", "trial")
+MODULES = (
+    *((_EQUALITY, name) for name in ("leniency", "result", "scalars", "columns", "tables", "files", "comparison")),
+    *((_INSIDE, name) for name in ("places", "variations", "made_up", "smallest", "written", "trial")),
+)
 """The modules that are sent to the sandbox. Each imports only those before it."""
 
 SIDE_BY_SIDE = "both could not be run side by side"
@@ -170,12 +174,25 @@ class _Differing(BaseModel):
     differences: Annotated[list[OpenPlace], AfterValidator(_few)]
 
 
+class Uncompared(BaseModel):
+    """An output, or a part of one, that was not compared, and why."""
+
+    where: Text
+    why: Text
+
+
 class TrialOutcome(BaseModel):
-    """The outcome of a trial. It was computed in the same process as untrusted code, so it is checked."""
+    """The outcome of a trial. It was computed in the same process as untrusted code, so it is checked.
+
+    `compared` are the outputs of which something was compared on the sample, `failed_on` the variations on which the
+    second solution raised an error.
+    """
 
     failed: Text = ""
     sample: Annotated[list[Place], AfterValidator(_few)] = Field(default_factory=list)
-    not_compared: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
+    not_compared: Annotated[list[Uncompared], AfterValidator(_few)] = Field(default_factory=list)
+    compared: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
+    failed_on: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
     tried: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
     variations: Annotated[list[OnVariation], AfterValidator(_few)] = Field(default_factory=list)
     smallest: Smallest | None = None
@@ -226,19 +243,21 @@ class Trial:
         except (SandboxError, ValidationError):
             return []
 
-    def _pairs(self) -> tuple[dict[str, str], list[str]]:
+    def _pairs(self) -> tuple[dict[str, str], list[Uncompared]]:
         """The outputs that can be compared, and notes on the others."""
         outputs = self.program.outputs
         pairs = matched_outputs(outputs, self.second.outputs)
-        missing = [f"{s.name}: the second solution has no such output" for s in outputs if s.name not in pairs]
+        alone = [spec.name for spec in outputs if spec.name not in pairs]
+        missing = [Uncompared(where=name, why="the second solution has no such output") for name in alone]
         comparable = {one: other for one, other in pairs.items() if KINDS[_type_of(outputs, one)].is_compared}
-        missing += [f"{name}: a picture or a folder" for name in pairs if name not in comparable]
+        drawn = [name for name in pairs if name not in comparable]
+        missing += [Uncompared(where=name, why="a picture or a folder") for name in drawn]
         return comparable, missing
 
     async def _called(self, pairs: Mapping[str, str], given: Mapping[str, Any], *, once: bool = False) -> Any:
         program = self.program
         code = with_constants(
-            _source("program"),
+            _source(_INSIDE, "program"),
             SOURCES=_sources(),
             FIRST=(program.code, [spec.name for spec in program.outputs]),
             SECOND=(self.second.code, [spec.name for spec in self.second.outputs]),
@@ -257,11 +276,13 @@ def _type_of(outputs: Sequence[OutputSpec], name: str) -> TypeName:
 @functools.cache
 def _sources() -> dict[str, str]:
     """The sources of these modules by name. Empty packages come first, so that `import` finds them."""
-    parts = _INSIDE.split(".")
-    packages = {".".join(parts[: count + 1]): "" for count in range(len(parts))}
-    return packages | {f"{_INSIDE}.{name}": _source(name) for name in _ORDER}
+    packages: dict[str, str] = {}
+    for package in (_EQUALITY, _INSIDE):
+        parts = package.split(".")
+        packages |= {".".join(parts[: count + 1]): "" for count in range(len(parts))}
+    return packages | {f"{package}.{name}": _source(package, name) for package, name in MODULES}
 
 
 @functools.cache
-def _source(name: str) -> str:
-    return resources.files(_INSIDE).joinpath(f"{name}.py").read_text("utf-8")
+def _source(package: str, name: str) -> str:
+    return resources.files(package).joinpath(f"{name}.py").read_text("utf-8")

@@ -5,13 +5,18 @@ from __future__ import annotations
 import copy
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.engine.second_opinion.inside.comparison import Comparison, Difference, compare, leaves
+from autocoder_jupyter.engine.second_opinion.inside.places import (
+    Compared,
+    Place,
+    against_an_error,
+    compared_outputs,
+)
 from autocoder_jupyter.engine.second_opinion.inside.smallest import TRIALS, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, trimmed, variations
 from autocoder_jupyter.engine.second_opinion.inside.written import cells, dtypes
@@ -65,24 +70,23 @@ class Trial:
     pairs: tuple[tuple[str, str], ...]
     others: Mapping[str, Any]
 
-    def compared(self, tables: Mapping[str, Any]) -> Comparison:
-        """Compare on one input. If the second solution fails, there is no difference to report."""
+    def compared(self, tables: Mapping[str, Any]) -> Compared | str:
+        """Compare on one input. If the second solution fails, there is no difference to report, only its error."""
         inputs = {**self.others, **tables}
         try:
             theirs = self.second.on(inputs)
         except Exception as error:
-            return Comparison(not_compared=[f"the second solution raises {_said(error)}"])
+            return f"the second solution raises {_said(error)}"
         try:
             ours = self.first.on(inputs)
         except Exception as error:
-            return Comparison(list(self._against_an_error(f"{RAISED} ({_said(error)})", theirs)))
-        return compare(ours, theirs, self.pairs)
+            return against_an_error(f"{RAISED} ({_said(error)})", theirs, self.pairs)
+        return compared_outputs(ours, theirs, self.pairs)
 
-    def _against_an_error(self, said: str, theirs: Mapping[str, Any]) -> Iterator[Difference]:
-        """The outputs of the second solution as differences, if the first fails."""
-        for one, other in self.pairs:
-            for where, values in leaves(one, theirs[other]):
-                yield Difference(where, said, ", ".join(map(str, values[:3])) or "no rows", others=values)
+    def places(self, tables: Mapping[str, Any]) -> list[Place]:
+        """Where both differ on one input."""
+        found = self.compared(tables)
+        return [] if isinstance(found, str) else found.places
 
 
 def run_trial(
@@ -104,24 +108,26 @@ def run_trial(
     """
     trial, tables = _trial(first, second, pairs, inputs)
     on_sample = trial.compared(tables)
-    if on_sample.not_compared and on_sample.not_compared[0].startswith("the second solution raises"):
-        return {"failed": on_sample.not_compared[0], "sample": [], "variations": [], "not_compared": []}
-    found = [("", tables, on_sample)]
-    tried = []
+    if isinstance(on_sample, str):
+        return {"failed": on_sample}
+    differing = [("", tables, on_sample.places)]
+    tried, failed_on = [], []
     for name, varied in variations(tables):
+        found = trial.compared(varied)
+        if isinstance(found, str) or not found.outputs:
+            failed_on.extend([name] if isinstance(found, str) else [])
+            continue
         tried.append(name)
-        found.append((name, varied, trial.compared(varied)))
+        differing.append((name, varied, found.places))
+    differing = [entry for entry in differing if entry[2]]
     return {
-        "failed": "",
-        "sample": [_told(difference) for difference in on_sample.differences],
-        "not_compared": on_sample.not_compared,
+        "sample": [_told(place) for place in on_sample.places],
+        "not_compared": [{"where": where, "why": why} for where, why in on_sample.not_compared],
+        "compared": on_sample.outputs,
         "tried": tried,
-        "variations": [
-            {"name": name, "differences": [_told(difference) for difference in outcome.differences]}
-            for name, _, outcome in found[1:]
-            if outcome.differences
-        ],
-        "smallest": _smallest(trial, found),
+        "failed_on": failed_on,
+        "variations": [{"name": name, "differences": list(map(_told, found))} for name, _, found in differing if name],
+        "smallest": _smallest(trial, differing),
     }
 
 
@@ -133,7 +139,7 @@ def run_once(
 ) -> dict[str, Any]:
     """Compare on one small input. The arguments are those of `run_trial`."""
     trial, tables = _trial(first, second, pairs, inputs)
-    return {"differences": [_open(difference) for difference in trial.compared(tables).differences]}
+    return {"differences": [_open(place) for place in trial.places(tables)]}
 
 
 def _trial(
@@ -149,15 +155,14 @@ def _trial(
     return Trial(one, other, tuple((one, other) for one, other in pairs), others), tables
 
 
-def _smallest(trial: Trial, found: Sequence[tuple[str, dict[str, Any], Comparison]]) -> dict[str, Any] | None:
+def _smallest(trial: Trial, differing: Sequence[tuple[str, dict[str, Any], list[Place]]]) -> dict[str, Any] | None:
     """The smallest input found that still shows the first of the differences."""
-    differing = [entry for entry in found if entry[2].differences]
     if not differing or not differing[0][1]:
         return None
-    wanted = differing[0][2].differences[0]
+    wanted = differing[0][2][0]
 
     def differs(tables: Mapping[str, Any]) -> bool:
-        return any(_alike(difference, wanted) for difference in trial.compared(tables).differences)
+        return any(_alike(place, wanted) for place in trial.places(tables))
 
     few = {name: trimmed(table) for name, table in differing[0][1].items()}
     candidates = [(differing[0][0], few), *((name, tables) for name, tables, _ in differing[1:])]
@@ -171,19 +176,21 @@ def _smallest(trial: Trial, found: Sequence[tuple[str, dict[str, Any], Compariso
             label: None if values is None else {"cells": values, "dtypes": dtypes(tables[label])}
             for label, values in written.items()
         },
-        "places": [difference.where for difference in trial.compared(tables).differences],
+        "places": [place.where for place in trial.places(tables)],
     }
 
 
-def _open(difference: Difference) -> dict[str, Any]:
+def _open(place: Place) -> dict[str, Any]:
     """A difference with all values there."""
-    lists = {"ones": list(difference.ones), "others": list(difference.others), "keys": list(difference.keys)}
-    return {**asdict(difference), **lists}
+    lists = {"ones": list(place.ones), "others": list(place.others), "keys": list(place.keys)}
+    return {**asdict(place), **lists}
 
 
-def _alike(one: Difference, other: Difference) -> bool:
+def _alike(one: Place, other: Place) -> bool:
     """Whether two differences have the same place and kind: an error, a missing value, or two values."""
     raised = one.first.startswith(RAISED), other.first.startswith(RAISED)
+    if all(raised):  # only a short table is described by its columns
+        return one.where.partition(".")[0] == other.where.partition(".")[0]
     named = bool(one.keys) == bool(other.keys)  # rows without key columns are only counted
     return one.where == other.where and raised[0] == raised[1] and one.both == other.both and named
 
@@ -196,6 +203,6 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:200]
 
 
-def _told(difference: Difference) -> dict[str, Any]:
+def _told(place: Place) -> dict[str, Any]:
     """A difference as text for the user. The values themselves stay in the sandbox."""
-    return {key: value for key, value in asdict(difference).items() if key not in ("ones", "others", "keys")}
+    return {key: value for key, value in asdict(place).items() if key not in ("ones", "others", "keys")}

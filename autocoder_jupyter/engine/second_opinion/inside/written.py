@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.engine.second_opinion.inside.values import is_missing
+from autocoder_jupyter.equality.scalars import is_missing
 
 CELLS = 200
 """The maximum number of values. A larger table is not written as source."""

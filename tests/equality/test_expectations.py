@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.differences import difference, is_comparable
+from autocoder_jupyter.engine.difference_words import expectation
+from autocoder_jupyter.equality import EXAMPLE, compare, is_comparable
+
+
+def difference(found: Any, expected: Any, *, show_values: bool) -> str:
+    return expectation(compare(found, expected, EXAMPLE), show_values=show_values)
+
 
 FRAME = pd.DataFrame({"month": ["a", "b"], "revenue": [1.0, 2.0]})
 

@@ -7,8 +7,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.comparison import MOST_LINES, differences
+from autocoder_jupyter.engine.difference_words import MOST_LINES, changes
+from autocoder_jupyter.equality import compare
 from autocoder_jupyter.types import Figure
+
+
+def differences(before: Any, now: Any, *, show_values: bool) -> tuple[str, ...]:
+    return changes(compare(before, now), show_values=show_values)
+
 
 FRAME = pd.DataFrame({"month": pd.to_datetime(["2024-01-01", "2024-02-01"]), "revenue": [0.3, None], "orders": [1, 2]})
 

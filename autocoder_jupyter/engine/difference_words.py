@@ -1,0 +1,227 @@
+"""Differences of two values in words: for an example of the user, and for a version and its parent."""
+
+from __future__ import annotations
+
+import datetime as dt
+import reprlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autocoder_jupyter.equality import Comparison, Difference, Path
+from autocoder_jupyter.untrusted.long_ints import shortened
+from autocoder_jupyter.untrusted.visible import visible
+
+MOST_LINES = 6
+"""Changes of one output that are described; the others are counted."""
+
+_SHOWN = 3
+"""Cells and names that are listed."""
+
+_LONGEST = 80
+"""Characters of a value or name."""
+
+_WITHHELD = "a value differs"
+
+
+def expectation(found: Comparison, *, show_values: bool) -> str:
+    """How an output differs from what was expected, in one line; "" if both are equal.
+
+    Args:
+        found: the comparison of the output with the expected value.
+        show_values: whether the text may contain values, or only columns, positions and counts.
+    """
+    if found.verdict == "not compared":
+        return "it cannot be compared with the expected value"
+    if not found.differences:
+        return ""
+    first = found.differences[0]
+    inner = _steps_into(first.path)
+    if inner and not show_values:
+        return _WITHHELD  # a key can be a value of the data too
+    where = f"at {''.join(f'[{_quoted(step.name)}]' for step in inner)}: " if inner else ""
+    if first.what == "columns":
+        return f"{where}it comes {_missing_and_extra(first, show_values)}"
+    if isinstance(first.other, pd.DataFrame | pd.Series):
+        if first.what == "type":
+            return f"{where}it is a {type(first.one).__name__}, expected a {type(first.other).__name__}"
+        if first.what == "length":
+            return f"{where}it has {_rows(len(first.one))}, expected {len(first.other)}"
+        return f"{where}{_cells(found, show_values)}"
+    if not show_values:
+        return _WITHHELD
+    if first.what == "cells":
+        place = int(np.flatnonzero(first.wrong)[0])
+        at = where.removesuffix(": ") or "at "
+        return f"{at}[{place}]: it is {_quoted(first.one[place])}, expected {_quoted(first.other[place])}"
+    return f"{where}it is {_quoted(first.one)}, expected {_quoted(first.other)}"
+
+
+def _steps_into(path: Path) -> Path:
+    return tuple(step for step in path if step.kind in ("key", "entry"))
+
+
+def _missing_and_extra(difference: Difference, show_values: bool) -> str:
+    """Missing and extra columns. Their names may come from the program, so they are treated like values."""
+    missing, extra = (_columns(names, show_values) for names in (difference.only_other, difference.only_one))
+    told = [f"without {missing}"] if missing else []
+    return " and ".join([*told, *([f"with {extra}, which was not expected"] if extra else [])])
+
+
+def _columns(names: Sequence[Any], show_values: bool) -> str:
+    if not names or not show_values:
+        return f"{len(names)} columns" if len(names) > 1 else "a column" * len(names)
+    return f"the column{'s' * (len(names) > 1)} {', '.join(map(_quoted, names[:_SHOWN]))}{' …' * (len(names) > _SHOWN)}"
+
+
+def _cells(found: Comparison, show_values: bool) -> str:
+    """The first cells that differ, column by column."""
+    told: list[str] = []
+    for difference in found.differences:
+        step = difference.path[-1] if difference.path else None
+        name = "the index" if step and step.kind == "index" else f"column {step.name!r}" if step else ""
+        for row in np.flatnonzero(difference.wrong)[: _SHOWN - len(told)].tolist():
+            place = f"{name}, row {row}" if name else f"row {row}"
+            one, other = _quoted(difference.one.iloc[row]), _quoted(difference.other.iloc[row])
+            told.append(f"{place}: {one}, expected {other}" if show_values else f"{place} differs")
+    further = sum(difference.count for difference in found.differences) + found.more - len(told)
+    return "; ".join([*told, *([f"and {further} more cells differ"] if further else [])])
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def changes(found: Comparison, *, show_values: bool) -> tuple[str, ...]:
+    """How an output differs from that of the version before, in a few sentences; empty if both are equal.
+
+    Args:
+        found: the comparison of the outputs of both versions.
+        show_values: whether the sentences may contain values, or only names of columns, shapes and counts.
+    """
+    lines = [line for difference in found.differences for line in _change(difference, show_values)]
+    more = len(lines) - MOST_LINES + found.more
+    return tuple(lines) if more <= 0 else (*lines[:MOST_LINES], f"and {more:,} more")
+
+
+def _change(difference: Difference, show_values: bool) -> Iterator[str]:
+    where = _where(difference.path, show_values)
+    prefix = f"{where}: " if where else ""
+    match difference.what:
+        case "columns":
+            yield from (f"{prefix}{line}" for line in _new_and_gone("column", difference))
+        case "keys":
+            yield from (f"{prefix}{line}" for line in _new_and_gone("", difference, show_values=show_values))
+        case "length":
+            of = "rows" if isinstance(difference.one, pd.DataFrame | pd.Series) else "elements"
+            yield f"{prefix}{len(difference.one):,} → {len(difference.other):,} {of}"
+        case "dtype":
+            yield f"{prefix}{difference.one} → {difference.other}"
+        case "order":
+            yield f"{prefix}another order of columns"
+        case "content":
+            yield f"{prefix}another {'picture' if hasattr(difference.one, 'png') else 'content'}"
+        case "type":
+            yield f"{prefix}{_article(difference.one)} → {_article(difference.other)}"
+        case "cells":
+            yield f"{prefix}{_differing(difference, show_values)}"
+        case _:
+            yield f"{prefix}{_from_to(difference.one, difference.other)}" if show_values else f"{prefix}another value"
+
+
+def _where(path: Path, show_values: bool) -> str:
+    """The place in a value. Keys of a dict can be values of the data."""
+    text = ""
+    for step in path:
+        if step.kind == "index":
+            name = "the index"
+        elif step.kind == "entry":
+            text += f"[{step.name}]"
+            continue
+        else:
+            name = _plain(step.name) if step.kind != "key" or show_values else "a key"
+        text += f".{name}" if text else name
+    return text
+
+
+def _new_and_gone(what: str, difference: Difference, *, show_values: bool = True) -> Iterator[str]:
+    for how, names in (("new", difference.only_other), ("no more", difference.only_one)):
+        if names and not show_values:
+            yield f"{how} {len(names):,} key{'s' * (len(names) > 1)}"
+        elif names:
+            named = f" {what}{'s' * (len(names) > 1)}" if what else ""
+            shown = ", ".join(map(_plain, names[:MOST_LINES]))
+            rest = len(names) - MOST_LINES
+            yield f"{how}{named} {shown}{f' and {rest:,} more' if rest > 0 else ''}"
+
+
+def _differing(difference: Difference, show_values: bool) -> str:
+    in_table = isinstance(difference.one, pd.Series)
+    told = f"{difference.count:,} of {len(difference.wrong):,} {'values' if in_table else 'elements'} differ"
+    if not show_values:
+        return told
+    place = int(np.flatnonzero(difference.wrong)[0])
+    values = (side.iloc[place] if in_table else side[place] for side in (difference.one, difference.other))
+    return f"{told}, first in {'row' if in_table else 'element'} {place}: {_from_to(*values)}"
+
+
+def _from_to(one: Any, other: Any) -> str:
+    before, after = (f"{value:.6g}" if isinstance(value, float) else _plain(value) for value in (one, other))
+    return f"{before} → {after}" if before != after else f"{_quoted(one)} → {_quoted(other)}"
+
+
+def _article(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+class _Brief(reprlib.Repr):
+    """`repr` that looks only at the beginning of a long value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = _LONGEST // 3
+        self.maxother = 2 * _LONGEST
+
+    def repr_str(self, x: str, level: int) -> str:
+        return repr(x[: _LONGEST + 1])
+
+    def repr_int(self, x: int, level: int) -> str:
+        return repr(shortened(x))
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:  # in the order of the dict, without sorting all keys
+        if level <= 0 and x:
+            return "{...}"
+        shown = [f"{self.repr1(key, level - 1)}: {self.repr1(x[key], level - 1)}" for key in islice(x, self.maxdict)]
+        return f"{{{', '.join([*shown, *(['...'] if len(x) > self.maxdict else [])])}}}"
+
+    def repr_set(self, x: Any, level: int) -> str:  # without sorting all items
+        shown = sorted(self.repr1(item, level - 1) for item in islice(x, self.maxset))
+        return f"{{{', '.join(shown)}}}" if x else "set()"
+
+    repr_frozenset = repr_set
+
+
+_BRIEF = _Brief()
+
+
+def _quoted(value: Any) -> str:
+    """A value as source, cut."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return _cut(str(value) if isinstance(value, dt.date | dt.timedelta) else _BRIEF.repr(value))
+
+
+def _plain(value: Any) -> str:
+    """A value as text in one line, cut."""
+    if isinstance(value, str):
+        return visible(_cut(value))
+    return visible(_quoted(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,37 @@
+"""Equality of values: one definition for examples, changes by a refinement, second opinions, and two runs.
+
+A comparison says `equal`, `different`, or `not compared` if there is nothing that could be compared. What a caller
+ignores is a `Leniency`, and what differs is a `Difference`; the words for it are the caller's.
+
+    leniency    the tolerance, and what may be ignored
+    scalars     single values
+    columns     columns of the same length, in pieces
+    tables      which columns and rows belong together
+    files       files, folders and pictures
+    comparison  goes through two values
+    result      the differences, and what was not compared
+
+A second opinion compares in the sandbox, so the modules are also sent there. They import only the standard library,
+numpy, pandas and each other, and must run with Python 3.10 and pandas 2.2.
+"""
+
+from __future__ import annotations
+
+from autocoder_jupyter.equality.comparison import compare, equal, is_comparable
+from autocoder_jupyter.equality.leniency import EXAMPLE, INDEPENDENT, STRICT, Leniency
+from autocoder_jupyter.equality.result import Comparison, Difference, NotCompared, Path, Step
+
+__all__ = [
+    "EXAMPLE",
+    "INDEPENDENT",
+    "STRICT",
+    "Comparison",
+    "Difference",
+    "Leniency",
+    "NotCompared",
+    "Path",
+    "Step",
+    "compare",
+    "equal",
+    "is_comparable",
+]

@@ -1,0 +1,68 @@
+"""Columns of tables: which of their values differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autocoder_jupyter.equality.leniency import Leniency
+from autocoder_jupyter.equality.scalars import close, rounding
+
+_PIECE = 10_000
+"""Rows that are compared in one step. Between steps, other threads of the notebook can run."""
+
+
+def differing(one: Any, other: Any, leniency: Leniency, equal: Callable[[Any, Any, Leniency], bool]) -> Any:
+    """A mask: the rows in which two Series of the same length differ. Dtypes are not compared.
+
+    Args:
+        one: a column.
+        other: another one.
+        leniency: what is ignored.
+        equal: whether two cells are equal.
+    """
+    slack = 0.0
+    if leniency.rounding and is_numeric(one) and is_numeric(other):
+        slack = rounding(*(_cells(column.iloc[:1000]) for column in (one, other)))
+    mask = np.zeros(len(one), dtype=bool)
+    for start in range(0, len(one), _PIECE):
+        rows = slice(start, start + _PIECE)
+        mask[rows] = _differing(one.iloc[rows], other.iloc[rows], leniency, slack, equal)
+    return mask
+
+
+def _differing(one: Any, other: Any, leniency: Leniency, slack: float, equal: Any) -> Any:
+    kinds = _kind(one), _kind(other)
+    if kinds in (("i", "i"), ("u", "u")):
+        dtype = "int64" if kinds[0] == "i" else "uint64"
+        left, right = (np.asarray(column.to_numpy(dtype=dtype, na_value=0)) for column in (one, other))
+        missing = one.isna().to_numpy(), other.isna().to_numpy()
+        return (left != right) | (missing[0] != missing[1])
+    if "f" in kinds and set(kinds) <= {"i", "u", "f"}:
+        left, right = (np.asarray(column.to_numpy(dtype="float64", na_value=np.nan)) for column in (one, other))
+        return ~close(left, right, slack)
+    if kinds in (("M", "M"), ("m", "m"), ("str", "str")) and one.dtype == other.dtype:
+        both = pd.array(one.array == other.array, dtype="boolean").to_numpy(dtype=bool, na_value=False)
+        return ~(both | (one.isna().to_numpy() & other.isna().to_numpy()))
+    pairs = zip(_cells(one), _cells(other), strict=True)
+    return np.fromiter((not _same_text(a, b) and not equal(a, b, leniency) for a, b in pairs), bool, len(one))
+
+
+def _same_text(one: Any, other: Any) -> bool:
+    return type(one) is str and type(other) is str and one == other
+
+
+def _kind(column: Any) -> str:
+    return "str" if isinstance(column.dtype, pd.StringDtype) else str(getattr(column.dtype, "kind", "O"))
+
+
+def _cells(column: Any) -> list[Any]:
+    return list(column.astype(object))
+
+
+def is_numeric(column: Any) -> bool:
+    """Whether its dtype is one of numbers; truth values are none."""
+    return _kind(column) in ("i", "u", "f", "c")

@@ -1,0 +1,326 @@
+"""Compares two values of any kind."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autocoder_jupyter.equality.columns import differing
+from autocoder_jupyter.equality.files import Picture, files_of, lines_of, same_content
+from autocoder_jupyter.equality.leniency import STRICT, Leniency
+from autocoder_jupyter.equality.result import Comparison, Difference, NotCompared, Path, Step
+from autocoder_jupyter.equality.scalars import is_single, kind_of, same, same_type
+from autocoder_jupyter.equality.tables import columns_by_label, flat, has_own_index, key_columns, matched_columns
+
+MOST = 100
+"""The number of differences that are kept, and of parts that were not compared."""
+
+
+def compare(
+    one: Any,
+    other: Any,
+    leniency: Leniency = STRICT,
+    *,
+    name: str = "values",
+    sides: tuple[str, str] = ("the first", "the second"),
+) -> Comparison:
+    """Compare two values, in time proportional to their size.
+
+    Args:
+        one: a value.
+        other: another one.
+        leniency: what is ignored.
+        name: the name of the column, if a Series without a name is compared as a table.
+        sides: how the two are called where a part of only one is not compared.
+    """
+    walk = _Walk(leniency, name, sides)
+    walk.between((), one, other)
+    return Comparison(tuple(walk.differences), walk.more, tuple(walk.not_compared), walk.compared)
+
+
+def equal(one: Any, other: Any, leniency: Leniency = STRICT) -> bool:
+    """Whether two values are equal. What cannot be compared is not."""
+    if is_single(one) and is_single(other):
+        return same(one, other, leniency)
+    return compare(one, other, leniency).verdict == "equal"
+
+
+def is_comparable(value: Any) -> bool:
+    """Whether a value can be compared, with all that is in it. Files and pictures cannot be expected."""
+    if isinstance(value, Mapping):
+        return all(map(is_comparable, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(is_comparable, value))
+    return is_single(value) or isinstance(value, pd.DataFrame | pd.Series)
+
+
+def _form(value: Any) -> str:
+    """How it is compared: the name of a method of `_Walk`, or "" for nothing that is known."""
+    if isinstance(value, pd.DataFrame):
+        return "table"
+    if isinstance(value, pd.Series):
+        return "series"
+    if is_single(value):
+        return "single"
+    if isinstance(value, Mapping):
+        return "mapping"
+    if isinstance(value, list | tuple | np.ndarray):
+        return "sequence"
+    if isinstance(value, os.PathLike):
+        return "folder" if FilePath(value).is_dir() else "file"
+    return "picture" if isinstance(value, Picture) else ""
+
+
+class _Walk:
+    """Goes through two values, and collects what differs."""
+
+    def __init__(self, leniency: Leniency, name: str = "", sides: tuple[str, str] = ("", "")) -> None:
+        self.leniency = leniency
+        self.name = name
+        self.sides = sides
+        self.differences: list[Difference] = []
+        self.more = 0
+        self.not_compared: list[NotCompared] = []
+        self.compared = 0
+
+    def between(self, path: Path, one: Any, other: Any) -> None:
+        """Compare two parts of the values."""
+        forms = _form(one), _form(other)
+        if self.leniency.names and set(forms) == {"table", "series"}:
+            forms = "table", "table"
+        if forms[0] != forms[1]:
+            self._unlike(path, one, other)
+        elif not forms[0]:
+            self._leave(path, f"{_a(one)} cannot be compared")
+        else:
+            getattr(self, f"_{forms[0]}")(path, one, other)
+
+    def _differ(self, difference: Difference) -> None:
+        if len(self.differences) < MOST:
+            self.differences.append(difference)
+        else:
+            self.more += difference.count
+
+    def _leave(self, path: Path, why: str) -> None:
+        if len(self.not_compared) < MOST:
+            self.not_compared.append(NotCompared(path, why))
+
+    def _unlike(self, path: Path, one: Any, other: Any) -> None:
+        if self.leniency.unlike:
+            self._leave(path, f"{type(one).__name__} here, {type(other).__name__} there")
+        else:
+            self._differ(Difference(path, "type", one, other))
+
+    def _single(self, path: Path, one: Any, other: Any) -> None:
+        if same(one, other, self.leniency):
+            self.compared += 1
+        elif self.leniency.unlike and not self._are_alike(one, other):
+            self._unlike(path, one, other)
+        else:
+            self.compared += 1
+            strict = not self.leniency.types and not same_type(one, other)
+            self._differ(Difference(path, "type" if strict else "value", one, other))
+
+    def _are_alike(self, one: Any, other: Any) -> bool:
+        """Whether two single values are of the same kind, so that a difference means something."""
+        kinds = {kind_of(one), kind_of(other)}
+        return len(kinds - {"missing"}) < 2
+
+    def _mapping(self, path: Path, one: Mapping[Any, Any], other: Mapping[Any, Any]) -> None:
+        if self.leniency.names:
+            one, other = _by_text(one), _by_text(other)
+        only_one = tuple(key for key in one if key not in other)
+        only_other = tuple(key for key in other if key not in one)
+        if self.leniency.names:
+            for side, keys in zip(self.sides, (only_one, only_other), strict=True):
+                for key in keys:
+                    self._leave((*path, Step("key", key)), f"only in {side}")
+        elif only_one or only_other:
+            self._differ(Difference(path, "keys", one, other, only_one=only_one, only_other=only_other))
+        for key in one:
+            if key in other:
+                self.between((*path, Step("key", key)), one[key], other[key])
+
+    def _sequence(self, path: Path, one: Sequence[Any], other: Sequence[Any]) -> None:
+        if not self.leniency.types and type(one) is not type(other):
+            self._differ(Difference(path, "type", one, other))
+        elif np.shape(one) != np.shape(other) if _are_arrays(one, other) else len(one) != len(other):
+            self._differ(Difference(path, "length", one, other))
+        elif _are_arrays(one, other):
+            self._column(path, pd.Series(np.ravel(one)), pd.Series(np.ravel(other)))
+        elif all(map(is_single, itertools.chain(one, other))):
+            self._cells(path, one, other, [not same(*pair, self.leniency) for pair in zip(one, other, strict=True)])
+        else:
+            for number, pair in enumerate(zip(one, other, strict=True)):
+                self.between((*path, Step("entry", number)), *pair)
+
+    def _file(self, path: Path, one: Any, other: Any) -> None:
+        left, right = FilePath(one), FilePath(other)
+        try:
+            is_same = same_content(left, right)
+        except OSError:
+            self._leave(path, "a file that cannot be read")
+            return
+        if is_same:
+            self.compared += 1
+        elif not self.leniency.unlike:
+            self._differ(Difference(path, "content", one, other))
+        else:
+            self._text(path, lines_of(left), lines_of(right))
+
+    def _text(self, path: Path, one: tuple[list[str], bool] | None, other: tuple[list[str], bool] | None) -> None:
+        if one is None or other is None:
+            self._leave(path, "no text file")
+            return
+        found = len(self.differences)
+        self._sequence(path, one[0], other[0])
+        if len(self.differences) == found and not (one[1] and other[1]):
+            self._leave(path, "the end of a long file")
+
+    def _folder(self, path: Path, one: Any, other: Any) -> None:
+        left, right = files_of(FilePath(one)), files_of(FilePath(other))
+        only = tuple(name for name in left if name not in right), tuple(name for name in right if name not in left)
+        if any(only):
+            self._differ(Difference(path, "keys", one, other, only_one=only[0], only_other=only[1]))
+        for name in left:
+            if name in right:
+                self.between((*path, Step("file", name)), left[name], right[name])
+
+    def _picture(self, path: Path, one: Picture, other: Picture) -> None:
+        if one.png == other.png and equal(dict(one.spec), dict(other.spec), self.leniency):
+            self.compared += 1
+        elif self.leniency.unlike:
+            self._leave(path, "a picture")
+        else:
+            self._differ(Difference(path, "content", one, other))
+
+    def _series(self, path: Path, one: Any, other: Any) -> None:
+        if self.leniency.names or not self.leniency.labels:
+            self._table(path, one, other)
+        elif len(one) != len(other):
+            self._differ(Difference(path, "length", one, other))
+        else:
+            self._indexes(path, one, other)
+            self._column(path, one, other)
+
+    def _table(self, path: Path, one: Any, other: Any) -> None:
+        if self.leniency.names:
+            self._matched_table(path, flat(one, self.name), flat(other, self.name))
+            return
+        one, other = self._framed(one), self._framed(other)
+        if self.leniency.labels and _can_be_columns(other) and not has_own_index(one):
+            other = other.reset_index()
+        left, right = columns_by_label(one), columns_by_label(other)
+        only_one = tuple(one.columns[place] for key, place in left.items() if key not in right)
+        only_other = tuple(other.columns[place] for key, place in right.items() if key not in left)
+        if only_one or only_other:
+            self._differ(Difference(path, "columns", one, other, only_one=only_one, only_other=only_other))
+        if len(one) != len(other):
+            self._differ(Difference(path, "length", one, other))
+        else:
+            self._indexes(path, one, other)
+        common = [key for key in right if key in left]
+        for key in common:
+            step = Step("column", other.columns[right[key]])
+            self._column((*path, step), one.iloc[:, left[key]], other.iloc[:, right[key]])
+        if not self.leniency.column_order and common != [key for key in left if key in right]:
+            self._differ(Difference(path, "order", one, other))
+
+    def _framed(self, table: Any) -> Any:
+        if isinstance(table, pd.DataFrame):
+            return table
+        return table.to_frame(self.name if table.name is None else table.name)
+
+    def _indexes(self, path: Path, one: Any, other: Any) -> None:
+        if not has_own_index(other) and (self.leniency.labels or not has_own_index(one)):
+            return
+        if one.index.nlevels != other.index.nlevels:
+            self._differ(Difference((*path, Step("index", None)), "type", one.index, other.index))
+            return
+        for level, name in enumerate(other.index.names):
+            values = (pd.Series(table.index.get_level_values(level)) for table in (one, other))
+            self._column((*path, Step("index", name)), *values)
+
+    def _column(self, path: Path, one: Any, other: Any) -> None:
+        leniency = self.leniency
+        if str(one.dtype) != str(other.dtype):
+            if not leniency.types:
+                self._differ(Difference(path, "dtype", one.dtype, other.dtype))
+            leniency = replace(leniency, types=True)  # a cell adds nothing to that
+        if len(one) == len(other):
+            self._cells(path, one, other, differing(one, other, leniency, equal))
+
+    def _cells(self, path: Path, one: Any, other: Any, wrong: Any, keys: Sequence[str] = (), rows: Any = None) -> None:
+        wrong = np.asarray(wrong, dtype=bool)
+        self.compared += len(wrong)
+        if wrong.any():
+            self._differ(Difference(path, "cells", one, other, wrong, keys=tuple(keys), rows=rows))
+
+    def _matched_table(self, path: Path, one: Any, other: Any) -> None:
+        columns = matched_columns(one, other, lambda left, right: differing(left, right, self.leniency, equal).any())
+        for name in one.columns:
+            if name not in columns:
+                self._leave((*path, Step("column", name)), f"no such column in {self.sides[1]}")
+        if not columns:
+            if len(other.columns) and not len(one.columns):
+                self._leave(path, f"no columns in {self.sides[0]}")
+            return
+        one, other = one[list(columns)], other[list(columns.values())].set_axis(list(columns), axis=1)
+        keys, left, right = key_columns(one, other) if self.leniency.row_order else ([], [], [])
+        if keys:
+            one, other = self._matched_rows(path, one, other, (keys, left, right))
+        elif len(one) != len(other):
+            self._differ(Difference(path, "length", one, other))
+            return
+        rows = one[keys] if keys else None
+        for name in columns:
+            if name not in keys:
+                wrong = differing(one[name], other[name], self.leniency, equal)
+                self._cells((*path, Step("column", name)), one[name], other[name], wrong, keys, rows)
+
+    def _matched_rows(
+        self, path: Path, one: Any, other: Any, matched: tuple[list[str], list[str], list[str]]
+    ) -> tuple[Any, Any]:
+        """The rows that both tables have, in the order of the first."""
+        keys, left, right = matched
+        places = {label: number for number, label in enumerate(right)}
+        here = [number for number, label in enumerate(left) if label in places]
+        there = [places[left[number]] for number in here]
+        if len(here) < max(len(left), len(right)):
+            only_one = _rows(one, keys, sorted(set(range(len(left))).difference(here)))
+            only_other = _rows(other, keys, sorted(set(range(len(right))).difference(there)))
+            self._differ(Difference(path, "rows", one, other, None, only_one, only_other, tuple(keys)))
+        return one.iloc[here].reset_index(drop=True), other.iloc[there].reset_index(drop=True)
+
+
+def _by_text(mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """With keys as text, unless two have the same text."""
+    texts = {str(key): value for key, value in mapping.items()}
+    return texts if len(texts) == len(mapping) else mapping
+
+
+def _are_arrays(one: Any, other: Any) -> bool:
+    return isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+
+
+def _can_be_columns(table: Any) -> bool:
+    names = table.index.names
+    return has_own_index(table) and None not in names and not any(name in table.columns.tolist() for name in names)
+
+
+def _rows(table: Any, keys: Sequence[str], places: Sequence[int]) -> tuple[Any, ...]:
+    """The values of the keys in some rows."""
+    part = table[list(keys)].iloc[list(places)]
+    return tuple(zip(*(part[name] for name in keys), strict=True))
+
+
+def _a(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
