@@ -87,7 +87,7 @@ def _cells(found: Comparison, show_values: bool) -> str:
             place = f"{name}, row {row}" if name else f"row {row}"
             one, other = _quoted(difference.one.iloc[row]), _quoted(difference.other.iloc[row])
             told.append(f"{place}: {one}, expected {other}" if show_values else f"{place} differs")
-    further = sum(difference.count for difference in found.differences) + found.more - len(told)
+    further = found.more + sum(difference.count for difference in found.differences) - len(told)
     return "; ".join([*told, *([f"and {further} more cells differ"] if further else [])])
 
 
@@ -150,7 +150,7 @@ def _where(path: Path, show_values: bool) -> str:
 def _new_and_gone(what: str, difference: Difference, *, show_values: bool = True) -> Iterator[str]:
     for how, names in (("new", difference.only_other), ("no more", difference.only_one)):
         if names and not show_values:
-            yield f"{how} {len(names):,} key{'s' * (len(names) > 1)}"
+            yield f"{len(names):,} {'missing' if how == 'no more' else how} key{'s' * (len(names) > 1)}"
         elif names:
             named = f" {what}{'s' * (len(names) > 1)}" if what else ""
             shown = ", ".join(map(_plain, names[:MOST_LINES]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -61,8 +61,14 @@ def is_comparable(value: Any) -> bool:
     return is_single(value) or isinstance(value, pd.DataFrame | pd.Series)
 
 
+_FORMS = {str: "single", int: "single", list: "sequence", dict: "mapping"}
+"""The forms of the most frequent types."""
+
+
 def _form(value: Any) -> str:
-    """How it is compared: the name of a method of `_Walk`, or "" for nothing that is known."""
+    """How it is compared, one of `_Walk._methods`; "" for nothing that is known."""
+    if type(value) in _FORMS:
+        return _FORMS[type(value)]
     if isinstance(value, pd.DataFrame):
         return "table"
     if isinstance(value, pd.Series):
@@ -89,18 +95,28 @@ class _Walk:
         self.more = 0
         self.not_compared: list[NotCompared] = []
         self.compared = 0
+        self._methods: dict[str, Callable[[Path, Any, Any], None]] = {
+            "single": self._single,
+            "mapping": self._mapping,
+            "sequence": self._sequence,
+            "table": self._table,
+            "series": self._series,
+            "file": self._file,
+            "folder": self._folder,
+            "picture": self._picture,
+        }
 
     def between(self, path: Path, one: Any, other: Any) -> None:
         """Compare two parts of the values."""
         forms = _form(one), _form(other)
-        if self.leniency.names and set(forms) == {"table", "series"}:
+        if self.leniency.names and forms in (("table", "series"), ("series", "table")):
             forms = "table", "table"
         if forms[0] != forms[1]:
             self._unlike(path, one, other)
         elif not forms[0]:
             self._leave(path, f"{_a(one)} cannot be compared")
         else:
-            getattr(self, f"_{forms[0]}")(path, one, other)
+            self._methods[forms[0]](path, one, other)
 
     def _differ(self, difference: Difference) -> None:
         if len(self.differences) < MOST:
@@ -148,18 +164,25 @@ class _Walk:
             if key in other:
                 self.between((*path, Step("key", key)), one[key], other[key])
 
-    def _sequence(self, path: Path, one: Sequence[Any], other: Sequence[Any]) -> None:
+    def _sequence(self, path: Path, one: Any, other: Any) -> None:
         if not self.leniency.types and type(one) is not type(other):
             self._differ(Difference(path, "type", one, other))
-        elif np.shape(one) != np.shape(other) if _are_arrays(one, other) else len(one) != len(other):
+        elif isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+            self._array(path, one, other)
+        elif len(one) != len(other):
             self._differ(Difference(path, "length", one, other))
-        elif _are_arrays(one, other):
-            self._column(path, pd.Series(np.ravel(one)), pd.Series(np.ravel(other)))
         elif all(map(is_single, itertools.chain(one, other))):
-            self._cells(path, one, other, [not same(*pair, self.leniency) for pair in zip(one, other, strict=True)])
+            pairs = zip(one, other, strict=True)
+            self._cells(path, one, other, [not same(left, right, self.leniency) for left, right in pairs])
         else:
             for number, pair in enumerate(zip(one, other, strict=True)):
                 self.between((*path, Step("entry", number)), *pair)
+
+    def _array(self, path: Path, one: Any, other: Any) -> None:
+        if one.shape != other.shape:
+            self._differ(Difference(path, "length", one, other))
+        else:
+            self._column(path, pd.Series(np.ravel(one)), pd.Series(np.ravel(other)))
 
     def _file(self, path: Path, one: Any, other: Any) -> None:
         left, right = FilePath(one), FilePath(other)
@@ -258,10 +281,13 @@ class _Walk:
             self._cells(path, one, other, differing(one, other, leniency, equal))
 
     def _cells(self, path: Path, one: Any, other: Any, wrong: Any, keys: Sequence[str] = (), rows: Any = None) -> None:
-        wrong = np.asarray(wrong, dtype=bool)
         self.compared += len(wrong)
-        if wrong.any():
-            self._differ(Difference(path, "cells", one, other, wrong, keys=tuple(keys), rows=rows))
+        count = int(sum(wrong) if isinstance(wrong, list) else wrong.sum())
+        if count and len(self.differences) < MOST:
+            mask = np.asarray(wrong, dtype=bool)
+            self._differ(Difference(path, "cells", one, other, mask, keys=tuple(keys), rows=rows))
+        else:
+            self.more += count
 
     def _matched_table(self, path: Path, one: Any, other: Any) -> None:
         columns = matched_columns(one, other, lambda left, right: differing(left, right, self.leniency, equal).any())
@@ -304,10 +330,6 @@ def _by_text(mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """With keys as text, unless two have the same text."""
     texts = {str(key): value for key, value in mapping.items()}
     return texts if len(texts) == len(mapping) else mapping
-
-
-def _are_arrays(one: Any, other: Any) -> bool:
-    return isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
 
 
 def _can_be_columns(table: Any) -> bool:

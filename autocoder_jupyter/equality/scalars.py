@@ -32,6 +32,8 @@ def kind_of(value: Any) -> str:
     """
     if type(value) in _KINDS:
         return _KINDS[type(value)]
+    if type(value) is float:
+        return "number" if value == value else "missing"
     if is_missing(value):
         return "missing"
     if isinstance(value, bool | np.bool_):
@@ -67,6 +69,8 @@ def same(one: Any, other: Any, leniency: Leniency, slack: float = 0.0) -> bool:
     """
     if type(one) in _KINDS and type(one) is type(other):
         return bool(one == other)
+    if type(one) is type(other) is float and not leniency.rounding:
+        return _near(one, other, slack) or (one != one and other != other)
     first, second = kind_of(one), kind_of(other)
     if "missing" in (first, second):
         return first == second
@@ -108,8 +112,12 @@ def _close(one: Any, other: Any, slack: float) -> bool:
         one, other = (complex(number) for number in (one, other))
     except OverflowError:  # an integer beyond the floats
         return False
-    if not (cmath.isfinite(one) and cmath.isfinite(other)):
-        return False
+    return _near(one, other, slack)
+
+
+def _near(one: Any, other: Any, slack: float) -> bool:
+    if one == other or not (cmath.isfinite(one) and cmath.isfinite(other)):
+        return bool(one == other)
     return bool(abs(one - other) <= max(RELATIVE * max(abs(one), abs(other)), ABSOLUTE, slack))
 
 

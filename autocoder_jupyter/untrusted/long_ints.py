@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 _LONGEST = 4_000
@@ -10,18 +11,34 @@ _LONGEST = 4_000
 _LONG = 10**_LONGEST
 _SHOWN = 20
 
+_EXACT_BITS = 100_000
+"""The first digits of longer integers are computed from their logarithm, because a division takes minutes."""
+
+_ROUNDED = 5
+"""Digits that are exact then."""
+
 
 class _Long:
     """Replaces a long integer in a value that is shown."""
 
     def __init__(self, value: int) -> None:
-        size = abs(value)
-        digits = int(size.bit_length() * 0.30102999566398120)  # times log10(2); at most one too many or too few
-        digits += size >= 10**digits
-        self._text = f"{'-' * (value < 0)}{size // 10 ** (digits - _SHOWN)}… ({digits:,} digits)"
+        first, digits = _exact(abs(value)) if value.bit_length() <= _EXACT_BITS else _rounded(abs(value))
+        self._text = f"{'-' * (value < 0)}{first}… ({digits:,} digits)"
 
     def __repr__(self) -> str:
         return self._text
+
+
+def _exact(size: int) -> tuple[int, int]:
+    digits = int(size.bit_length() * math.log10(2))  # at most one too many or too few
+    digits += size >= 10**digits
+    return size // 10 ** (digits - _SHOWN), digits
+
+
+def _rounded(size: int) -> tuple[int, int]:
+    shift = size.bit_length() - 64
+    power, rest = divmod(math.log10(size >> shift) + shift * math.log10(2), 1)
+    return int(10 ** (rest + _ROUNDED - 1)), int(power) + 1
 
 
 def shortened(value: Any) -> Any:

@@ -7,8 +7,10 @@ import re
 import pytest
 
 from autocoder_jupyter.display.card import render_html, render_text
+from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
 from autocoder_jupyter.display.inspector.opinion import opinion_section
+from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.readings import opinion_html, opinion_lines
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.engine.events import Finished, OpinionGiven, StageFinished
@@ -123,7 +125,11 @@ def test_what_was_not_compared_is_said_in_every_form(opinion: SecondOpinion, sig
     for html in (render_html(card), opinion_section(report)):
         assert f"{sign}  {said}" in words(html) and note in words(html)
         assert sign == "✓" or "✓  A second" not in words(html)
-    for text in (render_text(card), static_text(report), "\n".join(opinion_lines("", opinion))):
+    for text in (
+        render_text(card),
+        static.render_text(Subject(report, "ready")),
+        "\n".join(opinion_lines("", opinion)),
+    ):
         assert f"second opinion: {said}" in text and f"second opinion: {note}" in text
     assert log in [line.text for line in card.log]
     assert (f"{sign} Second opinion" in words(render_html(card))) or sign == "✓"

@@ -181,7 +181,9 @@ async def test_outputs_that_nobody_declared_are_matched_by_type(theatre: Theatre
 async def test_an_output_without_a_counterpart_is_said_not_to_be_compared(theatre: Theatre) -> None:
     second = "OUTPUTS = {'total': 'str'}\n\ndef run(sales):\n    return 'much'"
     played = await theatre.play(script(second=[fenced(second)]), settings=ON, outputs=())
-    assert played.opinion.not_compared == ("total: float here, str there",)
+    opinion = played.opinion
+    assert (opinion.state, opinion.compared) == ("not compared", ())
+    assert opinion.not_compared == ("total: float here, str there",) and opinion.tried == ()
 
 
 def test_outputs_are_matched_by_name_then_by_type_and_place() -> None:

@@ -205,6 +205,27 @@ def test_where_only_the_function_fails_all_that_the_second_gives_is_a_difference
     assert found["sample"][0]["first"].startswith("an error (ZeroDivisionError")
 
 
+def test_where_only_the_function_fails_a_long_table_and_a_dict_are_differences_too() -> None:
+    frame = pd.DataFrame({"n": np.arange(50.0)})
+    for second, told in (("x", "50 rows"), ('{"n": 1}', "a dict")):
+        (place,) = trial('[v / 0 for v in x["n"]][0]', second, frame)["sample"]
+        assert (place["where"], place["second"]) == ("out", told)
+
+
+def test_a_variation_on_which_the_second_solution_fails_is_not_counted_as_tried() -> None:
+    frame = pd.DataFrame({"n": [1.0, 2.0, 3.0]})
+    found = trial('int(x["n"].fillna(0).sum())', 'int(x["n"].sum(skipna=False))', frame)
+    assert found["compared"] == ["out"] and found["sample"] == []
+    assert found["failed_on"] == ["with missing values"] and "with missing values" not in found["tried"]
+
+
+def test_columns_of_one_name_are_compared_too() -> None:
+    frame = pd.DataFrame([[1, 2.5], [2, 3.5]], columns=["a", "a"])
+    other = frame.set_axis(["a", "b"], axis=1).assign(b=[2.5, 9.0]).set_axis(["a", "a"], axis=1)
+    (place,) = compared(frame, other).places
+    assert (place.where, place.at, place.first, place.second) == ("out.a (2)", "2", "3.5", "9")
+
+
 def test_solutions_get_copies_and_what_one_changes_the_other_does_not_see() -> None:
     frame = pd.DataFrame({"n": [1.0, 2.0]})
     found = trial('float(x.__setitem__("n", 0.0) or x["n"].sum())', 'float(x["n"].sum())', frame)

@@ -63,3 +63,39 @@ def test_values_are_told_only_where_they_may_be_and_long_ones_are_cut() -> None:
 
 def test_integers_of_any_length_are_told_by_their_length() -> None:
     assert differences({"n": 10**5000}, {"n": 1}, show_values=True) == ("n: 10000000000000000000… (5,001 digits) → 1",)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told", "withheld"),
+    [
+        pytest.param(
+            FRAME,
+            FRAME.set_axis(["a", "b"]),
+            "the index: 2 of 2 values differ, first in row 0: 0 → a",
+            None,
+            id="index",
+        ),
+        pytest.param(
+            pd.DataFrame([[1, 2.5]], columns=["a", "a"]),
+            pd.DataFrame([[1, 3.5]], columns=["a", "a"]),
+            "a: 1 of 1 values differ, first in row 0: 2.5 → 3.5",
+            "a: 1 of 1 values differ",
+            id="a column twice",
+        ),
+        pytest.param({"Ann": {"n": 1}}, {"Ann": {"n": 2}}, "Ann.n: 1 → 2", "a key.a key: another value", id="nested"),
+        pytest.param({}, {"Ann": 1}, "new Ann", "1 new key", id="keys"),
+        pytest.param(
+            [1, 2, 3],
+            [1, 5, 3],
+            "1 of 3 elements differ, first in element 1: 2 → 5",
+            "1 of 3 elements differ",
+            id="list",
+        ),
+        pytest.param(1234567.1, 1234567.4, "1234567.1 → 1234567.4", "another value", id="numbers that look the same"),
+        pytest.param(10**5000, 1, "10000000000000000000… (5,001 digits) → 1", "another value", id="a long int"),
+    ],
+)
+def test_parts_of_a_value_are_named(before: Any, now: Any, told: str, withheld: str | None) -> None:
+    assert told in differences(before, now, show_values=True)
+    if withheld is not None:
+        assert differences(before, now, show_values=False) == (withheld,)

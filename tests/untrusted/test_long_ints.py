@@ -26,8 +26,10 @@ SAID = "10000000000000000000… (5,000 digits)"
         (10**5_000 - 1, "99999999999999999999… (5,000 digits)"),
         (10**5_000, "10000000000000000000… (5,001 digits)"),
         (10**4_000 - 1, "9" * 4_000),
+        (-123456 * 10**50_000, "-12345… (50,006 digits)"),
+        (2**10_000_000, "90498… (3,010,300 digits)"),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_a_long_int_is_shown_by_its_first_digits_and_their_number(value: Any, text: str) -> None:
     assert repr(shortened(value)) == text
