@@ -53,12 +53,12 @@ def equal(one: Any, other: Any, leniency: Leniency = STRICT) -> bool:
 
 
 def is_comparable(value: Any) -> bool:
-    """Whether a value can be compared, with all that is in it. Files and pictures cannot be expected."""
+    """Whether a value can be an expected output: with all that is in it, but no set, file or picture."""
     if isinstance(value, Mapping):
         return all(map(is_comparable, value.values()))
     if isinstance(value, list | tuple):
         return all(map(is_comparable, value))
-    return is_single(value) or isinstance(value, pd.DataFrame | pd.Series)
+    return kind_of(value) not in ("", "set") or isinstance(value, pd.DataFrame | pd.Series)
 
 
 _FORMS = {str: "single", int: "single", list: "sequence", dict: "mapping"}
