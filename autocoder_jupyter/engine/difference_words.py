@@ -24,6 +24,9 @@ _SHOWN = 3
 _LONGEST = 80
 """Characters of a value or name."""
 
+_LONGEST_PLACE = 2 * _LONGEST
+"""Characters of the place in a nested value."""
+
 _WITHHELD = "a value differs"
 
 
@@ -42,7 +45,7 @@ def expectation(found: Comparison, *, show_values: bool) -> str:
     inner = _steps_into(first.path)
     if inner and not show_values:
         return _WITHHELD  # a key can be a value of the data too
-    where = f"at {''.join(f'[{_quoted(step.name)}]' for step in inner)}: " if inner else ""
+    where = f"at {_cut(''.join(f'[{_quoted(step.name)}]' for step in inner), _LONGEST_PLACE)}: " if inner else ""
     if first.what == "columns":
         return f"{where}it comes {_missing_and_extra(first, show_values)}"
     if isinstance(first.other, pd.DataFrame | pd.Series):
@@ -80,9 +83,11 @@ def _columns(names: Sequence[Any], show_values: bool) -> str:
 def _cells(found: Comparison, show_values: bool) -> str:
     """The first cells that differ, column by column."""
     told: list[str] = []
-    for difference in found.differences:
-        step = difference.path[-1] if difference.path else None
-        name = "the index" if step and step.kind == "index" else f"column {step.name!r}" if step else ""
+    inner = _steps_into(found.differences[0].path)
+    same_table = (each for each in found.differences if each.what == "cells" and _steps_into(each.path) == inner)
+    for difference in same_table:
+        step = difference.path[-1] if len(difference.path) > len(inner) else None
+        name = "the index" if step and step.kind == "index" else f"column {_quoted(step.name)}" if step else ""
         for row in np.flatnonzero(difference.wrong)[: _SHOWN - len(told)].tolist():
             place = f"{name}, row {row}" if name else f"row {row}"
             one, other = _quoted(difference.one.iloc[row]), _quoted(difference.other.iloc[row])
@@ -119,7 +124,7 @@ def _change(difference: Difference, show_values: bool) -> Iterator[str]:
             of = "rows" if isinstance(difference.one, pd.DataFrame | pd.Series) else "elements"
             yield f"{prefix}{len(difference.one):,} → {len(difference.other):,} {of}"
         case "dtype":
-            yield f"{prefix}{difference.one} → {difference.other}"
+            yield f"{prefix}{_plain(str(difference.one))} → {_plain(str(difference.other))}"
         case "order":
             yield f"{prefix}another order of columns"
         case "content":
@@ -144,7 +149,7 @@ def _where(path: Path, show_values: bool) -> str:
         else:
             name = _plain(step.name) if step.kind != "key" or show_values else "a key"
         text += f".{name}" if text else name
-    return text
+    return _cut(text, _LONGEST_PLACE)
 
 
 def _new_and_gone(what: str, difference: Difference, *, show_values: bool = True) -> Iterator[str]:
@@ -223,5 +228,5 @@ def _plain(value: Any) -> str:
     return visible(_quoted(value))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def _cut(text: str, longest: int = _LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"

@@ -114,7 +114,7 @@ class _Walk:
         if forms[0] != forms[1]:
             self._unlike(path, one, other)
         elif not forms[0]:
-            self._leave(path, f"{_a(one)} cannot be compared")
+            self._leave(path, f"values of the type {type(one).__name__} cannot be compared")
         else:
             self._methods[forms[0]](path, one, other)
 
@@ -341,8 +341,3 @@ def _rows(table: Any, keys: Sequence[str], places: Sequence[int]) -> tuple[Any, 
     """The values of the keys in some rows."""
     part = table[list(keys)].iloc[list(places)]
     return tuple(zip(*(part[name] for name in keys), strict=True))
-
-
-def _a(value: Any) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -99,3 +99,19 @@ def test_integers_of_any_length_are_compared_and_told_by_their_length() -> None:
     told = difference({"n": [10**5000]}, {"n": [1]}, show_values=True)
     assert "(5,001 digits), expected 1" in told
     assert difference(10**5000, 10**5000, show_values=True) == "" and difference(10**5000, 0.5, show_values=True)
+
+
+def test_of_several_values_in_a_dict_the_first_that_differs_is_described_and_the_others_are_counted() -> None:
+    found = {"a": FRAME.assign(revenue=[1.0, 5.0]), "b": [1, 2], "c": pd.Series([1, 2])}
+    expected = {"a": FRAME, "b": [1, 3], "c": pd.Series([2, 3])}
+    told = difference(found, expected, show_values=True)
+    assert told == "at ['a']: column 'revenue', row 1: 5.0, expected 2.0; and 3 more cells differ"
+    assert difference({"c": found["c"]}, {"c": expected["c"]}, show_values=True).startswith("at ['c']: row 0: 1, ex")
+
+
+def test_the_place_in_a_deep_value_is_cut() -> None:
+    found, expected = 1, 2
+    for _ in range(60):
+        found, expected = {"k" * 99: found}, {"k" * 99: expected}  # type: ignore[assignment]
+    told = difference(found, expected, show_values=True)
+    assert len(told) < 250 and told.endswith("…: it is 1, expected 2")

@@ -261,4 +261,7 @@ def test_what_is_not_known_is_not_compared_and_its_equality_not_called() -> None
 
     for leniency in (STRICT, EXAMPLE, INDEPENDENT):
         found = compare(Hostile(), Hostile(), leniency)
-        assert found.verdict == "not compared" and found.not_compared[0].why == "a Hostile cannot be compared"
+        assert (
+            found.verdict == "not compared"
+            and found.not_compared[0].why == "values of the type Hostile cannot be compared"
+        )
