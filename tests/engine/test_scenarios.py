@@ -209,7 +209,7 @@ async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mende
 async def test_test_runs_that_are_never_believed_end_as_a_failure_with_that_reason(theatre: Theatre) -> None:
     noisy = TESTS.replace("    assert run(sales=sales) == 0.0", f"{indented(NOISE)}    assert run(sales=sales) == 0.0")
     played = await play(theatre, tests=noisy, settings={"max_iterations": 1})
-    assert not played.report.success and "what no test run sends" in played.error
+    assert not played.report.success and "it sent invalid data" in played.error
     assert played.of(Finished)[-1].state == "failed"
 
 
