@@ -106,10 +106,7 @@ assert page["properties"]["tone"]["description"].endswith("plain by default.")
 
 
 @pytest.mark.slow
-def test_a_setting(tmp_path: Path) -> None:
-    folder = project(tmp_path / "project")
-    added(folder, "autocoder_jupyter/settings/generation.py", "    api_key: Annotated[\n", TONE)
-    run(folder, "tools/generated.py")
+def test_a_setting(folder: Path) -> None:
     earlier = RequestKey.of(Request("g", "p"), AgentConfig(), ()).id
     (folder / "used.py").write_text(textwrap.dedent(USED).replace("KEY", earlier), "utf-8")
     run(folder, "used.py")
@@ -162,17 +159,7 @@ assert {"const": "echo", "title": "The stages again"} in page["oneOf"]
 
 @pytest.mark.slow
 @pytest.mark.local_sandbox
-def test_an_engine(tmp_path: Path) -> None:
-    folder = project(tmp_path / "project")
-    (folder / "autocoder_jupyter" / "engines" / "echo").mkdir()
-    (folder / "autocoder_jupyter" / "engines" / "echo" / "__init__.py").write_text(ENGINE, "utf-8")
-    place = "autocoder_jupyter/settings/engines.py"
-    added(folder, place, '"litellm", "claude"]', '"echo", ')
-    record = (
-        '    "echo": Engine("autocoder_jupyter.engines.echo", help="the stages again", title="The stages again"),\n'
-    )
-    added(folder, place, '}\n"""The engines by', record)
-    run(folder, "tools/generated.py")
+def test_an_engine(folder: Path) -> None:
     (folder / "used.py").write_text(GENERATED, "utf-8")
     run(folder, "used.py")
 
@@ -223,17 +210,30 @@ assert {"const": "again", "title": "Again"} in page["oneOf"]
 
 @pytest.mark.slow
 @pytest.mark.local_sandbox
-def test_a_sandbox(tmp_path: Path) -> None:
-    folder = project(tmp_path / "project")
-    (folder / "autocoder_jupyter" / "sandbox" / "again.py").write_text(SANDBOX, "utf-8")
-    place = "autocoder_jupyter/settings/sandboxes.py"
-    source = (folder / place).read_text("utf-8")
-    (folder / place).write_text(source.replace('"docker", "local"]', '"docker", "local", "again"]'), "utf-8")
-    record = '    "again": SandboxRecord("autocoder_jupyter.sandbox.again", "AgainSandbox", title="Again"),\n'
-    added(folder, place, '}\n"""The sandboxes by name', record)
-    run(folder, "tools/generated.py")
+def test_a_sandbox(folder: Path) -> None:
     (folder / "used.py").write_text(CALLED, "utf-8")
     run(folder, "used.py")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with one more setting, engine and sandbox, each added as its recipe says."""
+    folder = project(tmp_path_factory.mktemp("recipes") / "project")
+    settings, package = "autocoder_jupyter/settings", folder / "autocoder_jupyter"
+    added(folder, f"{settings}/generation.py", "    api_key: Annotated[\n", TONE)
+    (package / "engines" / "echo").mkdir()
+    (package / "engines" / "echo" / "__init__.py").write_text(ENGINE, "utf-8")
+    record = 'Engine("autocoder_jupyter.engines.echo", help="the stages again", title="The stages again")'
+    added(folder, f"{settings}/engines.py", '"litellm", "claude"]', '"echo", ')
+    added(folder, f"{settings}/engines.py", '}\n"""The engines by', f'    "echo": {record},\n')
+    (package / "sandbox" / "again.py").write_text(SANDBOX, "utf-8")
+    record = 'SandboxRecord("autocoder_jupyter.sandbox.again", "AgainSandbox", title="Again")'
+    sandboxes = package / "settings" / "sandboxes.py"
+    names = sandboxes.read_text("utf-8").replace('"docker", "local"]', '"docker", "local", "again"]')
+    sandboxes.write_text(names, "utf-8")
+    added(folder, f"{settings}/sandboxes.py", '}\n"""The sandboxes by name', f'    "again": {record},\n')
+    run(folder, "tools/generated.py")
+    return folder
 
 
 REVIEW = Stage(
