@@ -59,7 +59,7 @@ class JobRun(TypedDict):
     limit_value: float | None
 
 
-class JobMessage(JobState, JobRun):
+class Job(JobState, JobRun):
     """One job, or a result in the namespace without a job."""
 
 
@@ -101,7 +101,7 @@ class Jobs(TypedDict):
     """All jobs and results."""
 
     kind: Literal["jobs"]
-    jobs: list[JobMessage]
+    jobs: list[Job]
 
 
 class NotebookData(TypedDict):

@@ -14,7 +14,7 @@ from autocoder_jupyter.display.run_state import Phase
 from autocoder_jupyter.display.shown import Shown, title
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.tool_calls import turns
-from autocoder_jupyter.lab.messages import JobMessage, JobRun, JobState, Progress
+from autocoder_jupyter.lab.messages import Job, JobRun, JobState, Progress
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.untrusted.visible import visible_block
 
@@ -28,7 +28,7 @@ MOST_CHARACTERS = 1000
 """Maximum length of a text."""
 
 
-def listed(notebook: Notebook) -> list[JobMessage]:
+def listed(notebook: Notebook) -> list[Job]:
     """All jobs and results, oldest first. Never waits."""
     launched = dict(notebook.launched)
     jobs = [_of_launch(name, launch) for name, launch in launched.items()]
@@ -41,12 +41,12 @@ def listed(notebook: Notebook) -> list[JobMessage]:
     return jobs + [_of_result(name, value) for name, value in held[:MOST_HELD]]
 
 
-def without_clock(jobs: list[JobMessage]) -> list[JobMessage]:
+def without_clock(jobs: list[Job]) -> list[Job]:
     """The jobs without the time of running ones, to compare two lists. A page has its own clock."""
     return [{**job, "seconds": 0.0} if job["phase"] in ("running", "waiting") else job for job in jobs]
 
 
-def _of_launch(name: str, launch: Launch) -> JobMessage:
+def _of_launch(name: str, launch: Launch) -> Job:
     state = launch.card.state
     seconds = state.seconds if state.finished else time.time() - launch.started
     run: JobRun = {
@@ -61,12 +61,12 @@ def _of_launch(name: str, launch: Launch) -> JobMessage:
     return {**_of_state(name, state), **run}
 
 
-def _of_result(name: str, result: Any) -> JobMessage:
+def _of_result(name: str, result: Any) -> Job:
     if not result.done:
         is_waiting = result.state.startswith("waiting")
         phase: Phase = "waiting" if is_waiting else "running"
         state: Shown = CodeState(name, phase=phase) if is_code_result(result) else CardState(name, phase=phase)
-        job: JobMessage = {**_of_state(name, state), **_no_run()}
+        job: Job = {**_of_state(name, state), **_no_run()}
         job["actions"].remove("cancel")  # only the job of a cell can be cancelled by its name
         job["buttons"].remove("cancel")
         return job
@@ -97,7 +97,7 @@ def _of_result(name: str, result: Any) -> JobMessage:
     return {**_of_state(name, state), **run}
 
 
-def _of_ended_answer(name: str, result: Any) -> JobMessage:
+def _of_ended_answer(name: str, result: Any) -> Job:
     from autocoder_jupyter.magics.codemode.outcome import state_of
 
     state = state_of(result)

@@ -252,7 +252,7 @@ def test_values_names_and_words_are_marked_while_they_are_typed(notebook: Open) 
     page.page.screenshot(path=ARTIFACTS / "marks.png")
     for words in (
         "'limit' is already a variable of the notebook (int).",
-        "--max-cost takes a number, 0 or more, not 'abc'.",
+        "--max-cost must be a number above 0, not 'abc'.",
         "--check 'total >' is not a Python expression.",
         "@limit is an int; a request can refer to a DataFrame",
         '-i "limit: int = 5", or write the value itself.',
