@@ -32,6 +32,7 @@ from autocoder_jupyter.trust.seals import sealed
 from autocoder_jupyter.types import Exchange, Report, Usage
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.readable_code import readable_code
 from autocoder_jupyter.versions.edits import sources_of
 from autocoder_jupyter.versions.store import Versions
 
@@ -182,13 +183,13 @@ class Journal:
         """Write the user's code and tests, before they are used."""
         for name, text in (("solution.py", code), ("test_solution.py", tests)):
             if text:
-                self._run.write(name, text)
+                self._run.write(name, readable_code(text))
 
     def write_sources(self, report: Report, *, overwrite: bool = False) -> None:
-        """Write code and tests. Existing readable files are overwritten only if `overwrite`."""
+        """Write code and tests without hidden characters. Readable files are overwritten only if `overwrite`."""
         for name, text in sources_of(report).items():
             if text and (overwrite or self._run.lacks_source(name)):
-                self._run.write(name, text)
+                self._run.write(name, readable_code(text))
 
 
 def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted.parsing import TooLong, require_readable, same_code
+from autocoder_jupyter.untrusted.parsing import TooLong, require_readable
+from autocoder_jupyter.untrusted.readable_code import readable_code
 from autocoder_jupyter.untrusted.visible import visible_block
 
 
@@ -15,13 +16,10 @@ def readable(code: str, name: str) -> str:
     """
     try:
         require_readable(code)
-        shown = visible_block(code)
-        same = shown == code or same_code(shown, code)
     except TooLong as error:
         raise InvalidRequest(f"The code of {name} is too long to be shown.", why=f"{error.msg}.") from None
-    except SyntaxError:
-        same = False
-    if not same:
+    shown = readable_code(code)
+    if visible_block(shown) != shown:
         raise InvalidRequest(
             f"The code of {name} contains invisible characters, or characters that change its direction.",
             hint=f"%autocode show {name} --code shows them.",

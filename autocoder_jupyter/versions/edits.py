@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.readable_code import readable_code
 from autocoder_jupyter.versions.store import Version, Versions
 
 CODE_FILE = "solution.py"
@@ -87,5 +88,5 @@ def _on_disk(versions: Versions, version: Version, name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A source with plain newlines, and no blank lines around it."""
-    return text.replace("\r\n", "\n").strip("\n")
+    """A source as its file is written, with plain newlines and no blank lines around it."""
+    return readable_code(text).replace("\r\n", "\n").strip("\n")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter.engine.events import VersionBegun
+from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Earlier
-from autocoder_jupyter.types import Report
+from autocoder_jupyter.types import CodePlan, CodeSolution, Report
+from autocoder_jupyter.untrusted.parsing import same_code
+from autocoder_jupyter.untrusted.readable_code import readable_code
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.edits import edit_of, file_of
+from autocoder_jupyter.versions.edits import differing_files, edit_of, file_of
 from tests.scripted_model import Script, prompt_of
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
@@ -122,3 +127,30 @@ async def test_a_wish_starts_from_what_the_person_wrote(theatre: Theatre) -> Non
     )
     assert any("total = float(" in prompt_of(request) for request in played.model.requests)
     assert played.report.parent == edited.run_id
+
+
+def test_the_files_of_a_version_hide_no_character_and_are_the_same_code(tmp_path: Path) -> None:
+    hidden = 'def run():\n    """Sums\u202e."""\n    return "\u2066a\u200b"  # \u202eno\u2069 comment\n'
+    tests = 'from solution import run\n\n\ndef test_a():\n    assert run() == "\u2066a\u200b"\n'
+    plan, solution = CodePlan(description="", approach=""), CodeSolution(code=hidden)
+    journal = Journal(tmp_path / ".autocode", "growth")
+    journal.begin("a" * 16)
+    suites: dict[str, Any] = {"tests": tests, "blind_tests": tests, "own_tests": tests}
+    journal.write_report(
+        Report(name="growth", run_id="a" * 16, prompt="", success=True, plan=plan, solution=solution, **suites)
+    )
+    written = {path.name: path.read_text("utf-8") for path in journal.folder.glob("*.py")}
+    assert set(written) == {"solution.py", "test_solution.py", "test_blind.py", "test_own.py"}
+    assert all(visible_block(text) == text and r"\u2066a\u200b" in text for text in written.values())
+    assert same_code(written["solution.py"], hidden) and same_code(written["test_solution.py"], tests)
+    versions = Versions(tmp_path / ".autocode", "growth")
+    (version,) = versions.all()
+    assert version.report.solution == solution  # what runs
+    assert edit_of(versions, version) is None and differing_files(versions, version) == []
+    file_of(versions, version).write_text(hidden)  # as earlier versions of this package wrote it
+    assert edit_of(versions, version) is None
+
+
+@pytest.mark.parametrize("code", ["x = 1\r\u202ey = 2", "def broken(:\u200b", "\u3164 = 1"])
+def test_code_that_escapes_would_change_is_written_as_it_is(code: str) -> None:
+    assert readable_code(code) == code

@@ -585,7 +585,7 @@ READERS: dict[str, Reader] = {
             **_sources("names", "functions"),
             "calls of the function": lambda: "def run(): pass\n" + "run()\n" * 7_000,
         },
-        ("tasks.readable:readable", "tasks.renamed:places"),
+        ("untrusted.readable_code:readable_code", "tasks.renamed:places"),
     ),
     "code for a script": Reader(
         lambda text, _: (entered(text), tests_for(text, "growth", (3, 12))),
