@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from autocoder_jupyter.agent.event_log import EventLog
 from autocoder_jupyter.agent.tracing import export_spans
 from autocoder_jupyter.engine.events import (
@@ -89,6 +91,20 @@ def test_a_log_that_cannot_be_written_is_said_once_and_stops_nothing(tmp_path: P
         log(StageFinished("plan", 1, True))
     assert len(said) == 1 and "logs.jsonl is not written: it is a link" in said[0]
     assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
+def test_a_log_leaves_the_folder_through_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "folder")
+    Path("logs").symlink_to(tmp_path / "elsewhere")
+    said: list[str] = []
+    for path in (Path("logs/a.jsonl"), Path("logs").absolute() / "b.jsonl", Path("x/../logs/c.jsonl")):
+        EventLog(path, "growth", lambda: "r1", on_fault=said.append)(StageFinished("plan", 1, True))
+    assert len(said) == 3 and all("it is a link" in one for one in said)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    EventLog(tmp_path / "elsewhere" / "d.jsonl", "growth", lambda: "r1")(StageFinished("plan", 1, True))
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["d.jsonl"]
 
 
 def test_spans_have_the_times_of_the_steps_and_no_words_of_the_request() -> None:

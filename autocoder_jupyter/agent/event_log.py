@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +26,8 @@ class EventLog:
     """A listener that writes events to a file.
 
     Args:
-        path: the path of the file. It is created if it does not exist; links are not followed.
+        path: the path of the file. It is created if it does not exist. In the notebook's folder no link is followed, on
+            no part of the path; elsewhere the file itself must not be a link.
         name: the name of the result.
         run_id: the id of the run, once it is known.
         on_fault: called once with a sentence if the file cannot be written. There is no second try.
@@ -34,7 +36,9 @@ class EventLog:
     def __init__(
         self, path: Path, name: str, run_id: Callable[[], str], on_fault: Callable[[str], object] = lambda text: None
     ) -> None:
-        self._path = path.expanduser().absolute()
+        self._path = Path(os.path.normpath(path.expanduser().absolute()))
+        here = Path.cwd()
+        self._folder = Folder(here if self._path.is_relative_to(here) else self._path.parent)
         self._name = name
         self._run_id = run_id
         self._on_fault = on_fault
@@ -59,7 +63,7 @@ class EventLog:
         content = "".join(f"{line}\n" for line in self._lines).encode()
         self._lines.clear()
         try:
-            Folder(self._path.parent).append(self._path.name, content)
+            self._folder.append(self._path.relative_to(self._folder.root).as_posix(), content)
         except OSError as error:
             self._broken = True
             self._on_fault(f"The log {self._path} is not written: {error.strerror or error}.")
