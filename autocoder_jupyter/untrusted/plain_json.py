@@ -24,8 +24,14 @@ _AT_ONCE = 2**20
 """Bytes. The parser of the standard library holds the GIL while it reads a text, so a longer one is read in parts."""
 
 
-def parse(text: str | bytes, *, values: int = VALUES) -> Any:
+def parse(text: str | bytes, *, values: int = VALUES, is_piece: bool = False) -> Any:
     """Parse JSON.
+
+    Args:
+        text: the JSON.
+        values: most values.
+        is_piece: its texts are pieces of longer ones, so a half of a surrogate pair at an end is kept: the next piece
+            may begin with the other half. Elsewhere halves become U+FFFD.
 
     Raises:
         ValueError: it is not JSON, a number has too many digits, it is nested deeper than `LEVELS`, or it has more
@@ -40,12 +46,13 @@ def parse(text: str | bytes, *, values: int = VALUES) -> Any:
 
         allowance = bounded_json.Allowance(items=values)
         parsed = bounded(bounded_json.parse(text.encode("utf-8", "surrogatepass"), allowance), values=values)
-        return _valid(parsed, text)
+        return parsed if is_piece else _valid(parsed, text)
     try:
         parsed = json.loads(text)
     except RecursionError:
         raise ValueError(f"it is nested deeper than {LEVELS} levels") from None
-    return _valid(bounded(parsed, values=values), text)
+    bounded(parsed, values=values)
+    return parsed if is_piece else _valid(parsed, text)
 
 
 def _valid(parsed: Any, text: str) -> Any:

@@ -304,7 +304,7 @@ class EventReader:
         for line in lines:
             if line.startswith(b"data:"):
                 try:
-                    event = parse(line[5:].decode("utf-8", "replace"))
+                    event = parse(line[5:].decode("utf-8", "replace"), is_piece=True)
                 except ValueError:
                     event = None
                 yield event if isinstance(event, dict) else None
