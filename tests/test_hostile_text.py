@@ -14,7 +14,6 @@ import pytest
 from autocoder_jupyter.data import delimited
 from autocoder_jupyter.data.constraint_forms import parse_sentence
 from autocoder_jupyter.data.text_formats import text_formats
-from autocoder_jupyter.display.html import escape
 from autocoder_jupyter.engine.packages import missing_packages
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import split_words
@@ -27,6 +26,7 @@ from autocoder_jupyter.sandbox.environments.uv import package_error
 from autocoder_jupyter.sandbox.host.boundaries import boundary_hint
 from autocoder_jupyter.sandbox.host.text import clean, stable
 from autocoder_jupyter.untrusted.visible import visible, visible_block
+from autocoder_jupyter.view.html import escape
 from tests.deadline import at_most
 
 CHARACTERS = 50_000

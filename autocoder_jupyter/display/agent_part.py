@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autocoder_jupyter.display import markup, tool_calls
-from autocoder_jupyter.display.amounts import counted
-from autocoder_jupyter.display.html import EMPTY, Html, join
+from autocoder_jupyter.display import tool_calls
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted
+from autocoder_jupyter.view.html import EMPTY, Html, join
 
 NEWEST = 5
 """Calls in the row while the agent works; earlier calls are in a collapsible part."""

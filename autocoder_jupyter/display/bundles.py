@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from autocoder_jupyter.display.codemode.state import CodeState
-from autocoder_jupyter.display.html import html_output
 from autocoder_jupyter.display.shown import Shown, card_html, card_text
+from autocoder_jupyter.view.html import html_output
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
 """An output that our lab extension keeps up to date: the run and the progress shown."""

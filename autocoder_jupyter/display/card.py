@@ -7,16 +7,17 @@ is updated only after an event.
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import agent_part, markup, parts, readings, tool_calls
-from autocoder_jupyter.display.amounts import clock, counted, duration, spending
+from autocoder_jupyter.display import agent_part, parts, readings, tool_calls
 from autocoder_jupyter.display.changes import changes_html, changes_text
 from autocoder_jupyter.display.folds import folds
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.next_steps import next_steps_html, next_steps_line
 from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.display.sample_outputs import outputs_html, outputs_lines
 from autocoder_jupyter.display.state import CardState, StageState
 from autocoder_jupyter.types.stages import STAGES, StageName
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import clock, counted, duration, spending
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 COLOURS = {
     "running": markup.BUSY,

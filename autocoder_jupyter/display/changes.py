@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import counted
-from autocoder_jupyter.display.html import Html, element, join
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted
+from autocoder_jupyter.view.html import Html, element, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Changes, CodePlan, InputSpec, OutputSpec, TestOutcome

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from autocoder_jupyter.display.bundles import widget_bundle
-from autocoder_jupyter.display.html import EMPTY, html_output
 from autocoder_jupyter.display.questions import QuestionForm
 from autocoder_jupyter.display.shown import Shown, strip_html
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.display.window import LAST_HTML
+from autocoder_jupyter.view.html import EMPTY, html_output
 
 FOLDED_SECONDS = 0.3
 """Seconds that the strip stays at the end, without height, so that the page does not scroll."""

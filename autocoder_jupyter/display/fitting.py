@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from autocoder_jupyter.display.html import Html
+from autocoder_jupyter.view.html import Html
 
 
 def fit(parts: Mapping[str, Html], shorter: Iterable[tuple[str, Html]], room: int) -> dict[str, Html]:

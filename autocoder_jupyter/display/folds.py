@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.agent_part import folded_calls
-from autocoder_jupyter.display.amounts import clock
-from autocoder_jupyter.display.diff import colour_diff
 from autocoder_jupyter.display.fitting import fit
-from autocoder_jupyter.display.html import EMPTY, Html, join
 from autocoder_jupyter.display.state import CardState, LogLine
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import clock
+from autocoder_jupyter.view.diff import colour_diff
+from autocoder_jupyter.view.html import EMPTY, Html, join
 
 LAST_LINES = 12
 """Lines of the log that are shown if the whole log is too long."""

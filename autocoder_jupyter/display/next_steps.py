@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.actions import limit_flag, on_card
-from autocoder_jupyter.display.html import EMPTY, Html, element, join
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, join
 
 CLASS = "autocode-words"
 """Our lab extension hides it where it has the buttons."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from autocoder_jupyter.display import markup, parts, tool_calls
+from autocoder_jupyter.display import parts, tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
-from autocoder_jupyter.display.html import Html, element, escape, join
 from autocoder_jupyter.display.state import Answer, CardState
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, row, window
 from autocoder_jupyter.types import TestOutcome
 from autocoder_jupyter.types.stages import STAGES, Live, StageName
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import Html, element, escape, join
 
 
 def render_html(state: CardState) -> Html:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import counted
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, InputSpec, OutputSpec, TestOutcome, Trace

@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import element, escape
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import PlanQuestion

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import spending
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.source import action
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import spending
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Difference, Reading, SecondOpinion

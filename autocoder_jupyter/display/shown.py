@@ -6,8 +6,8 @@ from autocoder_jupyter.display import card, pane
 from autocoder_jupyter.display.codemode import card as code_card
 from autocoder_jupyter.display.codemode import strip as code_strip
 from autocoder_jupyter.display.codemode.state import CodeState
-from autocoder_jupyter.display.html import Html
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.view.html import Html
 
 Shown = CardState | CodeState
 

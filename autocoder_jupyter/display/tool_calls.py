@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, get_args
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import counted, duration
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.types import ToolClass
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted, duration
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import ToolOutcome, ToolUse, Trace

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import clock, so_far
-from autocoder_jupyter.display.html import Html, element, escape
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import clock, so_far
+from autocoder_jupyter.view.html import Html, element, escape
 
 LINES = 6
 """Lines of text in the window."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from autocoder_jupyter.display import actions, parts
 from autocoder_jupyter.display.agent_state import AgentState
-from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.display.bundles import step
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.run_state import Phase
@@ -17,6 +16,7 @@ from autocoder_jupyter.display.tool_calls import turns
 from autocoder_jupyter.lab.messages import Job, JobRun, JobState, Progress
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.view.amounts import counted
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import join
 from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
@@ -27,6 +25,8 @@ from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.request import AgentConfig, Backend, Request
 from autocoder_jupyter.settings.config import without_effect as settings_without_effect
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display.amounts import amount
 from autocoder_jupyter.errors import SandboxUnavailable, working_folder
 from autocoder_jupyter.magics.doctor_claude import claude_rows
 from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view.amounts import amount
 
 if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings

@@ -42,8 +42,8 @@ class PendingDisplay:
         """
         if result.done or self._notebook.is_terminal or self._notebook.is_headless:
             raise NotImplementedError
-        from autocoder_jupyter.display.html import html_output
         from autocoder_jupyter.display.inspector.static import pending_html
+        from autocoder_jupyter.view.html import html_output
 
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
         words = f"{result!r}: it is shown here when it is done."

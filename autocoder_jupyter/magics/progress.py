@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup, tool_calls
+from autocoder_jupyter.display import tool_calls
 from autocoder_jupyter.display.card import render_text, status_line
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.view import markup
 
 
 class TerminalProgress:

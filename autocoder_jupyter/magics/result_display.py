@@ -61,8 +61,8 @@ class ResultDisplay:
         if self._notebook.is_terminal:
             return {"text/plain": words}
         from autocoder_jupyter.display.bundles import widget_bundle
-        from autocoder_jupyter.display.html import html_output
         from autocoder_jupyter.display.inspector.static import pending_html, render_html
+        from autocoder_jupyter.view.html import html_output
 
         if not result.done:
             waits = result.state.startswith("waiting")

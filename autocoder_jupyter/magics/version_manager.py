@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup, parts
-from autocoder_jupyter.display.amounts import counted, spending
-from autocoder_jupyter.display.html import Html, join
-from autocoder_jupyter.display.inspector.side_by_side import side_by_side
+from autocoder_jupyter.display import parts
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line.lookup import find_result, find_version, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted, spending
+from autocoder_jupyter.view.html import Html, join
+from autocoder_jupyter.view.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report

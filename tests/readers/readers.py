@@ -22,11 +22,9 @@ from autocoder_jupyter.codemode.journal import ConversationJournal
 from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.files import describe_file
-from autocoder_jupyter.display import diff, highlight
 from autocoder_jupyter.display.codemode.charts import specification
 from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.reading import read as read_form
-from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.engine import kept_tests, own_tests
 from autocoder_jupyter.engine.entry import without_entry
@@ -70,6 +68,8 @@ from autocoder_jupyter.versions.choice import Choice
 from autocoder_jupyter.versions.edits import edit_of
 from autocoder_jupyter.versions.report_check import check_report
 from autocoder_jupyter.versions.store import Version, Versions
+from autocoder_jupyter.view import diff, highlight
+from autocoder_jupyter.view.side_by_side import side_by_side
 from tests.readers import hostile
 
 Input = Callable[[], str]

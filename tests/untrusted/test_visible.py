@@ -8,11 +8,11 @@ import unicodedata
 
 import pytest
 
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.untrusted.visible import visible, visible_block
+from autocoder_jupyter.view import markup
 
 
 @pytest.mark.parametrize(

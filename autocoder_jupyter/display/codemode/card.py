@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import counted, duration, spending
 from autocoder_jupyter.display.card import COLOURS, ENDS
 from autocoder_jupyter.display.codemode.charts import chart_html, chart_line
 from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
 from autocoder_jupyter.display.fitting import fit
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.sample_outputs import glimpse_html, glimpse_lines
 from autocoder_jupyter.display.tool_calls import call_row
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted, duration, spending
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 MAX_CHARACTERS = 19_100
 """Characters of HTML without charts; with its outline a card stays under 20 KB in a saved notebook."""

@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import Html, element, html_output
 from autocoder_jupyter.untrusted.charts import Library, chart_bundle, why_not_drawn
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import Html, element, html_output
 
 MOST_CHARACTERS = 1_000_000
 """Characters of a chart that is drawn; of a longer one, only the beginning of its text is shown."""

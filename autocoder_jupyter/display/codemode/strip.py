@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.display.codemode.card import question_lines, waits_for
 from autocoder_jupyter.display.codemode.state import CodeState
-from autocoder_jupyter.display.html import Html
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, window
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted
+from autocoder_jupyter.view.html import Html
 
 
 def render_html(state: CodeState) -> Html:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup, parts
-from autocoder_jupyter.display.diff import colour_diff
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
-from autocoder_jupyter.display.inspector.side_by_side import MAX_LINES, side_by_side
+from autocoder_jupyter.display import parts
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.diff import colour_diff
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.side_by_side import MAX_LINES, side_by_side
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Attempt, ErrorDiagnosis, Report, TestFailure

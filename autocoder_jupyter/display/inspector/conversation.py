@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import amount, dollars, duration
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.types.stages import STAGES
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import amount, dollars, duration
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Exchange, Report, Usage

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.contracts.of_report import sources_of
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import counted
-from autocoder_jupyter.display.html import Html, join
 from autocoder_jupyter.display.inspector.call_code import variable_name
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.source import source_block
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted
+from autocoder_jupyter.view.html import Html, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject

@@ -8,13 +8,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.card import render_html
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.outputs import error_html
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Editor

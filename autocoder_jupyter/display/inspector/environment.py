@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import EMPTY, Html, escape, join
 from autocoder_jupyter.settings.tiers import sandbox_line
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.calls.options import CallOptions

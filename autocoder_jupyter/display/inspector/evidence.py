@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup, parts
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

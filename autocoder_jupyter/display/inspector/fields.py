@@ -6,14 +6,14 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.call_code import Given
 from autocoder_jupyter.display.inspector.reading import read, written
 from autocoder_jupyter.display.inspector.subject import Caller, Variable
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 _EXACT = 2**53
 """Integers up to this size are exact in a browser."""

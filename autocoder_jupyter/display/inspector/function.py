@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.calls.outputs import field_names
-from autocoder_jupyter.display import markup, parts, readings
+from autocoder_jupyter.display import parts, readings
 from autocoder_jupyter.display.changes import changes_html
-from autocoder_jupyter.display.html import EMPTY, Html, escape, join
 from autocoder_jupyter.display.inspector.call_code import variable_name
-from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.source import source_block
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, escape, join
+from autocoder_jupyter.view.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup, parts, tool_calls
-from autocoder_jupyter.display.amounts import counted, duration, spending
+from autocoder_jupyter.display import parts, tool_calls
 from autocoder_jupyter.display.card import COLOURS, ENDS, ready
-from autocoder_jupyter.display.html import Html
 from autocoder_jupyter.settings.tiers import sandbox_fact
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted, duration, spending
+from autocoder_jupyter.view.html import Html
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject

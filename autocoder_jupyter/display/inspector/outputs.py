@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.source import data_address, download
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.untrusted.long_ints import shortened
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types.overview import Excerpt

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.drawing import drawing
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types.overview import ColumnOverview, Overview

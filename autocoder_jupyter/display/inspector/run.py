@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import clock, duration
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape
 from autocoder_jupyter.display.inspector.call_code import Given, call_code
 from autocoder_jupyter.display.inspector.fields import FrameField, PathField, make_field
 from autocoder_jupyter.display.inspector.outputs import error_html, outputs_html
 from autocoder_jupyter.display.inspector.source import source_block
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import clock, duration
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.tasks.renamed import places
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 _BUTTON = (
     "display:none;border:none;background:none;padding:0;cursor:pointer;"

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from autocoder_jupyter.display import markup, parts, readings, tool_calls
+from autocoder_jupyter.display import parts, readings, tool_calls
 from autocoder_jupyter.display.changes import changes_text
 from autocoder_jupyter.display.fitting import fit
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector import trace
 from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes
 from autocoder_jupyter.display.inspector.conversation import BRIEF, FACTS_ONLY, SAVED, conversation_section
@@ -24,6 +23,8 @@ from autocoder_jupyter.display.inspector.head import colour, facts, head, verdic
 from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.source import source_block
 from autocoder_jupyter.display.inspector.trace import trace_lines, trace_section
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject

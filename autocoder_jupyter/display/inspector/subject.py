@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from autocoder_jupyter.calls.options import CallOptions
-    from autocoder_jupyter.display.html import Html
     from autocoder_jupyter.display.state import CardState
     from autocoder_jupyter.engine.events import EndState
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.types import InputSpec, Report
     from autocoder_jupyter.types.overview import Excerpt, Overview
+    from autocoder_jupyter.view.html import Html
 
 
 def _no_samples(share: Share | None) -> Mapping[str, Overview]:

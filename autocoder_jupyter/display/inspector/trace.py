@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup, parts, tool_calls
-from autocoder_jupyter.display.amounts import counted
-from autocoder_jupyter.display.html import EMPTY, Html, element, join
+from autocoder_jupyter.display import parts, tool_calls
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted
+from autocoder_jupyter.view.html import EMPTY, Html, element, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report, ToolClass, ToolUse, Trace

@@ -6,11 +6,11 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import Html, element, escape
 from autocoder_jupyter.display.inspector.outputs import error_html
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import Html, element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import VersionManager

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import EMPTY, Html, element
 from autocoder_jupyter.display.inspector import trace
 from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_html
 from autocoder_jupyter.display.inspector.conversation import LIVE, conversation_section
@@ -31,6 +29,8 @@ from autocoder_jupyter.display.inspector.trace import trace_section
 from autocoder_jupyter.display.inspector.versions import VersionsPage
 from autocoder_jupyter.display.tool_calls import CLASSES
 from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionManager

@@ -27,7 +27,7 @@ class AnswerDisplay:
         words = repr(result)
         if self._notebook.is_terminal:
             return {"text/plain": words}
-        from autocoder_jupyter.display.html import html_output
+        from autocoder_jupyter.view.html import html_output
 
         if not result.done:
             from autocoder_jupyter.display.inspector.static import pending_html

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.codemode.card import call_line, render_text, status_line
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.jobs.code_job import CodeJob
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view import markup
 
 
 class CodeProgress:

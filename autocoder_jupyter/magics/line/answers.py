@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.codemode.card import render_html, render_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeJob
@@ -16,6 +15,7 @@ from autocoder_jupyter.magics.line.control import cancel, wait
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_code_result
 from autocoder_jupyter.magics.version_manager import require_idle
+from autocoder_jupyter.view import markup
 
 LONGEST = 160
 """Characters of a message that a table shows."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.line.lookup import versions_of
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import counted
 
 Row = tuple[str, str, str, str, str]
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from autocoder_jupyter.codemode.journal import PREFIX
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.shown import status_line
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_record import load_record
@@ -20,6 +19,7 @@ from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
 from autocoder_jupyter.magics.references import named_samples
 from autocoder_jupyter.request import Backend
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.view import markup
 
 if TYPE_CHECKING:
     from autocoder_jupyter.versions import Version, Versions

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import join
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.permissions import FolderPermissions, collected, rows
 from autocoder_jupyter.trust import agree, withdraw
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import join
 
 YES = "yes"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.help import help_text
@@ -10,6 +9,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view import markup
 
 
 def models(notebook: Notebook, arguments: Arguments) -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.diff import render_text as render_diff
-from autocoder_jupyter.display.html import join
-from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.static import Part, pending_html, render_html, render_text
 from autocoder_jupyter.display.timeline import render_html as timeline_html
 from autocoder_jupyter.display.timeline import render_text as timeline_text
@@ -19,6 +15,10 @@ from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.version_manager import asked_otherwise
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.diff import render_text as render_diff
+from autocoder_jupyter.view.html import join
+from autocoder_jupyter.view.side_by_side import side_by_side
 
 _PARTS: tuple[Part, ...] = ("code", "tests", "report", "trace")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import read_sent
 from autocoder_jupyter.magics.line.lookup import find_result, last_run
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.view import markup
 
 
 def preview(notebook: Notebook, arguments: Arguments) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 
-from autocoder_jupyter.display import markup
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.line.lookup import find_result, versions_of
@@ -12,6 +11,7 @@ from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager, bind, require_idle
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.verification import rename as rename_versions
+from autocoder_jupyter.view import markup
 
 
 def history(notebook: Notebook, arguments: Arguments) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.untrusted.visible import visible, visible_block
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 FONT = (
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);"
@@ -102,8 +102,8 @@ def code(source: str) -> Html:
 
 def python(source: str) -> Html:
     """A block of Python in colours."""
-    from autocoder_jupyter.display.highlight import VARIABLES
-    from autocoder_jupyter.display.highlight import python as highlighted
+    from autocoder_jupyter.view.highlight import VARIABLES
+    from autocoder_jupyter.view.highlight import python as highlighted
 
     if not source.strip():
         return EMPTY

@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from autocoder_jupyter.display.html import Html, element, escape, join
 from autocoder_jupyter.untrusted.parsing import TooLong, require_readable
+from autocoder_jupyter.view.html import Html, element, escape, join
 
 _COLOURS = {
     "Keyword.Constant": ("a", "atom", "#8250df"),

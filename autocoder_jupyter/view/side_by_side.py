@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.diff import too_long
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.diff import too_long
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 CONTEXT = 3
 """Equal lines that are shown around a change."""

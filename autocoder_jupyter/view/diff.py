@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 MOST_LINES = 5_000
 """A diff takes quadratic time in the number of lines, and an untrusted file may hold megabytes."""

@@ -1,0 +1,1 @@
+from tests.html_reader import read as read
