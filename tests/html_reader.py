@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html.parser import HTMLParser
 
 import pytest
+
+from autocoder_jupyter.view.as_html import blocks_html
+from autocoder_jupyter.view.document import Block
 
 VOID = {"br", "img", "input", "meta", "link", "hr"}
 
@@ -38,12 +41,12 @@ class _Reader(HTMLParser):
 
 
 @pytest.fixture
-def read() -> Callable[[str], _Reader]:
-    """Parses HTML strictly. Gives its tags, attributes and text."""
+def read() -> Callable[[str | Iterable[Block]], _Reader]:
+    """Parses HTML, or the HTML of blocks of a document, strictly. Gives its tags, attributes and text."""
 
-    def reader(html: str) -> _Reader:
+    def reader(shown: str | Iterable[Block]) -> _Reader:
         parsed = _Reader()
-        parsed.feed(html)
+        parsed.feed(shown if isinstance(shown, str) else blocks_html(shown))
         parsed.close()
         return parsed
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.display.codemode.charts import chart_html
+from autocoder_jupyter.display.codemode.charts import chart_block
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.untrusted.charts import CHART as MIME
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
+from autocoder_jupyter.view.as_html import blocks_html
 
 if TYPE_CHECKING:
     import altair as alt
@@ -163,7 +164,7 @@ def test_a_chart_that_a_page_cannot_draw_says_why(more: dict[str, Any], reason: 
     spec = {"mark": "bar", "encoding": {}, "data": rows(2), **more}
     assert harmless_chart(spec) is None
     assert reason in repr(Figure(b"", 0, 0, kind="altair", spec=spec))
-    assert reason in chart_html(json.dumps(spec), 1, "rates") or len(json.dumps(spec)) > 1_000_000
+    assert reason in blocks_html([chart_block(json.dumps(spec), 1, "rates")]) or len(json.dumps(spec)) > 1_000_000
 
 
 @pytest.mark.parametrize(

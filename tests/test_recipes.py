@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display import card, pane
+from autocoder_jupyter.display import pane
+from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.display.state import CardState, StageState
 from autocoder_jupyter.engine.events import Event
 from autocoder_jupyter.engines.staged.writer import StagedWriter
@@ -269,10 +270,10 @@ async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     during = [state for state in states if state.stage_state(review) == StageState("running")]
     assert during
     for state in during:
-        assert "Reviewing the code" in card.render_text(state)
-        assert "Review</span>" in card.render_html(state)
+        assert "Reviewing the code" in card_text(state)
+        assert "Review</span>" in card_html(state)
         assert "The review, as the model writes it" in pane.render_html(state)
-    assert "✓ Review" in card.render_html(states[-1])
+    assert "✓ Review" in card_html(states[-1])
     assert [step.name for step in played.report.timeline if step.name == review]
     with pytest.raises(Locked, match="must be asked to review the code"):
         await LockedModel(ModelConfig("openai/x")).ask(Question(stage=review, messages=()))

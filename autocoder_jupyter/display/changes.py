@@ -1,16 +1,16 @@
 """Changes since the earlier version: interface, assumptions, outputs on the sample and tests.
 
-Card and inspector show them as lines with the signs of a diff. The code has a separate diff.
+They are lines with the signs of a diff. The code has a separate diff.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted
-from autocoder_jupyter.view.html import Html, element, join
+from autocoder_jupyter.view.document import Block, Group, Span, Tone, line, muted
+from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Changes, CodePlan, InputSpec, OutputSpec, TestOutcome
@@ -18,44 +18,31 @@ if TYPE_CHECKING:
 MOST = 12
 """Lines of one kind that are shown; the others are counted."""
 
-COLOURS = {"+": markup.GOOD, "−": markup.BAD, "→": markup.BUSY, "=": markup.QUIET}
-"""The colours of the signs: added, removed, changed, unchanged."""
+TONES: dict[str, Tone] = {"+": "good", "−": "bad", "→": "busy", "=": "quiet"}
+"""The signs: added, removed, changed, unchanged."""
 
-Line = tuple[str, str]
+Change = tuple[str, str]
 """A sign and its text."""
 
 
-def changes_html(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Html:
-    """The changes as HTML, grouped by kind.
+def change_blocks(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> tuple[Block, ...]:
+    """The changes, grouped by kind.
 
     Args:
         changes: the changes since the earlier version.
         plan: the plan of this version.
         tests: the outcomes of this version's tests.
     """
-    kinds = change_lines(changes, plan, tests).items()
-    return join(*(element("div", markup.muted(kind), _lines_html(lines)) for kind, lines in kinds))
+    return tuple(Group(kind, _lines(found)) for kind, found in change_lines(changes, plan, tests).items())
 
 
-def _lines_html(lines: Sequence[Line]) -> Html:
-    shown = [_line_html(sign, words) for sign, words in lines[:MOST]]
-    more = len(lines) - MOST
-    return join(*shown, *([markup.muted_line(f"and {more} more")] if more > 0 else []))
+def _lines(found: Sequence[Change]) -> tuple[Block, ...]:
+    shown = [line(Span(sign, TONES[sign]), clipped(words), look="hanging") for sign, words in found[:MOST]]
+    more = len(found) - MOST
+    return (*shown, *([muted(f"and {more} more")] if more > 0 else []))
 
 
-def _line_html(sign: str, words: str) -> Html:
-    text = markup.marked(sign, COLOURS[sign], markup.clipped(words))
-    return element("div", text, style="padding-left:1.2em;text-indent:-1.2em")
-
-
-def changes_text(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Iterator[str]:
-    """The same as lines of text."""
-    for kind, lines in change_lines(changes, plan, tests).items():
-        for sign, words in lines[:MOST]:
-            yield f"{kind.casefold()}: {sign} {words}"
-
-
-def change_lines(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Mapping[str, Sequence[Line]]:
+def change_lines(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Mapping[str, Sequence[Change]]:
     """The lines by kind, in the order in which they are shown; kinds without lines are left out."""
     found = {
         "Interface": [*_inputs(changes.plan.inputs, plan.inputs), *_outputs(changes.plan.outputs, plan.outputs)],
@@ -66,7 +53,7 @@ def change_lines(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome])
     return {kind: lines for kind, lines in found.items() if lines}
 
 
-def _inputs(before: Sequence[InputSpec], now: Sequence[InputSpec]) -> list[Line]:
+def _inputs(before: Sequence[InputSpec], now: Sequence[InputSpec]) -> list[Change]:
     old, new = ({spec.name: _input(spec) for spec in specs} for specs in (before, now))
     return _compared("input", old, new)
 
@@ -75,7 +62,7 @@ def _input(spec: InputSpec) -> str:
     return f"{spec.name}: {spec.written_type}" + ("" if spec.required else f" = {spec.default!r}")
 
 
-def _outputs(before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> list[Line]:
+def _outputs(before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> list[Change]:
     old, new = ({spec.name: f"{spec.name}: {spec.written_type}" for spec in specs} for specs in (before, now))
     lines = _compared("output", old, new)
     columns = {spec.name: {column.name: column.dtype for column in spec.columns} for spec in before}
@@ -87,7 +74,7 @@ def _outputs(before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> list[Li
     return lines
 
 
-def _compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[Line]:
+def _compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
     return [
         *(("−", f"{what} {old[name]}") for name in old if name not in new),
         *(("→", f"{what} {new[name]}, was {old[name]}") for name in new if name in old and new[name] != old[name]),
@@ -95,11 +82,11 @@ def _compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> list
     ]
 
 
-def _texts(before: Sequence[str], now: Sequence[str]) -> list[Line]:
+def _texts(before: Sequence[str], now: Sequence[str]) -> list[Change]:
     return [*(("−", text) for text in before if text not in now), *(("+", text) for text in now if text not in before)]
 
 
-def _on_the_sample(changes: Changes, plan: CodePlan) -> list[Line]:
+def _on_the_sample(changes: Changes, plan: CodePlan) -> list[Change]:
     if changes.outputs is None:
         return []
     lines = [("→", f"{output.name}: {words}") for output in changes.outputs for words in output.lines]
@@ -109,7 +96,7 @@ def _on_the_sample(changes: Changes, plan: CodePlan) -> list[Line]:
     return [*lines, *([("=", f"{', '.join(same)}: as before")] if same else [])]
 
 
-def _tests(changes: Changes, now: Sequence[str]) -> list[Line]:
+def _tests(changes: Changes, now: Sequence[str]) -> list[Change]:
     by_choice = {
         choice: [test for test in changes.tests if test.fate == choice] for choice in ("kept", "changed", "dropped")
     }

@@ -1,4 +1,4 @@
-"""The collapsible parts of the card: code, tests, plan, log, the text sent. Long parts are shortened."""
+"""The collapsible parts of the card: code, tests, plan, log, the text sent; and the shorter forms of long ones."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.agent_part import folded_calls
-from autocoder_jupyter.display.fitting import fit
 from autocoder_jupyter.display.state import CardState, LogLine
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import clock
-from autocoder_jupyter.view.diff import colour_diff
-from autocoder_jupyter.view.html import EMPTY, Html, join
+from autocoder_jupyter.view.document import Block, Diff, Section, Source, lines, muted
+from autocoder_jupyter.view.markup import clipped
 
 LAST_LINES = 12
 """Lines of the log that are shown if the whole log is too long."""
@@ -24,67 +22,75 @@ CODE_CHANGES = "What changed in the code"
 SENT = "What was sent to the model"
 
 
-def folds(state: CardState, room: int) -> Html:
-    """All parts, one below the other.
-
-    Args:
-        state: the state of the run.
-        room: the most characters of HTML.
-    """
-    code = "Code, and what the last fix changed" if state.previous_solution else "Code"
-    tests = "Tests and checks" if state.evidence and state.evidence.checks else "Tests"
-    coloured, reported = markup.python(state.solution), _reported(state)
-    full = {
+def folded_sections(state: CardState) -> tuple[Section, ...]:
+    """All parts, in full. Only HTML has them: in a terminal `%autocode show` has each of them."""
+    code, tests = _titles(state)
+    full: dict[str, tuple[Block, ...]] = {
         CALLS: folded_calls(state),
         CODE_CHANGES: _code_changes(state),
-        code: join(_change(state), coloured),
-        tests: join(reported, markup.python(state.tests)),
-        "Plan": parts.plan_parts(state.plan) if state.plan else EMPTY,
-        "Log": markup.code(_log(state.log)),
-        SENT: markup.code(state.sent),
+        code: (*_change(state), Source(state.solution, python=True)),
+        tests: (*_reported(state), Source(state.tests, python=True)),
+        "Plan": parts.plan_blocks(state.plan) if state.plan else (),
+        "Log": (Source(_log(state.log)),),
+        SENT: (Source(state.sent),),
     }
-    elsewhere = markup.muted_line(f"Too long for a saved notebook: {state.name} as the last line of a cell shows it.")
-    facts = markup.code(markup.clipped(state.sent.partition("\n")[0]))
-    shorter = (
-        (CODE_CHANGES, markup.muted_line(f"Too long for a saved notebook: %autocode show {state.name} compares them.")),
-        (SENT, join(facts, markup.muted_line(f"%autocode preview {state.name} shows all of it."))),
-        ("Log", markup.code(_log(_last(state.log)))),
+    return tuple(Section(title, blocks, only="html") for title, blocks in full.items())
+
+
+def shorter_forms(state: CardState) -> tuple[tuple[str, tuple[Block, ...]], ...]:
+    """Shorter forms of the parts, the least important first."""
+    code, tests = _titles(state)
+    reported = _reported(state)
+    elsewhere = lines([f"Too long for a saved notebook: {state.name} as the last line of a cell shows it."], "muted")
+    return (
+        (CODE_CHANGES, (muted(f"Too long for a saved notebook: %autocode show {state.name} compares them."),)),
+        (
+            SENT,
+            (Source(clipped(state.sent.partition("\n")[0])), muted(f"%autocode preview {state.name} shows all of it.")),
+        ),
+        ("Log", (Source(_log(_last(state.log))),)),
         (CALLS, folded_calls(state, LAST_CALLS)),
-        (tests, join(reported, markup.code(state.tests))),
-        (code, coloured),
-        (code, markup.code(state.solution)),
-        (tests, join(reported, elsewhere)),
+        (tests, (*reported, Source(state.tests))),
+        (code, (Source(state.solution, python=True),)),
+        (code, (Source(state.solution),)),
+        (tests, (*reported, *elsewhere)),
         ("Plan", elsewhere),
         (CALLS, elsewhere),
         (code, elsewhere),
         (tests, elsewhere),
     )
-    return join(*(markup.details(title, content) for title, content in fit(full, shorter, room).items()))
 
 
-def _log(lines: Sequence[LogLine]) -> str:
-    return "\n".join(f"{clock(line.at)}  {line.text}" for line in lines)
+def _titles(state: CardState) -> tuple[str, str]:
+    """The titles of the code and of the tests."""
+    return (
+        "Code, and what the last fix changed" if state.previous_solution else "Code",
+        "Tests and checks" if state.evidence and state.evidence.checks else "Tests",
+    )
+
+
+def _log(log: Sequence[LogLine]) -> str:
+    return "\n".join(f"{clock(entry.at)}  {entry.text}" for entry in log)
 
 
 def _last(log: Sequence[LogLine]) -> list[LogLine]:
     """The last lines, and the decisions of the user in the lines before."""
-    return [*[line for line in log[:-LAST_LINES] if line.is_decision][-LAST_LINES:], *log[-LAST_LINES:]]
+    return [*[entry for entry in log[:-LAST_LINES] if entry.is_decision][-LAST_LINES:], *log[-LAST_LINES:]]
 
 
-def _change(state: CardState) -> Html:
-    if not state.previous_solution or state.previous_solution == state.solution:
-        return EMPTY
-    return colour_diff(state.previous_solution, state.solution, "before", "now")
+def _change(state: CardState) -> tuple[Block, ...]:
+    return (Diff(state.previous_solution, state.solution),) if state.previous_solution else ()
 
 
-def _code_changes(state: CardState) -> Html:
-    """The changes from the code of the version that this one was made from; empty if there is none."""
+def _code_changes(state: CardState) -> tuple[Block, ...]:
+    """The changes from the code of the version that this one was made from; nothing if there is none."""
     if state.changes is None:
-        return EMPTY
-    changed = colour_diff(state.changes.code, state.solution, "before", "now")
-    return changed or markup.muted_line("The code did not change.")
+        return ()
+    if state.changes.code == state.solution:
+        return (muted("The code did not change."),)
+    return (Diff(state.changes.code, state.solution),)
 
 
-def _reported(state: CardState) -> Html:
-    checks = parts.checks(state.evidence) if state.evidence else EMPTY
-    return join(parts.tests(state.outcomes, state.pending), checks)
+def _reported(state: CardState) -> tuple[Block, ...]:
+    checks = parts.checks(state.evidence.checks) if state.evidence else ()
+    return (*parts.tests(state.outcomes, state.pending), *checks)

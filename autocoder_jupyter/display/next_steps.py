@@ -7,23 +7,16 @@ from collections.abc import Iterator
 from autocoder_jupyter.display.actions import limit_flag, on_card
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import EMPTY, Html, element, join
+from autocoder_jupyter.view.document import Beside, Row, Span, line
 
 CLASS = "autocode-words"
 """Our lab extension hides it where it has the buttons."""
 
 
-def next_steps_html(state: CardState) -> Html:
+def next_steps(state: CardState) -> Row:
     """The row with the commands; empty while the run is active."""
-    steps = [join(markup.inline_code(typed), markup.muted(does), between=" ") for typed, does in _steps(state)]
-    return element("div", markup.row("Next", markup.line_up(steps)), class_=CLASS) if steps else EMPTY
-
-
-def next_steps_line(state: CardState) -> str:
-    """The same as text; "" while the run is active."""
-    steps = ", ".join(f"{typed} {does}" for typed, does in _steps(state))
-    return f"next: {steps}" if steps else ""
+    steps = tuple(line(Span(typed, "code"), Span(does, "muted")) for typed, does in _steps(state))
+    return Row("Next", (Beside(steps),) if steps else (), kind=CLASS)
 
 
 def _steps(state: CardState) -> Iterator[tuple[str, str]]:

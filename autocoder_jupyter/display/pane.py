@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 from autocoder_jupyter.display import parts, tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
+from autocoder_jupyter.display.card import approval_question
 from autocoder_jupyter.display.state import Answer, CardState
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, row, window
 from autocoder_jupyter.types import TestOutcome
 from autocoder_jupyter.types.stages import STAGES, Live, StageName
 from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.as_html import pieces_html
 from autocoder_jupyter.view.html import Html, element, escape, join
 
 
@@ -23,11 +25,10 @@ def render_html(state: CardState) -> Html:
 def _columns(state: CardState) -> list[Column]:
     if state.questions:
         words = "The plan has questions before code is written. Without an answer, the plan decides."
-        return [Column("Waiting for you", lines((line(words, markup.MUTED),)))]
+        return [Column("Waiting for you", lines((line(words, "muted"),)))]
     if state.phase == "waiting":
-        question = f"May it install {', '.join(state.approval)}?"
         why = "The code imports it, and it is not in the list of known packages."
-        return [Column("Waiting for you", lines((line(question), line(why, markup.MUTED))))]
+        return [Column("Waiting for you", lines((line(approval_question(state)), line(why, "muted"))))]
     running = [stage for stage, how in state.stages if how.status == "running"]
     columns = [_column(state, stage) for stage in running]
     if state.building and "environment" not in running:
@@ -44,12 +45,12 @@ def _column(state: CardState, stage: StageName) -> Column:
 def _agent(state: CardState, agent: AgentState, stage: StageName) -> Column:
     """The text of an agent, and below it the running tool call, or the last one."""
     answer = _answer_in(state, stage)
-    calls = [row(tool_calls.short_html(use, runs=True)) for _, use in agent.under_way]
-    calls = calls or [row(tool_calls.short_html(use)) for use in agent.trace.calls[-1:]]
+    calls = [row(pieces_html(tool_calls.short_line(use, runs=True).pieces)) for _, use in agent.under_way]
+    calls = calls or [row(pieces_html(tool_calls.short_line(use).pieces)) for use in agent.trace.calls[-1:]]
     heading = f"The agent · {tool_calls.turns(agent.trace, finished=False)}"
     if answer.fault or not (calls or agent.said):
         return Column(heading, lines((_no_text_yet(state, answer), *calls)))
-    return Column(heading, window(newest(agent.said), element("div", *calls, style="flex:none")))
+    return Column(heading, window(newest(agent.said), element("div", *calls, look="note")))
 
 
 def _answer(state: CardState, stage: StageName) -> Column:
@@ -65,15 +66,15 @@ def _answer_in(state: CardState, stage: StageName) -> Answer:
 
 def _no_text_yet(state: CardState, answer: Answer) -> Html:
     if answer.fault:
-        return line(f"Model service: {answer.fault}.", f"color:{markup.WARN}")
+        return line(f"Model service: {answer.fault}.", "warn")
     words = "The model client is being loaded, once per kernel." if state.loading else "Nothing has arrived yet."
-    return line(words, markup.MUTED)
+    return line(words, "muted")
 
 
 def _tests(state: CardState, stage: StageName) -> Column:
-    waiting = [line(f"○ {name}", markup.MUTED) for name in state.pending]
+    waiting = [line(f"○ {name}", "muted") for name in state.pending]
     if waiting:
-        waiting[0] = line(f"◐ {state.pending[0]}", f"color:{markup.BUSY}")
+        waiting[0] = line(f"◐ {state.pending[0]}", "busy")
     reported = [_reported(outcome) for outcome in state.outcomes]
     first = max(min(len(reported) - LINES + 2, len(reported) + len(waiting) - LINES), 0)
     heading = f"{len(reported)} of {state.test_count} tests reported" if state.test_count else STAGES[stage].heading
@@ -82,7 +83,7 @@ def _tests(state: CardState, stage: StageName) -> Column:
 
 def _reported(outcome: TestOutcome) -> Html:
     good = outcome.outcome == "passed"
-    mark = markup.coloured(parts.MARKS[outcome.outcome], markup.GOOD if good else markup.BAD)
+    mark = markup.coloured(parts.MARKS[outcome.outcome], "good" if good else "bad")
     words = outcome.sentence if good else parts.error_line(outcome)
     return row(join(mark, escape(outcome.id), markup.muted(words), between=" "))
 

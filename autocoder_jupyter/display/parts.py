@@ -1,23 +1,37 @@
-"""HTML and text that the card and the inspector share: signature, assumptions, plan, tests, checks and failures."""
+"""What card and inspector show of a plan and of its evidence: signature, assumptions, tests, checks, failures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.document import (
+    Beside,
+    Block,
+    Bullets,
+    Button,
+    Item,
+    Items,
+    Line,
+    Source,
+    Span,
+    line,
+    lines,
+    muted,
+)
+from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, InputSpec, OutputSpec, TestOutcome, Trace
 
 MOST_ASSUMPTIONS = 20
+MOST_FAILURES = 3
 FIRST_LINE = 120
 """Characters of the first failure in the first line of the card."""
 
 MESSAGE_CHARACTERS = 2_000
-"""Characters of the message of a check."""
+"""Characters of the message of a test or a check."""
 
 MARKS = {"passed": "✓", "failed": "✗", "error": "✗", "missing": "?"}
 
@@ -32,69 +46,38 @@ def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSp
     return f"{name}.run({given}) -> {outcome}"
 
 
-def assumptions(plan: CodePlan | None, name: str = "") -> Html:
-    """The assumptions of a plan, as a list.
-
-    Args:
-        plan: the plan.
-        name: the name of a function that can be refined; then each assumption has a button to change it.
-    """
-    if plan is None:
-        return EMPTY
-    change = [refine_button("Change")] if name else []
-    shown = [
-        join(escape(markup.clipped(assumption)), *change, between=" ")
-        for assumption in plan.assumptions[:MOST_ASSUMPTIONS]
-    ]
+def assumptions(plan: CodePlan | None, *, can_change: bool) -> tuple[Block, ...]:
+    """The assumptions of a plan as a list; with a button to change each, if the function can be refined."""
+    if plan is None or not plan.assumptions:
+        return ()
+    change = (Button("Change"),) if can_change else ()
+    shown = [line(clipped(assumption), *change) for assumption in plan.assumptions[:MOST_ASSUMPTIONS]]
     more = len(plan.assumptions) - MOST_ASSUMPTIONS
-    listed = markup.items([*shown, *([markup.muted(f"and {more} more, in the plan")] if more > 0 else [])])
-    return _refinable(name, listed) if name else listed
+    return (Bullets((*shown, *([muted(f"and {more} more, in the plan")] if more > 0 else []))),)
 
 
-def refining(name: str) -> Html:
-    """The button *Refine*. Only our lab extension shows it."""
-    return _refinable(name, refine_button("Refine"), style="margin-top:6px")
-
-
-def _refinable(name: str, content: Html, style: str | None = None) -> Html:
-    """Content with buttons that refine `name`. In a list, the text before a button is the assumption to change."""
-    return element("div", content, data_autocode_refines=name, style=style)
-
-
-def refine_button(words: str, kind: str = "autocode-wish") -> Html:
-    """A hidden button. Our lab extension shows it, with its label as the text.
-
-    Args:
-        words: its label.
-        kind: its CSS class. Saved notebooks contain it, so it cannot be renamed.
-    """
-    return element("button", hidden=True, class_=kind, aria_label=words)
-
-
-def plan_parts(plan: CodePlan) -> Html:
+def plan_blocks(plan: CodePlan) -> tuple[Block, ...]:
     """The plan: approach, outputs and their columns, packages."""
-    outputs = []
-    for output in plan.outputs:
-        columns = markup.items(
-            _explained(f"{column.name}: {column.dtype}", column.meaning) for column in output.columns
+    declared = [
+        entry
+        for output in plan.outputs
+        for entry in (
+            _explained(f"{output.name}: {output.written_type}", output.meaning),
+            *(_explained(f"{output.name}.{column.name}: {column.dtype}", column.meaning) for column in output.columns),
         )
-        outputs.append(join(_explained(f"{output.name}: {output.written_type}", output.meaning), columns))
-    packages = (f"Packages: {', '.join(plan.packages)}",) if plan.packages else ()
-    return join(markup.text_lines([plan.approach]), markup.items(outputs), markup.text_lines(packages))
+    ]
+    packages = [f"Packages: {', '.join(plan.packages)}"] if plan.packages else []
+    return (*lines([plan.approach]), *([Bullets(tuple(declared))] if declared else []), *lines(packages))
 
 
-def _explained(declared: str, meaning: str) -> Html:
-    return join(markup.inline_code(declared), markup.muted(meaning), between=" ")
+def _explained(declared: str, meaning: str) -> Line:
+    return line(Span(declared, "code"), Span(meaning, "muted"))
 
 
-def evidence_line(evidence: Evidence) -> Html:
+def passed_blocks(evidence: Evidence | None) -> tuple[Block, ...]:
     """What passed, side by side; `failures` shows what failed."""
-    return markup.line_up(markup.marked("✓", markup.GOOD, words) for words in passed(evidence))
-
-
-def evidence_text(evidence: Evidence) -> str:
-    """`evidence_line` as text."""
-    return ", ".join(passed(evidence))
+    shown = tuple(line(Span("✓", "good", only="html"), words) for words in passed(evidence)) if evidence else ()
+    return (Beside(shown),) if shown else ()
 
 
 def passed(evidence: Evidence) -> Iterator[str]:
@@ -107,7 +90,7 @@ def passed(evidence: Evidence) -> Iterator[str]:
         outcomes = [test.outcome for test in evidence.tests if test.is_blind is blind]
         if count := outcomes.count("passed"):
             yield counted(count, what) if count == len(outcomes) else f"{count} of {counted(len(outcomes), what)}"
-    yield from (markup.clipped(check.name, 120) for check in evidence.checks if check.passed)
+    yield from (clipped(check.name, FIRST_LINE) for check in evidence.checks if check.passed)
 
 
 def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:
@@ -115,19 +98,13 @@ def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:
     return bool(evidence.tests_changed or (trace and trace.suite_changed))
 
 
-def warnings(evidence: Evidence, trace: Trace | None = None) -> Html:
+def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
     """Warnings about tests: those that were changed, and those that also pass on an empty function.
 
     Args:
         evidence: the evidence of the attempt.
         trace: the trace of the agent that wrote the tests, if an agent wrote them.
     """
-    lines = warning_lines(evidence, trace)
-    return join(*(element("div", markup.marked("⚠", markup.WARN, line)) for line in lines))
-
-
-def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
-    """The same as text."""
     if trace is not None and trace.suite_changed:
         yield f"Tests changed by the agent since it first wrote them: {', '.join(trace.suite_changed)}"
     if evidence.tests_changed:
@@ -136,21 +113,27 @@ def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[st
         yield f"Tests that also pass on a function that does nothing: {', '.join(evidence.vacuous_tests)}"
 
 
-def failures(tests: Sequence[TestOutcome], evidence: Evidence | None, most: int = 3, reason: str = "") -> Html:
+def warnings(evidence: Evidence | None, trace: Trace | None = None) -> tuple[Block, ...]:
+    """The same as blocks."""
+    found = warning_lines(evidence, trace) if evidence else ()
+    return tuple(line(Span("⚠", "warn"), words) for words in found)
+
+
+def failures(tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "") -> tuple[Block, ...]:
     """The first failures with their messages: the user's tests, then the generated tests, then the checks.
 
     Args:
         tests: the outcomes of the generated tests.
         evidence: the outcomes of the user's tests and of the checks.
-        most: the number of failures that are shown; the others are counted.
         reason: text that the reader sees already; a check that it reports is left out.
     """
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
     entries = [_failed(check) for check in own if not check.passed and not is_reported(check, reason)]
     entries += [_failed_test(test) for test in tests if test.outcome != "passed"]
     entries += [_failed(check) for check in others if not check.passed and not is_reported(check, reason)]
-    more = [markup.muted(f"and {len(entries) - most} more")] if len(entries) > most else []
-    return join(*(element("div", entry) for entry in (*entries[:most], *more)))
+    more = len(entries) - MOST_FAILURES
+    shown = [block for entry in entries[:MOST_FAILURES] for block in entry]
+    return (*shown, *([muted(f"and {more} more")] if more > 0 else []))
 
 
 def is_reported(check: CheckOutcome, reason: str) -> bool:
@@ -158,23 +141,20 @@ def is_reported(check: CheckOutcome, reason: str) -> bool:
     return check.name in reason and check.message in reason
 
 
-def _failed(check: CheckOutcome) -> Html:
-    name = markup.marked("✗", markup.BAD, markup.clipped(check.name))
+def _failed(check: CheckOutcome) -> tuple[Block, ...]:
     beside, below = _message(check.message)
-    return join(join(name, markup.muted(beside), between=" "), below)
+    return line(Span("✗", "bad"), clipped(check.name), Span(beside, "muted")), *below
 
 
-def _failed_test(test: TestOutcome) -> Html:
-    mark, name = markup.coloured("✗", markup.BAD), markup.inline_code(test.id)
-    message = element("div", markup.inline_code(markup.clipped(error_line(test))))
-    return join(join(mark, name, escape(markup.clipped(test.sentence)), between=" "), message)
+def _failed_test(test: TestOutcome) -> tuple[Block, ...]:
+    first = line(Span("✗", "bad"), Span(test.id, "code"), clipped(test.sentence))
+    return first, line(Span(clipped(error_line(test)), "code"))
 
 
-def _message(message: str) -> tuple[str, Html]:
+def _message(message: str) -> tuple[str, tuple[Block, ...]]:
     """The message of a check: text to show beside its name, and a block to show below when it has several lines."""
-    if "\n" in message:
-        return "", markup.code(markup.clipped(message, MESSAGE_CHARACTERS))
-    return markup.clipped(message, MESSAGE_CHARACTERS), EMPTY
+    shown = clipped(message, MESSAGE_CHARACTERS)
+    return ("", (Source(shown),)) if "\n" in message else (shown, ())
 
 
 def first_failure(tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "") -> str:
@@ -186,10 +166,10 @@ def first_failure(tests: Sequence[TestOutcome], evidence: Evidence | None, reaso
         reason: text that the reader sees already; of a check that it reports, only the name is given.
     """
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
-    lines = [_failed_line(check, reason) for check in own if not check.passed]
-    lines += [f"{test.id}: {error_line(test)}" for test in tests if test.outcome != "passed"]
-    lines += [_failed_line(check, reason) for check in others if not check.passed]
-    return markup.clipped(" ".join(lines[0].split()), FIRST_LINE) if lines else ""
+    found = [_failed_line(check, reason) for check in own if not check.passed]
+    found += [f"{test.id}: {error_line(test)}" for test in tests if test.outcome != "passed"]
+    found += [_failed_line(check, reason) for check in others if not check.passed]
+    return clipped(" ".join(found[0].split()), FIRST_LINE) if found else ""
 
 
 def _failed_line(check: CheckOutcome, reason: str) -> str:
@@ -200,76 +180,48 @@ def _failed_line(check: CheckOutcome, reason: str) -> str:
 
 def error_line(test: TestOutcome) -> str:
     """The line of a failed test's message that names the error; pytest marks it with an E."""
-    lines = [line for line in test.message.splitlines() if line.strip()]
-    marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
-    return next((line for line in (*marked, *lines)), test.outcome)
+    told = [words for words in test.message.splitlines() if words.strip()]
+    marked = [words.removeprefix("E").strip() for words in told if words.startswith("E ")]
+    return next((words for words in (*marked, *told)), test.outcome)
 
 
-def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> Html:
+def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> tuple[Block, ...]:
     """Every test with its docstring, its id and its time; a failed test with its message."""
-    lines = [
-        _entry(
-            test.outcome == "passed",
-            f"{MARKS[test.outcome]} {test.outcome}",
-            join(escape(test.sentence), markup.inline_code(test.id, markup.MUTED), between=" "),
-            f"{test.seconds * 1000:.0f} ms" if test.seconds else "",
-            markup.code(test.message) if test.outcome != "passed" else EMPTY,
+    shown = [
+        Item(
+            _mark(test.outcome == "passed", f"{MARKS[test.outcome]} {test.outcome}"),
+            (test.sentence, Span(test.id, "muted code")),
+            note=f"{test.seconds * 1000:.0f} ms" if test.seconds else "",
+            below=(Source(_shortened(test.message)),) if test.outcome != "passed" else (),
         )
         for test in outcomes
     ]
-    lines += [_entry(None, "… waits", markup.inline_code(name)) for name in pending]
-    return join(*lines)
+    shown += [Item(Span("… waits", "muted"), (Span(name, "code"),)) for name in pending]
+    return (Items(tuple(shown)),) if shown else ()
 
 
-def own(evidence: Evidence | None, *, in_full: bool = False, messages: bool = True) -> Html:
-    """The user's own tests and their outcomes; empty if there are none.
+def _shortened(message: str) -> str:
+    return message if len(message) <= MESSAGE_CHARACTERS else f"{message[:MESSAGE_CHARACTERS]}\n…"
+
+
+def checks(outcomes: Iterable[CheckOutcome], *, in_full: bool = False, messages: bool = True) -> tuple[Block, ...]:
+    """Checks, or the user's own tests, and their outcomes.
 
     Args:
-        evidence: their outcomes.
+        outcomes: the outcomes.
         in_full: whether messages may contain values of the data.
         messages: whether messages are shown.
     """
-    return _checks(evidence.acceptance, in_full=in_full, messages=messages) if evidence else EMPTY
+    shown = tuple(_check(one, ((in_full and one.in_full) or one.message) if messages else "") for one in outcomes)
+    return (Items(shown),) if shown else ()
 
 
-def own_lines(evidence: Evidence, reason: str = "") -> Iterator[str]:
-    """The same as text; a message that `reason` contains is left out."""
-    for outcome in evidence.acceptance:
-        mark = "✓" if outcome.passed else "✗"
-        message = "" if is_reported(outcome, reason) else markup.clipped(outcome.message, MESSAGE_CHARACTERS)
-        yield f"{mark} {markup.clipped(outcome.name)}  {message}".rstrip()
-
-
-def checks(evidence: Evidence) -> Html:
-    """The checks and their outcomes."""
-    return _checks(evidence.checks)
-
-
-def _checks(outcomes: Iterable[CheckOutcome], *, in_full: bool = False, messages: bool = True) -> Html:
-    return join(*(_check(check, _chosen(check, in_full=in_full) if messages else "") for check in outcomes))
-
-
-def _chosen(check: CheckOutcome, *, in_full: bool) -> str:
-    return (in_full and check.in_full) or check.message
-
-
-def _check(check: CheckOutcome, message: str) -> Html:
+def _check(check: CheckOutcome, message: str) -> Item:
     """A check; a message of several lines stands below it."""
     beside, below = _message(message)
-    return _entry(
-        check.passed,
-        "✓ passed" if check.passed else "✗ failed",
-        join(escape(markup.clipped(check.name, 500)), markup.muted(beside), between=" "),
-        "",
-        below,
-    )
+    mark = _mark(check.passed, "✓ passed" if check.passed else "✗ failed")
+    return Item(mark, (clipped(check.name, 500),), beside, below=below)
 
 
-def _entry(good: bool | None, mark: str, content: Html, note: str = "", below: Html = EMPTY) -> Html:
-    shown = markup.muted(mark) if good is None else markup.coloured(mark, markup.GOOD if good else markup.BAD)
-    cells = [
-        element("div", shown, style="flex:0 0 5.5em"),
-        element("div", content, below, style="flex:1 1 0;min-width:0"),
-        *([element("div", escape(note), style=f"flex:none;{markup.MUTED}")] if note else []),
-    ]
-    return element("div", join(*cells, between=" "), style="display:flex;column-gap:12px")
+def _mark(good: bool, words: str) -> Span:
+    return Span(words, "good" if good else "bad")

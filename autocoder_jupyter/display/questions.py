@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.html import element, escape
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class QuestionForm:
         self._choices = [_choice(ipywidgets, question) for question in questions]
         self._words = [_own_words(ipywidgets, question) for question in questions]
         titles = [
-            html_widget(element("div", escape(f"{number}. {question.text}"), style=markup.FONT))
+            html_widget(element("div", escape(f"{number}. {question.text}"), look="text"))
             for number, question in enumerate(questions, 1)
         ]
         self._go = ipywidgets.Button(description="Answer", button_style="primary", layout={"width": "auto"})

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display.inspector.source import action
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import spending
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.document import Block, Offer, Span, line, lines, muted
+from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Difference, Reading, SecondOpinion
@@ -20,7 +19,7 @@ MOST = 3
 """Differences that are shown without a reading that explains them."""
 
 
-def opinion_html(name: str, opinion: SecondOpinion | None) -> Html:
+def opinion_blocks(name: str, opinion: SecondOpinion | None) -> tuple[Block, ...]:
     """The content of the row; empty without a second opinion.
 
     Args:
@@ -28,64 +27,36 @@ def opinion_html(name: str, opinion: SecondOpinion | None) -> Html:
         opinion: the second opinion.
     """
     if opinion is None:
-        return EMPTY
-    lines = (element("div", line) for line in _html_lines(name, opinion))
-    return join(*lines, markup.muted(" ".join(filter(None, (_not_compared(opinion), _cost(opinion))))))
-
-
-def _html_lines(name: str, opinion: SecondOpinion) -> Iterator[Html]:
+        return ()
     if opinion.state == "none":
-        yield markup.muted(markup.clipped(opinion.note, LONGEST))
-        return
-    yield from map(escape, _found_wrong(opinion))
+        return (line(Span("none.", only="text"), Span(clipped(opinion.note, LONGEST), "muted")),)
+    return (*lines(_found_wrong(opinion)), *_compared(name, opinion), *lines(_notes(opinion), "muted"))
+
+
+def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
     if opinion.state in ("agree", "not compared"):
-        sign = ("✓", markup.GOOD) if opinion.state == "agree" else ("–", markup.QUIET)
-        yield markup.marked(*sign, _agrees(opinion))
+        yield line(Span("✓", "good") if opinion.state == "agree" else Span("–", "quiet"), _agrees(opinion))
         return
     for number, reading in enumerate(opinion.readings, 1):
-        yield markup.marked("≠", markup.WARN, _read(opinion, number))
+        yield line(Span("≠", "warn"), _read(opinion, number))
         if reading.assumption:
-            yield markup.muted(f"It depends on: {markup.clipped(reading.assumption, LONGEST)}")
+            yield muted(f"It depends on: {clipped(reading.assumption, LONGEST)}")
         if name:
             yield _use(name, number, reading)
     rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
-    yield from (markup.marked("≠", markup.WARN, _sentence(entry)) for entry in rest)
-    yield from map(markup.muted, _judged(opinion))
+    yield from (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
+    yield from lines(_judged(opinion), "muted")
 
 
-def _use(name: str, number: int, reading: Reading) -> Html:
-    """The button of our lab extension, which adds a cell that applies a reading; elsewhere the command for it."""
+def _use(name: str, number: int, reading: Reading) -> Offer:
+    """How to apply a reading."""
     cell = f"%%autocode {name} --refine\n{reading.line}"
-    source = element("span", escape(cell), data_autocode_source="", style="display:none")
-    typed = element("span", markup.inline_code(f"%autocode reading {name} {number}"), class_="autocode-words")
-    button = join(action("grant", "Use this reading"), source)
-    adds = markup.muted(f"adds to the request: {reading.line}")
-    return element("span", join(button, typed, adds, between=" "), data_autocode_block="")
+    command = f"%autocode reading {name} {number}"
+    return Offer("Use this reading", cell, command, f"adds to the request: {reading.line}")
 
 
-def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
-    """The same as text, with the command that applies a reading.
-
-    Args:
-        name: the name of the result if it is ready, so that a reading can be applied; otherwise "".
-        opinion: the second opinion.
-    """
-    if opinion is None:
-        return []
-    if opinion.state == "none":
-        return [f"second opinion: none. {opinion.note}"]
-    lines = [*_found_wrong(opinion)]
-    end = [line for line in (_not_compared(opinion), _cost(opinion)) if line]
-    if opinion.state in ("agree", "not compared"):
-        return [f"second opinion: {line}" for line in (*lines, _agrees(opinion), *end)]
-    for number, reading in enumerate(opinion.readings, 1):
-        lines.append(_read(opinion, number))
-        lines.extend([f"it depends on: {reading.assumption}"] if reading.assumption else [])
-        if name:
-            lines.append(f"%autocode reading {name} {number} adds to the request: {reading.line}")
-    lines.extend(_sentence(entry) for entry in opinion.differences[1 if opinion.readings else 0 :][:MOST])
-    lines.extend((*_judged(opinion), *end))
-    return [f"second opinion: {line}" for line in lines]
+def _notes(opinion: SecondOpinion) -> tuple[str, str]:
+    return _not_compared(opinion), _cost(opinion)
 
 
 def _agrees(opinion: SecondOpinion) -> str:
@@ -97,7 +68,7 @@ def _agrees(opinion: SecondOpinion) -> str:
         return f"In what was compared, a second solution gives the same result {inputs}."
     if not opinion.compared:
         return "There is a second solution, but none of its outputs could be compared."
-    same = markup.clipped(" and ".join(opinion.compared), LONGEST)
+    same = clipped(" and ".join(opinion.compared), LONGEST)
     return f"Not all outputs were compared. A second solution gives the same {same} {inputs}."
 
 
@@ -129,7 +100,7 @@ def _described(difference: Difference) -> str:
     else:
         text = f"{where} would be {second} instead of {first}"
     text = f"{difference.on}, {text}" if difference.on else text
-    return markup.clipped(text, LONGEST)
+    return clipped(text, LONGEST)
 
 
 def _judged(opinion: SecondOpinion) -> Iterator[str]:
@@ -153,5 +124,5 @@ def _not_compared(opinion: SecondOpinion) -> str:
     if not opinion.not_compared:
         return ""
     more = f" and {len(opinion.not_compared) - MOST} more" if len(opinion.not_compared) > MOST else ""
-    shown = "; ".join(markup.clipped(note, LONGEST) for note in opinion.not_compared[:MOST])
+    shown = "; ".join(clipped(note, LONGEST) for note in opinion.not_compared[:MOST])
     return f"Not compared: {shown}{more}."

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, Self, TypeVar
 
 from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.types import Usage
+from autocoder_jupyter.view.document import Tone
 
 Phase = Literal["running", "waiting"] | EndState
+
+TONES: dict[Phase, Tone] = {
+    "running": "busy",
+    "waiting": "warn",
+    "ready": "good",
+    "failed": "bad",
+    "cancelled": "quiet",
+    "over_budget": "bad",
+    "not_verified": "warn",
+}
+
+ENDS: dict[Phase, str] = {
+    "waiting": "Waiting for approval",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "over_budget": "Over budget",
+    "not_verified": "Not verified here",
+}
+"""The titles of the phases that always have the same."""
 
 E = TypeVar("E")
 
@@ -79,3 +100,14 @@ class RunState(ABC, Generic[E]):
     def noticed(self, text: str) -> Self:
         """The state with one more notice; a notice that is there already is not added."""
         return replace(self, notice=tuple(dict.fromkeys((*self.notice, text))))
+
+
+def waits_for(loading: bool, faults: Iterable[str]) -> tuple[str, ...]:
+    """What a run waits for: the import of the model client, or the model's service."""
+    found = ["Loading the model client; this takes some seconds, once per kernel"] if loading else []
+    return (*found, *(f"{fault[:1].upper()}{fault[1:]}" for fault in faults))
+
+
+def reason_of(reason: str, title: str) -> str:
+    """The reason why a run ended; "" if it only repeats the title."""
+    return "" if reason.strip(".").casefold() == title.casefold() else reason

@@ -1,4 +1,4 @@
-"""Cards of both kinds, of a generation and of a run of code mode; the type of the state selects one."""
+"""What is shown of a run of either kind; the type of the state selects its view."""
 
 from __future__ import annotations
 
@@ -7,29 +7,40 @@ from autocoder_jupyter.display.codemode import card as code_card
 from autocoder_jupyter.display.codemode import strip as code_strip
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.view import as_html, as_text
+from autocoder_jupyter.view.amounts import clock
+from autocoder_jupyter.view.document import Document
 from autocoder_jupyter.view.html import Html
 
 Shown = CardState | CodeState
 
-
-def card_html(state: Shown) -> Html:
-    """The card."""
-    return code_card.render_html(state) if isinstance(state, CodeState) else card.render_html(state)
+MAX_CHARACTERS = 19_400
+"""Characters of HTML; a card stays under 20 KB in a saved notebook."""
 
 
-def card_text(state: Shown) -> str:
-    """The card in a few lines of text."""
-    return code_card.render_text(state) if isinstance(state, CodeState) else card.render_text(state)
-
-
-def status_line(state: Shown) -> str:
-    """The current step in one line of text."""
-    return code_card.status_line(state) if isinstance(state, CodeState) else card.status_line(state)
+def document_of(state: Shown) -> Document:
+    """The document of a run."""
+    return code_card.card(state) if isinstance(state, CodeState) else card.card(state)
 
 
 def title(state: Shown) -> str:
     """The state in a few words."""
     return code_card.title(state) if isinstance(state, CodeState) else card.title(state)
+
+
+def card_html(state: Shown) -> Html:
+    """The card."""
+    return as_html.document_html(document_of(state), MAX_CHARACTERS)
+
+
+def card_text(state: Shown) -> str:
+    """The card in a few lines of text."""
+    return as_text.document_text(document_of(state))
+
+
+def status_line(state: Shown) -> str:
+    """The current step in one line of text."""
+    return as_text.status_line(document_of(state), "" if state.finished else clock(state.seconds))
 
 
 def strip_html(state: Shown) -> Html:

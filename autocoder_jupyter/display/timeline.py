@@ -13,7 +13,7 @@ SHOWN = 120
 """Steps that are shown; if there are more, the longest ones."""
 
 _WIDTH = 40
-_COLOURS = {"stage": markup.BUSY, "model": markup.WARN, "sandbox": markup.GOOD, "tool": markup.QUIET}
+_TONES = {"stage": "busy", "model": "warn", "sandbox": "good", "tool": "quiet"}
 
 
 def render_text(name: str, steps: Sequence[Step], seconds: float) -> str:
@@ -29,13 +29,10 @@ def render_html(name: str, steps: Sequence[Step], seconds: float) -> Html:
     """The same as HTML, with drawn bars."""
     shown, whole = _shown(steps), _whole(steps, seconds)
     drawn = (_drawn(step, whole) for step in shown)
-    legend = (
-        join(element("span", escape("■"), style=f"color:{colour}"), escape(kind), between=" ")
-        for kind, colour in _COLOURS.items()
-    )
+    legend = (join(element("span", escape("■"), look=tone), escape(kind), between=" ") for kind, tone in _TONES.items())
     return markup.frame(
         "autocode-timeline",
-        markup.QUIET,
+        "quiet",
         markup.text_lines([summary(name, steps, seconds)]),
         element("div", join(*legend, between=" ")),
         element("div", *drawn, role="list", aria_label=f"Timeline of {name}"),
@@ -67,15 +64,14 @@ def _bar(step: Step, whole: float) -> str:
 
 def _drawn(step: Step, whole: float) -> Html:
     left, width = 100 * step.begin / whole, max(100 * step.seconds / whole, 0.3)
-    colour = _COLOURS[step.kind] if step.ok else markup.BAD
-    bar = f"margin-left:{min(left, 99.7):.2f}%;width:{min(width, 100 - left):.2f}%;background:{colour};height:10px"
-    label = "flex:0 0 38%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
+    tone = _TONES[step.kind] if step.ok else "bad"
+    bar = f"margin-left:{min(left, 99.7):.2f}%;width:{min(width, 100 - left):.2f}%"
     return element(
         "div",
-        element("div", escape(f"{_label(step)} {_took(step)}"), style=label),
-        element("div", element("div", style=bar), style="flex:1"),
+        element("div", escape(f"{_label(step)} {_took(step)}"), look="step-name"),
+        element("div", element("div", look=f"step {tone}", style=bar), look="steps"),
         role="listitem",
-        style="display:flex;align-items:center;gap:8px",
+        look="step-line",
         title=step.detail,
     )
 

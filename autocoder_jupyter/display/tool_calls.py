@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, get_args
 from autocoder_jupyter.types import ToolClass
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted, duration
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.as_text import item_text
+from autocoder_jupyter.view.document import Block, Item, Items, Line, Span, Tone, line
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import ToolOutcome, ToolUse, Trace
 
 CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
 
-MARKS: dict[ToolOutcome, tuple[str, str]] = {
-    "ok": ("✓", markup.GOOD),
-    "failed": ("✗", markup.BAD),
-    "denied": ("⊘", markup.BAD),
-    "cancelled": ("–", markup.QUIET),
-    "uncertain": ("?", markup.WARN),
+MARKS: dict[ToolOutcome, tuple[str, Tone]] = {
+    "ok": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "denied": ("⊘", "bad"),
+    "cancelled": ("–", "quiet"),
+    "uncertain": ("?", "warn"),
 }
-"""Sign and colour of each outcome."""
+"""Sign and tone of each outcome."""
 
-RUNS = ("◐", markup.BUSY)
+RUNS: tuple[str, Tone] = ("◐", "busy")
+ASKS: tuple[str, Tone] = ("?", "warn")
 
 LONGEST_ARGUMENT = 120
 LONGEST_REASON = 160
@@ -65,55 +67,43 @@ def denied(calls: Iterable[ToolUse]) -> list[ToolUse]:
     return [call for call in calls if call.outcome == "denied"][:MOST_DENIED]
 
 
-def calls_html(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> Html:
+def calls_block(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> tuple[Block, ...]:
     """The calls as a list, then the calls that are running."""
-    entries = [*(call_html(call) for call in calls), *(call_html(call, runs=True) for call in under_way)]
-    return element("div", *entries, role="list") if entries else EMPTY
+    items = (*(call_item(call) for call in calls), *(call_item(call, runs=True) for call in under_way))
+    return (Items(items),) if items else ()
 
 
-def call_html(call: ToolUse, below: Html = EMPTY, *, runs: bool = False) -> Html:
-    """One call, as an item of a list.
+def call_item(call: ToolUse, below: tuple[Block, ...] = (), *, runs: bool = False) -> Item:
+    """One call.
 
     Args:
         call: the call.
-        below: HTML shown below it.
+        below: what is shown below it.
         runs: whether it is still running.
     """
-    about = markup.muted(" · ".join(filter(None, (judged(call), "" if runs else _took(call)))))
-    edge = MARKS["denied"][1] if call.outcome == "denied" else ""
-    return call_row(_outcome(call, runs=runs), join(join(_asked(call), about, between=" · "), below), edge)
+    about = " · ".join(filter(None, (judged(call), "" if runs else _took(call))))
+    denied = call.outcome == "denied" and not runs
+    return Item(outcome(call, runs=runs), _asked(call), about, below=below, edge=denied)
 
 
-def call_row(outcome: Html, content: Html, edge: str = "") -> Html:
-    """The layout of a tool call on cards; `edge` is the colour of the left border."""
-    shape = (
-        f"display:flex;flex-wrap:wrap;column-gap:12px;border-left:3px solid {edge or 'transparent'};padding-left:6px"
-    )
-    cells = (
-        element("div", outcome, style="flex:0 0 6em"),
-        element("div", content, style="flex:1 1 15em;min-width:0"),
-    )
-    return element("div", join(*cells, between=" "), role="listitem", style=shape)
-
-
-def short_html(call: ToolUse, *, runs: bool = False) -> Html:
+def short_line(call: ToolUse, *, runs: bool = False) -> Line:
     """A call in one short line, without its class."""
-    return join(_outcome(call, runs=runs), _asked(call), between=" ")
+    return line(outcome(call, runs=runs), *_asked(call))
 
 
-def _outcome(call: ToolUse, *, runs: bool) -> Html:
-    sign, colour = RUNS if runs else MARKS[call.outcome]
-    return markup.coloured(f"{sign} {'runs' if runs else call.outcome}", colour)
+def outcome(call: ToolUse, *, runs: bool = False) -> Span:
+    """The outcome with its sign."""
+    sign, tone = RUNS if runs else MARKS[call.outcome]
+    return Span(f"{sign} {'runs' if runs else call.outcome}", tone)
 
 
-def _asked(call: ToolUse) -> Html:
-    return join(element("strong", escape(call.tool)), markup.inline_code(argument(call)), between=" ")
+def _asked(call: ToolUse) -> tuple[Span, Span]:
+    return Span(call.tool, "strong"), Span(argument(call), "code")
 
 
 def call_line(call: ToolUse) -> str:
-    """The same as text: `⊘ denied  Bash curl https://…  network is not reached`."""
-    parts = f"{MARKS[call.outcome][0]} {call.outcome}", f"{call.tool} {argument(call)}", judged(call), _took(call)
-    return markup.line("  ".join(filter(None, parts)))
+    """A call in one line of text: `⊘ denied  Bash curl https://…  network is not reached`."""
+    return markup.line(item_text(call_item(call)))
 
 
 def argument(call: ToolUse) -> str:

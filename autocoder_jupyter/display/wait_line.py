@@ -100,8 +100,7 @@ def wait_text(awaited: Awaited, now: float) -> str:
 
 def _bundle(awaited: Awaited, now: float) -> dict[str, str]:
     text = wait_text(awaited, now)
-    style = f"{markup.FONT};{markup.MUTED};font-variant-numeric:tabular-nums"
-    return html_output(element("div", escape(text), class_="autocode-wait", style=style), text)
+    return html_output(element("div", escape(text), class_="autocode-wait", look="text muted digits"), text)
 
 
 def _notebook_display() -> Any:

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import clock, so_far
 from autocoder_jupyter.view.html import Html, element, escape
 
 LINES = 6
-"""Lines of text in the window."""
-
-LINE_EM = 1.35
+"""Lines of text in the window, whose height is in `styles.css`."""
 
 QUIET_SECONDS = 3.0
 """Seconds without an event after which the strip shows the time since the last one."""
@@ -57,10 +54,15 @@ def frame(columns: Sequence[Column], progress: float, seconds: float, quiet: flo
         is_waiting: whether the run waits for the user.
     """
     cells = (
-        element("div", element("div", escape(column.heading), style=_HEADING), column.content, style="min-width:0")
+        element(
+            "div",
+            element("div", escape(column.heading), look="one-line window-heading muted"),
+            column.content,
+            look="window-column",
+        )
         for column in columns
     )
-    grid = f"display:grid;grid-template-columns:repeat({len(columns)},minmax(0,1fr));column-gap:16px"
+    grid = f"grid-template-columns:repeat({len(columns)},minmax(0,1fr))"
     return element(
         "div",
         _STYLE,
@@ -68,11 +70,11 @@ def frame(columns: Sequence[Column], progress: float, seconds: float, quiet: flo
             "div",
             _bar(progress),
             *_pulse(seconds, quiet, is_waiting=is_waiting),
-            style="display:flex;align-items:center;column-gap:10px;height:20px",
+            look="window-head",
         ),
-        element("div", *cells, style=f"{grid};border:1px solid {markup.LINE};border-radius:2px;padding:4px 10px 6px"),
+        element("div", *cells, look="window-columns", style=grid),
         class_="autocode-live",
-        style=f"{markup.FONT};line-height:{LINE_EM}",
+        look="text window-lines",
     )
 
 
@@ -80,52 +82,44 @@ def newest(text: str) -> Html:
     """The end of a text that grows."""
     shown = "\n".join(text[-SHOWN_CHARACTERS:].rstrip().split("\n")[-LINES:])
     # Auto margins take what room is left, so a short text stands at the top; a long one overflows upwards.
-    shape = f"{_CODE};white-space:pre-wrap;overflow-wrap:anywhere;margin-bottom:auto"
-    return element("div", escape(shown), style=shape)
+    return element("div", escape(shown), look="code-font window-lines window-text")
 
 
 def window(*content: Html) -> Html:
     """The window; content that does not fit is cut at the top."""
-    shape = f"{_CODE};height:{LINES * LINE_EM:g}em;overflow:hidden"
-    return element("div", *content, style=f"{shape};display:flex;flex-direction:column;justify-content:flex-end")
+    return element("div", *content, look="code-font window-lines window")
 
 
 def lines(entries: Iterable[Html]) -> Html:
     """The window with lines in it, from the top."""
-    return window(element("div", *entries, style="margin-bottom:auto"))
+    return window(element("div", *entries, look="from-top"))
 
 
-def line(words: str, style: str = "") -> Html:
+def line(words: str, look: str = "") -> Html:
     """One line of text."""
-    return row(escape(words), style)
+    return row(escape(words), look)
 
 
-def row(content: Html, style: str = "") -> Html:
+def row(content: Html, look: str = "") -> Html:
     """One line."""
-    return element("div", content, style=f"{_CODE};{_ONE_LINE}{f';{style}' if style else ''}")
+    return element("div", content, look=f"code-font window-lines one-line {look}")
 
 
 def _bar(progress: float) -> Html:
     percent = round(100 * progress)
-    shape = f"flex:0 0 140px;height:8px;border-radius:4px;overflow:hidden;background:{markup.LINE}"
-    done = element("span", style=f"display:block;height:100%;width:{percent}%;background:{markup.BUSY}")
-    return element("span", done, role="progressbar", aria_label="progress", aria_valuenow=str(percent), style=shape)
+    done = element("span", look="progress-done", style=f"width:{percent}%")
+    return element("span", done, role="progressbar", aria_label="progress", aria_valuenow=str(percent), look="progress")
 
 
 def _pulse(seconds: float, quiet: float, *, is_waiting: bool) -> tuple[Html, Html]:
     """The pulse and the clock. The pulse stops soon after the last update, so it shows that the kernel is alive."""
-    colour = markup.WARN if is_waiting else markup.BUSY
-    beat = f"color:{colour};animation:autocode-beat 2s ease-in-out 2;animation-delay:-{seconds % 2:.2f}s"
+    beat = f"animation-delay:-{seconds % 2:.2f}s"
+    tone = "warn" if is_waiting else "busy"
     text = f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
     if is_waiting:
         text = f"waiting for you for {so_far(quiet)}"
     words = " · ".join(filter(None, (clock(seconds), text)))
     return (
-        element("span", escape("●"), class_="autocode-beat", aria_hidden="true", style=beat),
-        element("span", escape(words), style=f"{_ONE_LINE};{markup.MUTED};font-variant-numeric:tabular-nums"),
+        element("span", escape("●"), class_="autocode-beat", aria_hidden="true", look=f"beat {tone}", style=beat),
+        element("span", escape(words), look="one-line muted digits"),
     )
-
-
-_ONE_LINE = "white-space:pre;overflow:hidden;text-overflow:ellipsis"
-_HEADING = f"{_ONE_LINE};height:{LINE_EM}em;{markup.MUTED}"
-_CODE = f"{markup.CODE_FONT};line-height:{LINE_EM}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from autocoder_jupyter.display import actions, parts
-from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.bundles import step
 from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.inspector.of_report import state_of
 from autocoder_jupyter.display.run_state import Phase
 from autocoder_jupyter.display.shown import Shown, title
 from autocoder_jupyter.display.state import CardState
@@ -73,26 +74,13 @@ def _of_result(name: str, result: Any) -> Job:
     if is_code_result(result):
         return _of_ended_answer(name, result)
     report: Report = result.report
-    state = CardState(
-        name,
-        phase=result.state,
-        reason=report.error or report.overspent,
-        seconds=report.seconds,
-        attempt=report.attempts,
-        of=report.attempts,
-        plan=report.plan,
-        outcomes=report.evidence.tests,
-        evidence=report.evidence,
-        usage=report.usage,
-        agent=AgentState(report.trace) if report.trace else None,
-    )
-    exchanges = report.conversation_history
+    state = replace(state_of(report, result.state), name=name)
     run: JobRun = {
         **_no_run(),
         "started": report.started.timestamp() if report.started else 0.0,
         "seconds": round(report.seconds, 3),
         "run_id": report.run_id,
-        "replayed": bool(exchanges) and all(exchange.replayed for exchange in exchanges),
+        "replayed": state.replayed,
     }
     return {**_of_state(name, state), **run}
 

@@ -16,11 +16,11 @@ def outputs_page(outputs: Any) -> Html:
     from autocoder_jupyter.data.excerpt import excerpt
     from autocoder_jupyter.display.inspector.outputs import outputs_html
     from autocoder_jupyter.view.html import element
-    from autocoder_jupyter.view.markup import FONT, NO_FORMULAS
+    from autocoder_jupyter.view.markup import NO_FORMULAS
 
     values = {name: _of_pandas(value) for name, value in outputs._asdict().items()}
     page = outputs_html("outputs", values, excerpt)
-    return element("div", page, class_=f"autocode-outputs {NO_FORMULAS}", style=FONT)
+    return element("div", page, class_=f"autocode-outputs {NO_FORMULAS}", look="text")
 
 
 def _of_pandas(value: Any) -> Any:

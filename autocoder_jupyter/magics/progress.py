@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autocoder_jupyter.display import tool_calls
-from autocoder_jupyter.display.card import render_text, status_line
 from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.display.shown import card_text, status_line
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.view import markup
 
@@ -33,4 +33,4 @@ class TerminalProgress:
         key = (state.stage, state.attempt, state.phase)
         if key != self._shown:
             self._shown = key
-            print(render_text(state) if state.finished or state.approval else status_line(state))
+            print(card_text(state) if state.finished or state.approval else status_line(state))

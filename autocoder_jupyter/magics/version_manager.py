@@ -153,7 +153,7 @@ def _row(version: Version, versions: Versions, *, counts: bool) -> tuple[str, ..
         f"{report.started.astimezone():%Y-%m-%d %H:%M}" if report.started else "",
         state,
         _writer(report),
-        _short(parts.evidence_text(report.evidence)) if report.success else _short(report.error or ""),
+        _short(", ".join(parts.passed(report.evidence))) if report.success else _short(report.error or ""),
         spending(report.usage, None),
         _short(report.change),
         _short("; ".join((report.prompt.strip(), *report.wishes))),

@@ -34,10 +34,10 @@ def render_text(before: str, after: str, before_name: str, after_name: str) -> s
 def colour_diff(before: str, after: str, before_name: str, after_name: str) -> Html:
     """A block with added and removed lines in colour and with signs. Empty if both are equal."""
     lines = [_line(line) for line in unified(before, after, before_name, after_name).splitlines()]
-    return element("pre", join(*lines, between="\n"), style=markup.CODE) if lines else EMPTY
+    return element("pre", join(*lines, between="\n"), look="code-font source") if lines else EMPTY
 
 
 def _line(line: str) -> Html:
-    colours = {"+": markup.GOOD, "-": markup.BAD, "@": markup.BUSY}
-    colour = None if line.startswith(("+++", "---")) else colours.get(line[:1])
-    return element("span", escape(line), style=f"color:{colour}") if colour else escape(line)
+    tones = {"+": "good", "-": "bad", "@": "busy"}
+    tone = None if line.startswith(("+++", "---")) else tones.get(line[:1])
+    return element("span", escape(line), look=tone) if tone else escape(line)

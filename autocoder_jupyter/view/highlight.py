@@ -11,26 +11,20 @@ from autocoder_jupyter.untrusted.parsing import TooLong, require_readable
 from autocoder_jupyter.view.html import Html, element, escape, join
 
 _COLOURS = {
-    "Keyword.Constant": ("a", "atom", "#8250df"),
-    "Keyword": ("k", "keyword", "#2e7d32"),
-    "Operator.Word": ("k", "keyword", "#2e7d32"),
-    "Name.Function": ("d", "def", "#2f6fdb"),
-    "Name.Class": ("d", "def", "#2f6fdb"),
-    "Name.Builtin": ("b", "builtin", "#2e7d32"),
-    "Literal.String": ("s", "string", "#c0392b"),
-    "Literal.Number": ("n", "number", "#2e7d32"),
-    "Comment": ("c", "comment", "#6b8a8a"),
+    "Keyword.Constant": "a",
+    "Keyword": "k",
+    "Operator.Word": "k",
+    "Name.Function": "d",
+    "Name.Class": "d",
+    "Name.Builtin": "b",
+    "Literal.String": "s",
+    "Literal.Number": "n",
+    "Comment": "c",
 }
-"""By Pygments token, special tokens first: short name of the colour, name in the editor, and a colour for any theme.
+"""By Pygments token, special tokens first: the variable of the class `python` in `styles.css`.
 
 Operators have no colour: they are frequent, and a span is five times as long as the operator.
 """
-
-VARIABLES = ";".join(
-    f"--{short}:var(--jp-mirror-editor-{editor}-color,{colour})"
-    for short, editor, colour in dict.fromkeys(_COLOURS.values())
-)
-"""The colours as CSS variables with short names, set once on the element around the source."""
 
 
 @lru_cache(maxsize=32)
@@ -53,7 +47,7 @@ def python(source: str) -> Html:
 
 def _colour(token: str) -> str:
     kind = token.removeprefix("Token.")
-    return next((short for start, (short, _, _) in _COLOURS.items() if kind.startswith(start)), "")
+    return next((variable for start, variable in _COLOURS.items() if kind.startswith(start)), "")
 
 
 def _span(colour: str, text: str) -> Html:

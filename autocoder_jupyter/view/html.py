@@ -10,6 +10,7 @@ import html
 from typing import Literal, NewType
 
 from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.view.styles import style
 
 Html = NewType("Html", str)
 """Well-formed HTML in which all text was escaped. `+`, f-strings and `str.join` give a plain `str` again."""
@@ -32,15 +33,19 @@ def escape(value: object, *, quotes: bool = True) -> Html:
     return Html(html.escape(visible_block(value), quote=quotes))
 
 
-def element(tag: Tag, /, *content: Html, **attributes: str | bool | None) -> Html:
+def element(tag: Tag, /, *content: Html, look: str = "", **attributes: str | bool | None) -> Html:
     """An element.
 
     Args:
         tag: its name.
         content: the HTML inside the element.
+        look: classes of `styles.css`, separated by spaces; their declarations come before those of a `style`.
         attributes: in order. `class_` is written `class`, `aria_label` is written `aria-label`. A string is escaped
             here; True gives the name without a value; False and None leave the attribute out.
     """
+    if look:
+        own = attributes.pop("style", None)
+        attributes["style"] = f"{style(look)};{own}" if own else style(look)
     named = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items())
     start = "".join(_attribute(name, value) for name, value in named if value is not None and value is not False)
     if tag == "img":

@@ -12,25 +12,6 @@ from typing import Literal
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
-FONT = (
-    "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);"
-    "color:var(--jp-ui-font-color1,inherit)"
-)
-MUTED = "color:var(--jp-ui-font-color2,#808080)"
-GOOD = "var(--jp-success-color1,#388e3c)"
-BAD = "var(--jp-error-color1,#d32f2f)"
-WARN = "var(--jp-warn-color1,#c77700)"
-BUSY = "var(--jp-brand-color1,#1976d2)"
-QUIET = "var(--jp-ui-font-color2,#808080)"
-LINE = "var(--jp-border-color2,#c0c0c0)"
-SHADE = "var(--jp-cell-editor-background,rgba(128,128,128,.1))"
-CODE_FAMILY = "font-family:var(--jp-code-font-family,monospace)"
-CODE_FONT = f"{CODE_FAMILY};font-size:var(--jp-code-font-size,13px)"
-CODE = (
-    f"{CODE_FONT};color:var(--jp-content-font-color1,inherit);background:{SHADE};border:1px solid {LINE};"
-    "border-radius:2px;line-height:1.35;padding:8px 10px;margin:4px 0 8px;overflow:auto;max-height:30em"
-)
-
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
 """Classes that stop MathJax, in JupyterLab and in exports, from rendering text between two dollar signs."""
 
@@ -56,24 +37,9 @@ def clipped(value: object, most: int = 300) -> str:
     return shown if len(shown) <= most else f"{shown[:most]}… (+{len(shown) - most:,})"
 
 
-def frame(kind: str, colour: str, *parts: Html) -> Html:
-    """The outline of a card."""
-    style = (
-        f"{FONT};line-height:1.5;border:1px solid {LINE};border-left:3px solid {colour};border-radius:2px;"
-        "padding:8px 14px 10px;margin:4px 0;max-width:960px;overflow-wrap:anywhere"
-    )
-    return element("div", *parts, class_=f"{kind} {NO_FORMULAS}", style=style)
-
-
-def head(name: str, state: str, colour: str, facts: Iterable[str]) -> Html:
-    """The first line: the name, the state, and facts such as time and cost."""
-    shown = (
-        element("strong", escape(name), style="font-size:1.1em"),
-        coloured(f"● {state}", colour),
-        element("span", escape(" · ".join(facts)), style=f"{MUTED};font-variant-numeric:tabular-nums"),
-    )
-    style = "display:flex;flex-wrap:wrap;align-items:baseline;column-gap:12px"
-    return element("div", join(*shown, between=" "), class_="autocode-head", style=style)
+def frame(kind: str, tone: str, *parts: Html) -> Html:
+    """The outline of a card; its left edge has the colour of a tone."""
+    return element("div", *parts, class_=f"{kind} {NO_FORMULAS}", look=f"text card edge-{tone}")
 
 
 def row(label: str, content: Html) -> Html:
@@ -81,55 +47,48 @@ def row(label: str, content: Html) -> Html:
     if not content:
         return EMPTY
     shown = (
-        element("div", escape(label), style=f"flex:0 0 6.5em;{MUTED}"),
-        element("div", content, style="flex:1 1 0;min-width:0"),
+        element("div", escape(label), look="label muted"),
+        element("div", content, look="content"),
     )
-    return element("div", join(*shown, between=" "), style="display:flex;column-gap:12px;margin-top:6px")
+    return element("div", join(*shown, between=" "), look="row")
 
 
 def details(summary: str, content: Html, *, opened: bool = False) -> Html:
     """A collapsible part; `summary` is text. Empty if there is no content."""
     if not content:
         return EMPTY
-    title = element("summary", escape(summary), style="cursor:pointer")
-    return element("details", title, content, open=opened, style="margin-top:4px")
+    title = element("summary", escape(summary), look="summary")
+    return element("details", title, content, open=opened, look="fold")
 
 
 def code(source: str) -> Html:
     """A block of preformatted text; long lines wrap."""
-    return element("pre", escape(source, quotes=False), style=f"{CODE};white-space:pre-wrap") if source else EMPTY
+    return element("pre", escape(source, quotes=False), look="code-font source kept-lines") if source else EMPTY
 
 
 def python(source: str) -> Html:
     """A block of Python in colours."""
-    from autocoder_jupyter.view.highlight import VARIABLES
     from autocoder_jupyter.view.highlight import python as highlighted
 
     if not source.strip():
         return EMPTY
-    return element("pre", highlighted(plain(source).rstrip()), style=f"{CODE};{VARIABLES}")
+    return element("pre", highlighted(plain(source).rstrip()), look="code-font source python")
 
 
-def inline_code(source: object, style: str = "") -> Html:
+def inline_code(source: object, look: str = "") -> Html:
     """A few words of code within a sentence."""
-    return element("span", escape(source), style=f"{CODE_FAMILY}{f';{style}' if style else ''}")
+    return element("span", escape(source), look=f"code {look}")
 
 
 def items(entries: Iterable[Html]) -> Html:
     """A list of entries."""
     rows = join(*(element("li", entry) for entry in entries))
-    return element("ul", rows, style="margin:0;padding-left:1.2em") if rows else EMPTY
-
-
-def line_up(entries: Iterable[Html]) -> Html:
-    """Entries side by side; a line breaks only between entries."""
-    style = "display:inline-block;margin-right:18px"
-    return join(*(element("span", entry, style=style) for entry in entries), between=" ")
+    return element("ul", rows, look="bullets") if rows else EMPTY
 
 
 def muted(value: object) -> Html:
     """Less important text."""
-    return element("span", escape(value), style=MUTED)
+    return element("span", escape(value), look="muted")
 
 
 def muted_line(value: object) -> Html:
@@ -147,20 +106,20 @@ def paragraphs(text: str, most: int) -> Html:
     return text_lines(line for line in clipped(text, most).splitlines() if line.strip())
 
 
-def coloured(value: object, colour: str) -> Html:
-    """Text in one of the colours above; it must be clear without the colour."""
-    return element("strong", escape(value), style=f"color:{colour}")
+def coloured(value: object, tone: str) -> Html:
+    """Text in the colour of a tone; it must be clear without the colour."""
+    return element("strong", escape(value), look=tone)
 
 
-def marked(sign: str, colour: str, value: object) -> Html:
+def marked(sign: str, tone: str, value: object) -> Html:
     """Text after a coloured sign."""
-    return join(coloured(sign, colour), escape(value), between=" ")
+    return join(coloured(sign, tone), escape(value), between=" ")
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Html:
     """A table of text, aligned left; only the last column wraps."""
     lines = [_row("th", headings), *(_row("td", row) for row in rows)]
-    return element("table", *lines, class_=NO_FORMULAS, style=f"{FONT};border-collapse:collapse;margin:0")
+    return element("table", *lines, class_=NO_FORMULAS, look="text plain-table")
 
 
 def _row(tag: Literal["th", "td"], values: Iterable[object]) -> Html:
@@ -169,19 +128,17 @@ def _row(tag: Literal["th", "td"], values: Iterable[object]) -> Html:
         return EMPTY
     # A screen reader would read an empty heading.
     cells = (_cell(tag if value else "td", value, last=number == len(shown)) for number, value in enumerate(shown, 1))
-    return element("tr", *cells, style="background:none")
+    return element("tr", *cells, look="table-row")
 
 
 def _cell(tag: Literal["th", "td"], value: Html, *, last: bool) -> Html:
-    # pre-wrap keeps the spaces that indent a row.
-    wrapping = "pre-wrap" if last else "pre"
-    style = f"text-align:left;vertical-align:top;padding:2px 16px 2px 0;white-space:{wrapping}"
-    return element(tag, value, style=f"{style}{f';{MUTED}' if tag == 'th' else ''}")
+    look = "cell-last" if last else "cell"  # they keep the spaces that indent a row
+    return element(tag, value, look=f"{look} muted" if tag == "th" else look)
 
 
 def scrolled(content: Html) -> Html:
     """Content that may be wider than the page, with its own scroll bar."""
-    return element("div", content, style="overflow-x:auto")
+    return element("div", content, look="wide")
 
 
 def columns(rows: Iterable[Iterable[object]]) -> str:

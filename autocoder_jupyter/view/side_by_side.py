@@ -27,7 +27,8 @@ MARKED_PAIRS = 2_000_000
 
 _ALIKE = 0.4
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
-_TINTS = {"−": ("rgba(211,47,47,.10)", "rgba(211,47,47,.28)"), "+": ("rgba(56,142,60,.12)", "rgba(56,142,60,.32)")}
+_SIDES = {"−": "removed", "+": "added"}
+"""The class of the lines of each side that changed; `-words` is that of the words."""
 
 Side = tuple[int, Html]
 """The number of a line, from 1, and its HTML."""
@@ -61,19 +62,14 @@ def side_by_side(
         return markup.text_lines([sentence])
     lines = list(_compared(markup.plain(before).splitlines(), markup.plain(after).splitlines()))
     shown, more = lines[:most], max(len(lines) - most, 0)
-    titles = element("div", _title(before_name, "−"), _title(after_name, "+"), style="display:flex")
+    titles = element("div", _title(before_name, "−"), _title(after_name, "+"), look="sides-head")
     body = (_segment(part, folds, equal) for part, folds in _segments(shown))
     rest = markup.muted_line(f"… and {more:,} more lines") if more else EMPTY
-    style = (
-        f"{markup.CODE_FONT};max-width:960px;border:1px solid {markup.LINE};border-radius:2px;margin:4px 0 8px;"
-        "line-height:1.4;overflow:auto;max-height:36em"
-    )
-    return element("div", titles, *body, rest, class_=markup.NO_FORMULAS, style=style)
+    return element("div", titles, *body, rest, class_=markup.NO_FORMULAS, look="code-font sides")
 
 
 def _title(name: str, sign: str) -> Html:
-    style = f"flex:1 1 0;padding:2px 10px;border-bottom:1px solid {markup.LINE};background:{_TINTS[sign][0]}"
-    return join(element("div", escape(f"{sign} {name}"), style=style), escape(" "))
+    return join(element("div", escape(f"{sign} {name}"), look=f"sides-title {_SIDES[sign]}"), escape(" "))
 
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[_Line]:
@@ -144,8 +140,7 @@ def _runs(
 
 
 def _mark(tag: Literal["del", "ins"], sign: str, text: str) -> Html:
-    style = f"background:{_TINTS[sign][1]};text-decoration:none;border-radius:2px"
-    return element(tag, escape(text), style=style) if text else EMPTY
+    return element(tag, escape(text), look=f"{_SIDES[sign]}-words") if text else EMPTY
 
 
 def _segments(lines: Sequence[_Line]) -> Iterator[tuple[Sequence[_Line], bool]]:
@@ -166,11 +161,10 @@ def _segments(lines: Sequence[_Line]) -> Iterator[tuple[Sequence[_Line], bool]]:
 def _segment(lines: Sequence[_Line], folds: bool, equal: bool) -> Html:
     if not folds:
         return _table(lines)
-    style = f"padding:1px 10px;{markup.MUTED};background:{markup.SHADE}"
     words = escape(f"⋯ {len(lines)} equal lines")
     if not equal:
-        return element("div", words, style=style)
-    return element("details", element("summary", words, style=f"cursor:pointer;{style}"), _table(lines))
+        return element("div", words, look="muted sides-fold")
+    return element("details", element("summary", words, look="muted sides-fold summary"), _table(lines))
 
 
 def _table(lines: Iterable[_Line]) -> Html:
@@ -179,24 +173,16 @@ def _table(lines: Iterable[_Line]) -> Html:
             "tr",
             *_cells(line.before, "−" if line.changed else ""),
             *_cells(line.after, "+" if line.changed else ""),
-            style="background:none",
+            look="table-row",
         )
         for line in lines
     )
-    style = f"table-layout:fixed;width:100%;border-collapse:collapse;border:none;margin:0;{markup.CODE_FONT}"
-    return element("table", element("tbody", *rows), style=style)
+    return element("table", element("tbody", *rows), look="code-font sides-table")
 
 
 def _cells(side: Side | None, sign: str) -> tuple[Html, Html]:
     number, line = ("", EMPTY) if side is None else (str(side[0]), side[1])
-    tint = _TINTS[sign][0] if sign and side is not None else "none"
-    gutter = (
-        f"width:3em;text-align:right;vertical-align:top;padding:0 6px;white-space:nowrap;border:none;user-select:none;"
-        f"{markup.MUTED};background:{tint}"
-    )
-    body = (
-        "text-align:left;vertical-align:top;padding:0 6px 0 2px;white-space:pre-wrap;overflow-wrap:anywhere;"
-        f"border:none;max-width:none;background:{tint}"
-    )
+    tint = _SIDES[sign] if sign and side is not None else "table-row"
     mark = f"{number} {sign}" if side is not None else ""
-    return element("td", escape(mark), style=gutter), element("td", line, style=body)
+    gutter = element("td", escape(mark), look=f"sides-number muted {tint}")
+    return gutter, element("td", line, look=f"sides-line {tint}")

@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter.display import pane
 from autocoder_jupyter.display.bundles import step
-from autocoder_jupyter.display.card import render_html, render_text, status_line
+from autocoder_jupyter.display.shown import card_html, card_text, status_line
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.engine.events import (
     AgentSaid,
@@ -49,7 +49,7 @@ def calls(page: Any) -> str:
 
 def test_calls_are_shown_as_they_happen_with_class_reason_outcome_and_time(read: Any) -> None:
     state = fold(*LOOKS, *TESTS, *FETCHES, ToolCalled("5", 4, "Bash", "python try.py", "safe"))
-    text = calls(read(render_html(state)))
+    text = calls(read(card_html(state)))
     assert "✓ ok Bash ls · safe · 0.2 s" in text
     assert "✗ failed Bash pytest -q · intercepted: runs in our own test runner · 1.5 s" in text
     assert "⊘ denied Bash curl https://x.example · no network" in text
@@ -58,9 +58,9 @@ def test_calls_are_shown_as_they_happen_with_class_reason_outcome_and_time(read:
 
 
 def test_a_denied_call_is_told_by_a_sign_a_word_and_an_edge(read: Any) -> None:
-    page = render_html(fold(*LOOKS, *FETCHES))
-    edges = re.findall(r'role="listitem" style="[^"]*border-left:3px solid ([^;]+);', page)
-    assert edges == ["transparent", "var(--jp-error-color1,#d32f2f)"]
+    page = card_html(fold(*LOOKS, *FETCHES))
+    edges = re.findall(r'role="listitem" style="[^"]*?gap:12px(?:;[^"]*border-left-color:([^;"]+))?"', page)
+    assert edges == ["", "var(--a-bad,red)"]
     assert "⊘ denied" in read(page).text
 
 
@@ -70,7 +70,7 @@ def test_a_long_trace_shows_the_newest_and_folds_the_others(read: Any) -> None:
         for number in range(30)
         for event in (ToolCalled(str(number), 4, "Bash", f"echo {number}", "safe"), ToolEnded(str(number), "ok"))
     ]
-    view, _, folded = render_html(fold(*many)).partition("<details")
+    view, _, folded = card_html(fold(*many)).partition("<details")
     assert re.findall(r"echo (\d+)", view) == ["25", "26", "27", "28", "29"]
     assert "25 earlier calls, see Tool calls below" in view
     assert re.findall(r"echo (\d+)", folded.partition("</details>")[0]) == [str(number) for number in range(25)]
@@ -88,19 +88,19 @@ def test_a_card_stays_small_whatever_an_agent_calls(finished: bool) -> None:
         )
     ]
     state = fold(*many, AgentSaid(4, long), *((Finished("failed", "no"),) if finished else ()))
-    assert len(render_html(state)) < 20_000
+    assert len(card_html(state)) < 20_000
 
 
 def test_replayed_calls_are_marked(read: Any) -> None:
     state = fold(LOOKS[0], ToolEnded("1", "ok", replayed=True))
-    assert "✓ ok Bash ls · safe · ↺ replayed" in calls(read(render_html(state)))
-    assert "1 call: Bash 1; 1 safe; 1 replayed" in render_text(state.apply(Finished("ready")))
+    assert "✓ ok Bash ls · safe · ↺ replayed" in calls(read(card_html(state)))
+    assert "1 call: Bash 1; 1 safe; 1 replayed" in card_text(state.apply(Finished("ready")))
 
 
 def test_a_summary_closes_it(read: Any) -> None:
     ready = EnvironmentReady("local:abc", ("pandas==3.1", "scipy==1.16"), 1.0, ("scipy",))
     state = fold(ready, *LOOKS, *WRITES, *TESTS, *FETCHES, GOOD, Finished("ready"))
-    for text in (calls(read(render_html(state))), render_text(state)):
+    for text in (calls(read(card_html(state))), card_text(state)):
         assert "4 calls: Bash 3, Write 1; 2 safe, 1 intercepted, 1 denied; 1 failed" in text
         assert "packages: scipy; image: local:abc" in text
         assert "4 of 50 turns" in text
@@ -110,27 +110,27 @@ def test_a_summary_closes_it(read: Any) -> None:
 def test_a_suite_that_was_changed_after_a_failure_is_a_warning_beside_the_evidence(read: Any) -> None:
     state = fold(*TESTS, SuiteChanged(("test_sum", "test_ties")), GOOD, Finished("ready"))
     warning = "Tests changed by the agent since it first wrote them: test_sum, test_ties"
-    assert f"✓ 1 test⚠ {warning}" in read(render_html(state)).text
-    assert warning in render_text(state)
+    assert f"✓ 1 testWarnings ⚠ {warning}" in read(card_html(state)).text
+    assert warning in card_text(state)
     assert "Ready, with changed tests" in status_line(state)
 
 
 def test_turns_that_were_used_up_say_how_to_raise_the_limit() -> None:
     state = fold(*LOOKS, Finished("over_budget", "The agent has used its 50 turns.", "agent_max_turns"))
-    assert "--agent-max-turns 100 in its cell raises the limit" in render_text(state)
+    assert "--agent-max-turns 100 in its cell raises the limit" in card_text(state)
 
 
 def test_a_kept_function_still_says_that_its_tests_were_changed(read: Any) -> None:
     state = CardState("growth").apply(SuiteChanged(("test_sum",))).apply(GOOD).apply(Finished("ready"))
-    text = read(render_html(state)).text
+    text = read(card_html(state)).text
     assert "Tests changed by the agent since it first wrote them: test_sum" in text
     assert "Agent" not in text
 
 
 def test_what_runs_when_it_is_cancelled_counts_as_cancelled() -> None:
     state = fold(ToolCalled("9", 4, "Bash", "sleep 60", "safe"), Finished("cancelled"))
-    assert "1 call: Bash 1; 1 safe; 1 cancelled" in render_text(state)
-    assert "%%autocode growth … run again, continues where it stopped" in render_text(state)
+    assert "1 call: Bash 1; 1 safe; 1 cancelled" in card_text(state)
+    assert "%%autocode growth … run again, continues where it stopped" in card_text(state)
 
 
 def test_the_end_of_a_call_that_nobody_heard_begin_is_not_counted() -> None:

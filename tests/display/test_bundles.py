@@ -8,8 +8,8 @@ import pytest
 
 from autocoder_jupyter.codemode import events as code_events
 from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
-from autocoder_jupyter.display.card import render_html
 from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.shown import card_html
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.view import NotebookView
 from autocoder_jupyter.engine import events
@@ -54,7 +54,7 @@ def test_a_card_says_which_run_it_is_of_to_our_page_only() -> None:
 )
 def test_the_step_is_another_after_what_changes_the_card(event: Any) -> None:
     after = BEGUN.apply(event, 1.5)
-    assert render_html(after) != render_html(BEGUN)
+    assert card_html(after) != card_html(BEGUN)
     assert step(after) != step(BEGUN)
 
 
@@ -64,7 +64,7 @@ def test_the_step_is_another_after_what_changes_the_card(event: Any) -> None:
     ids=["clock", "text"],
 )
 def test_the_step_is_the_same_while_the_card_is(later: CardState) -> None:
-    assert render_html(later) == render_html(BEGUN)
+    assert card_html(later) == card_html(BEGUN)
     assert step(later) == step(BEGUN)
 
 

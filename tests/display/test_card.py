@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display.agent_state import AgentState
-from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
-from autocoder_jupyter.display.folds import folds
+from autocoder_jupyter.display.shown import card_html, card_text, document_of, status_line
 from autocoder_jupyter.display.state import Answer, CardState, LogLine, StageState
 from autocoder_jupyter.engine.events import (
     EnvironmentReady,
@@ -39,6 +38,8 @@ from autocoder_jupyter.types import (
 )
 from autocoder_jupyter.types.overview import Excerpt, Glimpse
 from autocoder_jupyter.types.stages import STAGES, StageName
+from autocoder_jupyter.view.as_html import document_html
+from autocoder_jupyter.view.styles import style
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
 
@@ -125,14 +126,14 @@ def hostile_state() -> CardState:
 
 
 def test_nothing_from_outside_becomes_markup(read: Any) -> None:
-    page = read(render_html(hostile_state()))
+    page = read(card_html(hostile_state()))
     blocks = {"div", "details", "summary", "pre", "ul", "li", "table", "tr", "th", "td"}
     assert page.tags <= {*blocks, "span", "strong"}
     assert page.attributes <= {"style", "class", "title", "open", "tabindex", "role", "aria-label", "scope"}
     assert page.text.count("<script>alert(1)</script>") >= 15
 
 
-@pytest.mark.parametrize("render", [render_html, render_text, status_line])
+@pytest.mark.parametrize("render", [card_html, card_text, status_line])
 def test_no_escape_sequence_or_direction_override_comes_through(render: Any) -> None:
     shown = render(hostile_state())
     assert not {"\x1b", "\x00", "\x07", "\u202e"} & set(shown)
@@ -145,13 +146,13 @@ def test_the_hostile_state_fills_every_field_that_takes_text() -> None:
 
 
 def test_the_card_needs_nothing_from_outside() -> None:
-    page = render_html(RUNNING)
+    page = card_html(RUNNING)
     assert not any(word in page for word in ("http", "url(", "src=", "href", "<style", "@import"))
     assert not re.findall(r"var\(--[\w-]+\)", page)  # each variable has a fallback
 
 
 def test_the_header_says_where_it_is_and_what_it_costs(read: Any) -> None:
-    text = read(render_html(RUNNING)).text
+    text = read(card_html(RUNNING)).text
     assert text.startswith("growth ● Running the tests 1 of 3 tests passed · attempt 2 of 4 · 12.3K tokens in")
     assert "12.3K tokens in (8.1K cached), 1.9K out · $0.031 of $0.50" in text
 
@@ -160,15 +161,15 @@ def test_what_holds_it_up_is_seen_without_opening_the_log(read: Any) -> None:
     retrying = replace(RUNNING, answers=(Answer("code", fault="rate limit; next try after 4 s"),))
     loading = replace(RUNNING, loading=True)
     for state, words in ((retrying, "Rate limit; next try after 4 s"), (loading, "Loading the model client")):
-        assert words in read(render_html(state)).text.split("Log")[0]
-        assert words in render_text(state)
+        assert words in read(card_html(state)).text.split("Log")[0]
+        assert words in card_text(state)
         assert words in status_line(state)
-        assert words not in read(render_html(replace(state, answers=(), loading=False))).text
+        assert words not in read(card_html(replace(state, answers=(), loading=False))).text
 
 
 def test_every_stage_has_its_place_from_the_start(read: Any) -> None:
-    assert "○ Plan ○ Code ○ Tests ○ Environment ○ Run ○ Verify" in read(render_html(CardState("growth"))).text
-    assert "✓ Plan ↺ Code ○ Tests ○ Environment ◐ Run ○ Verify" in read(render_html(RUNNING)).text
+    assert "○ Plan ○ Code ○ Tests ○ Environment ○ Run ○ Verify" in read(card_html(CardState("growth"))).text
+    assert "✓ Plan ↺ Code ○ Tests ○ Environment ◐ Run ○ Verify" in read(card_html(RUNNING)).text
 
 
 @pytest.mark.parametrize(
@@ -180,32 +181,32 @@ def test_every_stage_has_its_place_from_the_start(read: Any) -> None:
 )
 def test_a_stage_that_found_a_fault_is_marked(phase: Any, evidence: Any, marks: str, read: Any) -> None:
     done: tuple[tuple[StageName, StageState], ...] = (("run", StageState("done")), ("verify", StageState("done")))
-    assert marks in read(render_html(replace(RUNNING, phase=phase, stages=done, evidence=evidence))).text
+    assert marks in read(card_html(replace(RUNNING, phase=phase, stages=done, evidence=evidence))).text
 
 
 def test_a_stage_that_was_stopped_did_not_fail(read: Any) -> None:
     state = replace(RUNNING, phase="cancelled", stages=(("code", StageState("failed")),))
-    assert "– Code" in read(render_html(state)).text
+    assert "– Code" in read(card_html(state)).text
 
 
 def test_time_passing_and_words_arriving_change_nothing_on_the_card() -> None:
     wrote = replace(RUNNING, seconds=42, last_event=42, answers=(Answer("fix", 900, "import"),))
-    assert render_html(wrote) == render_html(RUNNING)
+    assert card_html(wrote) == card_html(RUNNING)
 
 
 def test_the_card_alone_says_when_it_last_went_on(read: Any) -> None:
     state = replace(RUNNING, log=(LogLine(5.0, "plan"), LogLine(72.4, "run")))
-    assert "$0.031 of $0.50 · last step at 01:12" in read(render_html(state)).text
-    assert "last step" not in read(render_html(replace(state, phase="ready"))).text
+    assert "$0.031 of $0.50 · last step at 01:12" in read(card_html(state)).text
+    assert "last step" not in read(card_html(replace(state, phase="ready"))).text
 
 
 def test_an_unknown_cost_is_called_unknown() -> None:
-    text = render_text(replace(RUNNING, usage=Usage(input_tokens=10, cost=None)))
+    text = card_text(replace(RUNNING, usage=Usage(input_tokens=10, cost=None)))
     assert "cost unknown, limit $0.50" in text
 
 
 def test_pending_tests_are_listed_without_an_outcome(read: Any) -> None:
-    assert "… waits test_late" in read(render_html(RUNNING)).text
+    assert "… waits test_late" in read(card_html(RUNNING)).text
 
 
 def test_a_slow_first_attempt_is_called_slow() -> None:
@@ -257,15 +258,15 @@ def test_each_state_says_what_it_is_in_html_and_in_text(
     changes: dict[str, Any], expected: list[str], read: Any
 ) -> None:
     state = replace(RUNNING, plan=PLAN, **changes)
-    html = read(render_html(state)).text
+    html = read(card_html(state)).text
     for words in expected:
-        assert words in render_text(state)
+        assert words in card_text(state)
         assert words.removeprefix("assumes: ").removeprefix("Failed · ") in html
 
 
 def test_what_cost_more_than_it_might_is_not_green() -> None:
-    green, dear = (render_html(replace(RUNNING, phase="ready", reason=reason)) for reason in ("", "It cost $0.62."))
-    assert COLOURS["ready"] in green.split("growth")[0] and COLOURS["ready"] not in dear.split("growth")[0]
+    green, dear = (card_html(replace(RUNNING, phase="ready", reason=reason)) for reason in ("", "It cost $0.62."))
+    assert style("edge-good") in green.split("growth")[0] and style("edge-good") not in dear.split("growth")[0]
 
 
 def test_the_card_names_the_tier_and_what_it_does_not_hold(read: Any) -> None:
@@ -275,18 +276,18 @@ def test_the_card_names_the_tier_and_what_it_does_not_hold(read: Any) -> None:
         "local, tier landlock (Landlock alone): your files and processes are out of reach; "
         "it can see that a file exists, and its size; memory and disk limits can be passed briefly"
     )
-    assert line in read(render_html(state)).text
-    assert f"  sandbox: {line}" in render_text(state).splitlines()
-    assert "Sandbox" not in read(render_html(RUNNING)).text, "before it is known"
+    assert line in read(card_html(state)).text
+    assert f"  sandbox: {line}" in card_text(state).splitlines()
+    assert "Sandbox" not in read(card_html(RUNNING)).text, "before it is known"
 
 
 def test_a_failed_card_points_to_the_best_attempt(read: Any) -> None:
-    assert "best attempt is kept" in read(render_html(replace(RUNNING, phase="failed", solution="x"))).text
+    assert "best attempt is kept" in read(card_html(replace(RUNNING, phase="failed", solution="x"))).text
 
 
 @pytest.mark.parametrize("phase", ["running", "ready"])
 def test_assumptions_are_in_view_and_never_folded(phase: Any, read: Any) -> None:
-    page = render_html(replace(RUNNING, plan=PLAN, phase=phase))
+    page = card_html(replace(RUNNING, plan=PLAN, phase=phase))
     assert "month of the order date" in page.partition("<details")[0]
 
 
@@ -294,36 +295,39 @@ def test_a_ready_card_says_how_to_call_and_what_passed(read: Any) -> None:
     evidence = Evidence(tests=(PASSED,), checks=(CheckOutcome(name="two runs agree", passed=True),))
     plan = PLAN.model_copy(update={"outputs": (OutputSpec(name="total", type="float"),)})
     state = replace(RUNNING, phase="ready", plan=plan, evidence=evidence)
-    text = read(render_html(state)).text
+    text = read(card_html(state)).text
     assert "growth.run() -> total: float" in text and "Passed ✓ 1 test" in text and "✓ two runs agree" in text
-    assert "passed: 1 test, two runs agree" in render_text(state)
+    assert "passed: 1 test, two runs agree" in card_text(state)
 
 
 def test_what_the_person_demands_is_shown_apart_and_fails_first(read: Any) -> None:
     mine = CheckOutcome(name="your test test_mine", passed=False, message="assert 3 == 4")
     held = CheckOutcome(name="total >= 0", passed=True)
     state = replace(RUNNING, phase="failed", outcomes=(FAILED,), evidence=Evidence(acceptance=(mine, held)))
-    text = read(render_html(state)).text
+    text = read(card_html(state)).text
     shown = text[text.index("Your tests") :]
     assert 0 < shown.index("failed") < shown.index("your test test_mine") < shown.index("total >= 0")
     assert text.index("your test test_mine") < text.index("test_sum")
     assert "your test test_mine: assert 3 == 4" in text.partition("Failed ✗ your test")[0]
-    assert "1 of your 2 tests" in text and "  your tests: ✗ your test test_mine  assert 3 == 4" in render_text(state)
-    assert "Your tests" not in read(render_html(replace(state, evidence=Evidence()))).text
+    assert "1 of your 2 tests" in text
+    told = card_text(state).splitlines()
+    assert "  your tests: ✗ failed  your test test_mine" in told
+    assert "  failed: ✗ your test test_mine assert 3 == 4" in told
+    assert "Your tests" not in read(card_html(replace(state, evidence=Evidence()))).text
 
 
 def test_the_line_of_pytest_that_says_why_is_shown(read: Any) -> None:
     failed = FAILED.model_copy(update={"message": "test_solution.py:14: in test_sum\nE   assert 3 == 4"})
     state = replace(RUNNING, phase="failed", outcomes=(failed,))
-    assert "Failed · test_sum: assert 3 == 4" in render_text(state)
+    assert "Failed · test_sum: assert 3 == 4" in card_text(state)
 
 
 def test_a_reason_that_repeats_the_title_is_left_out() -> None:
-    assert render_text(replace(RUNNING, phase="cancelled", reason="Cancelled.")).lower().count("cancelled") == 1
+    assert card_text(replace(RUNNING, phase="cancelled", reason="Cancelled.")).lower().count("cancelled") == 1
 
 
 def test_a_fix_shows_what_it_changed(read: Any) -> None:
-    text = read(render_html(replace(RUNNING, previous_solution="x = 1", solution="x = 2"))).text
+    text = read(card_html(replace(RUNNING, previous_solution="x = 1", solution="x = 2"))).text
     assert "-x = 1\n+x = 2" in text
 
 
@@ -333,11 +337,11 @@ TABLE = Excerpt(("month", "revenue"), (("2024-01-01", "21"), ("2024-02-01", "–
 def test_a_ready_card_shows_the_first_rows_of_each_output(read: Any) -> None:
     seen = SampleOutputs((Glimpse("monthly", table=TABLE), Glimpse("best_month", "2024-12")))
     state = replace(RUNNING, phase="ready", plan=PLAN, outputs=seen)
-    page = read(render_html(state))
+    page = read(card_html(state))
     assert (
         "monthly 12 rows × 2 columns" in page.text and "2024-02-01" in page.text and "best_month 2024-12" in page.text
     )
-    lines = render_text(state).splitlines()
+    lines = card_text(state).splitlines()
     place = lines.index("  output monthly: 12 rows × 2 columns")
     assert [line.split() for line in lines[place + 1 : place + 3]] == [["month", "revenue"], ["2024-01-01", "21"]]
     assert "  output best_month: 2024-12" in lines
@@ -358,14 +362,14 @@ def test_where_there_are_no_buttons_it_says_what_can_be_typed(
 ) -> None:
     plan = PLAN.model_copy(update={"inputs": (InputSpec(name="sales", type="DataFrame"),)})
     state = replace(RUNNING, plan=plan, **changes)
-    html, text = read(render_html(state)).text, render_text(state)
+    html, text = read(card_html(state)).text, card_text(state)
     assert all(words in html and words in text for words in typed)
     assert ("Next" in html) is ("next:" in text) is bool(typed)
 
 
 def test_rows_that_are_not_shared_are_not_kept_on_the_card(read: Any) -> None:
     state = replace(RUNNING, phase="ready", plan=PLAN, outputs=SampleOutputs(withheld=True))
-    for shown in (read(render_html(state)).text, render_text(state)):
+    for shown in (read(card_html(state)).text, card_text(state)):
         assert "Rows are not saved here because share forbids it. growth.run() shows them." in shown
 
 
@@ -374,14 +378,14 @@ def test_the_first_line_names_what_failed(checks: Any, read: Any) -> None:
     outcomes = (PASSED,) if checks else (PASSED, FAILED)
     state = replace(RUNNING, phase="failed", expected=(), outcomes=outcomes, evidence=Evidence(checks=checks))
     words = "revenue >= 0: row 3 is -1" if checks else "test_sum: assert 1 == 2"
-    assert words in render_text(state).splitlines()[0]
-    assert words in read(render_html(state)).text.partition("Plan")[0]
+    assert words in card_text(state).splitlines()[0]
+    assert words in read(card_html(state)).text.partition("Plan")[0]
 
 
 def test_a_card_stays_small_whatever_was_written(read: Any) -> None:
     """Three attempts, ten tests, a sample of twenty columns; then the same with the longest possible texts."""
     for times in (1, 40):
-        html = render_html(large_state(times))
+        html = card_html(large_state(times))
         assert len(html.encode()) < 20_000
         page = read(html).text
         assert "test_9" in page and "Ready" in page and "growth.run(" in page
@@ -429,21 +433,21 @@ def large_state(times: int) -> CardState:
 
 def test_a_kept_function_says_what_it_was_verified_on_and_a_new_one_why_it_was_made() -> None:
     kept = folded(VersionBegun("a1", kept=True), KeptHolds("5,061 rows"), Finished("ready"))
-    assert "kept: verified on 5,061 rows" in render_text(kept) and "kept: verified on 5,061 rows" in render_html(kept)
-    assert kept.replayed and "replayed" not in render_text(kept)
+    assert "kept: verified on 5,061 rows" in card_text(kept) and "kept: verified on 5,061 rows" in card_html(kept)
+    assert kept.replayed and "replayed" not in card_text(kept)
     why = "version 1 does not hold on this data: <b>2 of 5 tests fail</b>"
     anew = folded(VersionBegun("a1", kept=True), VersionBegun("a1-2", why), Finished("failed", "Not solved."))
-    assert f"new version: {why}" in render_text(anew) and "kept" not in render_text(anew)
-    assert "&lt;b&gt;2 of 5" in render_html(anew)
+    assert f"new version: {why}" in card_text(anew) and "kept" not in card_text(anew)
+    assert "&lt;b&gt;2 of 5" in card_html(anew)
 
 
 def test_a_good_function_from_before_is_spoken_of_until_there_is_a_newer_one() -> None:
     begun = VersionBegun("b2", "new wording", has_before=True)
-    assert "Until this version is ready, growth.last_good is the last good one" in render_text(folded(begun))
+    assert "Until this version is ready, growth.last_good is the last good one" in card_text(folded(begun))
     failed = folded(begun, Finished("failed", "Not solved."))
-    assert "growth.run(…) still calls the last good version" in render_html(failed)
-    assert "last good" not in render_text(folded(begun, Finished("ready")))
-    assert "last good" not in render_text(folded(VersionBegun("b2", kept=True, has_before=True)))
+    assert "growth.run(…) still calls the last good version" in card_html(failed)
+    assert "last good" not in card_text(folded(begun, Finished("ready")))
+    assert "last good" not in card_text(folded(VersionBegun("b2", kept=True, has_before=True)))
 
 
 def folded(*events: Event) -> CardState:
@@ -456,7 +460,7 @@ def folded(*events: Event) -> CardState:
 def test_a_shortened_log_keeps_what_a_person_decided() -> None:
     decided = LogLine(1.0, "approved: fiscalmonths", is_decision=True)
     log = (LogLine(0.5, "planned"), decided, *(LogLine(2.0 + n, f"step {n}") for n in range(30)))
-    html = folds(replace(large_state(1), log=log), room=12_000)
+    html = document_html(document_of(replace(large_state(1), log=log)), 15_000)
     assert "approved: fiscalmonths" in html and "step 29" in html
     assert "step 3<" not in html and "planned" not in html
 
@@ -474,15 +478,15 @@ def broken_contract(phase: Any = "failed") -> CardState:
     return replace(RUNNING, phase=phase, outcomes=(PASSED,), expected=(), evidence=evidence, reason=reason)
 
 
-@pytest.mark.parametrize("render", [render_html, render_text])
+@pytest.mark.parametrize("render", [card_html, card_text])
 def test_a_broken_contract_is_reported_once_and_in_full(render: Any, read: Any) -> None:
-    text = read(render(broken_contract())).text if render is render_html else render(broken_contract())
+    text = read(render(broken_contract())).text if render is card_html else render(broken_contract())
     for rule in BROKEN.splitlines():
         assert text.count(rule.partition(" (")[0]) == 1 and text.count(rule) == 1
 
 
 def test_a_reason_keeps_its_line_breaks() -> None:
-    lines = re.findall(r"<div>([^<]*)</div>", render_html(broken_contract()))
+    lines = re.findall(r"<div>([^<]*)</div>", card_html(broken_contract()))
     assert BROKEN.splitlines()[1] in lines and BROKEN not in lines
 
 
@@ -491,7 +495,7 @@ def test_a_failure_that_the_reason_does_not_report_is_listed_with_its_lines(read
     assert state.evidence is not None
     calls = CheckOutcome(name="monthly satisfies Monthly in the calls of the tests", passed=False, message="a: b\nc: d")
     evidence = replace_evidence(state.evidence, calls)
-    html = render_html(replace(state, evidence=evidence))
+    html = card_html(replace(state, evidence=evidence))
     assert "a: b\nc: d</pre>" in html and read(html).text.count("c: d") == 1
 
 

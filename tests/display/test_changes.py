@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autocoder_jupyter.display.card import render_html, render_text
 from autocoder_jupyter.display.changes import change_lines
+from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.engine.events import Compared, PlanReady
 from autocoder_jupyter.types import (
@@ -75,8 +75,8 @@ def test_the_card_shows_the_wish_the_changes_and_the_code_that_changed() -> None
         "growth", refinement="Also by region.", solution="def run():\n    return 2\n", outcomes=tuple(TESTS)
     )
     state = state.apply(PlanReady(NOW)).apply(Compared(CHANGES))
-    html = render_html(state)
+    html = card_html(state)
     assert "Also by region." in html and "12 → 36 rows" in html and "&lt;b&gt;region" in html
     assert "What changed in the code" in html and "-    return 1" in html and "+    return 2" in html
-    text = render_text(replace(state, phase="ready"))
+    text = card_text(replace(state, phase="ready"))
     assert "refine: Also by region." in text and "tests: − test_b: It expects one row a month." in text

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
-from autocoder_jupyter.display.card import render_html, render_text
 from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
 from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.display.readings import opinion_html, opinion_lines
+from autocoder_jupyter.display.readings import opinion_blocks
+from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.engine.events import Finished, OpinionGiven, StageFinished
 from autocoder_jupyter.types import Difference, Exchange, Reading, Report, SecondOpinion, Usage
+from autocoder_jupyter.view.as_html import blocks_html
+from autocoder_jupyter.view.as_text import blocks_text
+from autocoder_jupyter.view.document import Block, Row
 
 BEST = Difference(where="best_month", first="2024-11", second="2024-03")
 GROWTH = Difference(where="monthly.growth", first="0.1", second="0.42", at="2024-03-01", count=10, of=12)
@@ -30,12 +34,17 @@ DIFFERS = SecondOpinion(
 )
 
 
-def words(html: str) -> str:
+def words(shown: str | Iterable[Block]) -> str:
+    html = shown if isinstance(shown, str) else blocks_html(shown)
     return re.sub(r"<[^>]*>", " ", html)
 
 
+def lines_of(name: str, opinion: SecondOpinion | None) -> list[str]:
+    return blocks_text([Row("Second opinion", opinion_blocks(name, opinion))])
+
+
 def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it() -> None:
-    html = opinion_html("growth", DIFFERS)
+    html = blocks_html(opinion_blocks("growth", DIFFERS))
     told = words(html)
     assert "With the reading “year on year”, best_month would be 2024-03 instead of 2024-11." in told
     assert "It depends on: Growth compares with the month before." in told
@@ -47,16 +56,16 @@ def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it()
 
 
 def test_a_terminal_is_told_the_same_with_the_command() -> None:
-    lines = opinion_lines("growth", DIFFERS)
+    lines = lines_of("growth", DIFFERS)
     assert (
-        lines[0] == "second opinion: With the reading “year on year”, best_month would be 2024-03 instead of 2024-11."
+        lines[0] == "second opinion: ≠ With the reading “year on year”, best_month would be 2024-03 instead of 2024-11."
     )
     assert "second opinion: %autocode reading growth 1 adds to the request: Growth is year on year." in lines
 
 
 def test_a_function_that_is_not_ready_offers_no_reading() -> None:
-    assert "--refine" not in opinion_html("", DIFFERS) and not any(
-        "%autocode" in line for line in opinion_lines("", DIFFERS)
+    assert "--refine" not in blocks_html(opinion_blocks("", DIFFERS)) and not any(
+        "%autocode" in line for line in lines_of("", DIFFERS)
     )
 
 
@@ -67,24 +76,24 @@ def test_rows_variations_and_errors_are_told_in_words() -> None:
         ),
         Difference(where="total", first="an error (ValueError: x)", second="3"),
     )
-    told = words(opinion_html("", SecondOpinion(state="differ", differences=differences)))
+    told = words(opinion_blocks("", SecondOpinion(state="differ", differences=differences)))
     assert "With shuffled rows, top would have 3 rows instead of 2 rows (c only in the second solution)." in told
     assert "total would be 3 instead of an error (ValueError: x)." in told
 
 
 def test_where_values_are_withheld_only_the_place_is_told() -> None:
     column = Difference(where="monthly.growth", first="", second="", count=10, of=12)
-    told = words(opinion_html("", SecondOpinion(state="differ", differences=(column,), readings=(YEARLY,))))
+    told = words(opinion_blocks("", SecondOpinion(state="differ", differences=(column,), readings=(YEARLY,))))
     assert "With the reading “year on year”, monthly.growth would differ in 10 of 12 rows." in told
 
 
 def test_agreement_absence_and_what_it_found_wrong_are_each_one_sentence() -> None:
     agreed = SecondOpinion(state="agree", tried=("a", "b"), tests=("test_second_opinion_1",))
-    told = words(opinion_html("", agreed))
+    told = words(opinion_blocks("", agreed))
     assert "✓  A second solution gives the same result on the sample and 2 variations of it." in told
     assert "an input on which the code was wrong. It is a test now: test_second_opinion_1." in told
-    assert "It did not come." in words(opinion_html("", SecondOpinion(note="It did not come.")))
-    assert opinion_html("growth", None) == "" and opinion_lines("growth", None) == []
+    assert "It did not come." in words(opinion_blocks("", SecondOpinion(note="It did not come.")))
+    assert opinion_blocks("growth", None) == () and lines_of("growth", None) == []
 
 
 PARTLY = SecondOpinion(state="agree", compared=("total",), tried=("a", "b"), not_compared=("total.x: only here",))
@@ -122,24 +131,24 @@ def test_what_was_not_compared_is_said_in_every_form(opinion: SecondOpinion, sig
     card = CardState("growth").apply(StageFinished("second", 1, True)).apply(OpinionGiven(opinion))
     card = card.apply(Finished("ready"))
     note = f"Not compared: {opinion.not_compared[0]}."
-    for html in (render_html(card), opinion_section(report)):
+    for html in (card_html(card), opinion_section(report)):
         assert f"{sign}  {said}" in words(html) and note in words(html)
         assert sign == "✓" or "✓  A second" not in words(html)
     for text in (
-        render_text(card),
+        card_text(card),
         static.render_text(Subject(report, "ready")),
-        "\n".join(opinion_lines("", opinion)),
+        "\n".join(lines_of("", opinion)),
     ):
-        assert f"second opinion: {said}" in text and f"second opinion: {note}" in text
+        assert f"second opinion: {sign} {said}" in text and f"second opinion: {note}" in text
     assert log in [line.text for line in card.log]
-    assert (f"{sign} Second opinion" in words(render_html(card))) or sign == "✓"
+    assert (f"{sign} Second opinion" in words(card_html(card))) or sign == "✓"
 
 
 def test_the_card_shows_it_when_it_is_there_and_only_a_ready_one_offers_it() -> None:
     running = CardState("growth").apply(OpinionGiven(DIFFERS))
-    assert "Use this reading" not in render_html(running) and "year on year" in words(render_html(running))
+    assert "Use this reading" not in card_html(running) and "year on year" in words(card_html(running))
     ready = running.apply(Finished("ready"))
-    assert "Use this reading" in render_html(ready) and "%autocode reading growth 1" in render_text(ready)
+    assert "Use this reading" in card_html(ready) and "%autocode reading growth 1" in card_text(ready)
 
 
 def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_other_code() -> None:
@@ -152,7 +161,7 @@ def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_
         assert said in told
     assert (
         "pd.DataFrame" in told.replace(" ", "")
-        and opinion_section(report.model_copy(update={"second_opinion": None})) == ""
+        and opinion_section(report.model_copy(update={"second_opinion": None})) == ()
     )
 
 

@@ -320,7 +320,7 @@ READERS: dict[str, Reader] = {
             "engine.run_folder:RunFolder.holds_json",
         ),
     ),
-    "a report that is shown": Reader(_shown, REPORTS, ("display.diff:unified",)),
+    "a report that is shown": Reader(_shown, REPORTS, ("view.diff:unified",)),
     "a saved result": Reader(
         lambda text, _: _saved(text),
         REPORTS,
@@ -595,7 +595,7 @@ READERS: dict[str, Reader] = {
     "code in colours": Reader(
         lambda text, _: highlight.python(text),
         {name: text for name, text in _sources().items() if name != "ten megabytes"},
-        ("display.highlight:python",),
+        ("view.highlight:python",),
     ),
     "a difference in lines": Reader(
         lambda text, _: diff.colour_diff(text, text.replace("a", "b"), "one", "other"),
@@ -608,7 +608,7 @@ READERS: dict[str, Reader] = {
             **_sources("names", "functions", "a long text"),
             "long lines that differ": lambda: ("a b " * 70 + "\n") * 3_000,
         },
-        ("display.inspector.side_by_side:_compared", "display.inspector.side_by_side:_Marker.marked"),
+        ("view.side_by_side:_compared", "view.side_by_side:_Marker.marked"),
     ),
     # Words of a cell
     "a check of a cell": Reader(
@@ -695,6 +695,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "settings.parameters:record",
         "tasks.harness:_parts",
         "versions.changes:changes",
+        "view.styles:_rules",
     ),
     "a file of the user's machine or of the administrator, or written by a process of this package": (
         "magics.line.cache:_packages",

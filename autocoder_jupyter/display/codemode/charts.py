@@ -14,6 +14,7 @@ from typing import Any
 
 from autocoder_jupyter.untrusted.charts import Library, chart_bundle, why_not_drawn
 from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.document import Block, Drawing
 from autocoder_jupyter.view.html import Html, element, html_output
 
 MOST_CHARACTERS = 1_000_000
@@ -37,7 +38,7 @@ def picture(chart: str, number: int) -> Html:
     """An SVG as an image."""
     encoded = base64.b64encode(chart.encode("utf-8", "replace")).decode("ascii")
     source = f"data:image/svg+xml;base64,{encoded}"
-    return element("img", alt=f"chart {number}", style="max-width:100%", src=source)
+    return element("img", alt=f"chart {number}", look="picture", src=source)
 
 
 def specification(chart: str) -> dict[str, Any] | None:
@@ -76,14 +77,18 @@ def drawn(chart: str) -> dict[str, Any] | None:
     return None if found is None else {**found, "text/plain": "a figure"}
 
 
-def chart_html(chart: str, number: int, name: str) -> Html:
-    """A chart on the card.
+def chart_block(chart: str, number: int, name: str) -> Block:
+    """A chart on the card. In a terminal, its kind and size.
 
     Args:
         chart: the text that the code returned.
         number: its number, from 1.
         name: the name of the result, which shows charts that the card does not.
     """
+    return Drawing(_chart_html(chart, number, name), _chart_line(chart, number, name))
+
+
+def _chart_html(chart: str, number: int, name: str) -> Html:
     if is_svg(chart) and len(chart) <= CARD_CHARACTERS:
         return element("div", picture(chart, number))
     if is_svg(chart) or specification(chart) is not None:
@@ -93,7 +98,6 @@ def chart_html(chart: str, number: int, name: str) -> Html:
     return markup.details(title, markup.code(markup.clipped(chart, TEXT_CHARACTERS)))
 
 
-def chart_line(chart: str, number: int, name: str) -> str:
-    """The same for a terminal."""
+def _chart_line(chart: str, number: int, name: str) -> str:
     kind = "an SVG" if is_svg(chart) else "a figure" if specification(chart) is not None else "text"
     return f"chart {number} is {kind} of {len(chart):,} characters: {name}.charts[{number - 1}]"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display.codemode.card import question_lines, waits_for
+from autocoder_jupyter.display.codemode.card import question_lines
 from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.run_state import waits_for
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, window
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.html import Html
 
@@ -29,5 +29,5 @@ def _doing(state: CodeState) -> Column:
         return Column("Running code", window(newest(state.block.code)))
     if state.tail:
         return Column(f"The answer, as the model writes it · {state.written:,} characters", window(newest(state.tail)))
-    why = waits_for(state) or ["Nothing has arrived yet."]
-    return Column("The answer, as the model writes it", lines(line(words, markup.MUTED) for words in why))
+    why = waits_for(state.loading, [state.fault] if state.fault else []) or ["Nothing has arrived yet."]
+    return Column("The answer, as the model writes it", lines(line(words, "muted") for words in why))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import parts
-from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.diff import colour_diff
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
-from autocoder_jupyter.view.side_by_side import MAX_LINES, side_by_side
+from autocoder_jupyter.view.document import Block, Diff, Fold, Group, Line, Row, Span, line, lines
+from autocoder_jupyter.view.markup import clipped
+from autocoder_jupyter.view.side_by_side import MAX_LINES
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Attempt, ErrorDiagnosis, Report, TestFailure
@@ -23,74 +23,55 @@ SAVED_LINES = 150
 """Lines of each comparison."""
 
 
-def attempts_section(report: Report) -> Html:
+def attempts_section(report: Report) -> tuple[Block, ...]:
     """Every attempt, without comparisons."""
     if not report.history:
-        return markup.text_lines(["There were no attempts."])
-    return join(*(attempt_html(attempt, is_result(attempt, report)) for attempt in report.history))
+        return lines(["There were no attempts."])
+    return tuple(block for attempt in report.history for block in _attempt(attempt, is_result(attempt, report)))
 
 
-def attempts_with_changes(report: Report, *, unified: bool = False) -> Html:
+def attempts_with_changes(report: Report, *, unified: bool = False) -> tuple[Block, ...]:
     """Every attempt, and the changes between consecutive attempts.
 
     Args:
         report: the report of the result.
         unified: whether to show unified diffs, which take a tenth of the characters.
     """
-    shown = _unified if unified else _side_by_side
     pairs = list(pairwise(report.history))
-    left_out = len(pairs) - MAX_CHANGES
-    note = markup.muted_line(f"Earlier changes: %autocode diff {report.name} A B.") if left_out > 0 else EMPTY
+    note = [f"Earlier changes: %autocode diff {report.name} A B."] if len(pairs) > MAX_CHANGES else []
     changes = (
-        markup.details(f"What changed from attempt {old.number} to {new.number}", shown(old, new))
+        Fold(f"What changed from attempt {old.number} to {new.number}", changes_blocks(old, new, unified=unified))
         for old, new in pairs[-MAX_CHANGES:]
     )
-    return join(attempts_section(report), *changes, note)
+    return (*attempts_section(report), *changes, *lines(note, "muted"))
 
 
-def attempt_html(attempt: Attempt, result: bool) -> Html:
+def _attempt(attempt: Attempt, result: bool) -> Iterator[Block]:
     """One attempt: its outcome, its failures, and the diagnosis."""
-    title = (
-        element("strong", escape(f"Attempt {attempt.number}"), style="flex:none"),
-        _outcome(attempt),
-        markup.muted("the result" if result else ""),
-    )
     failing = parts.failures(attempt.evidence.tests, attempt.evidence)
-    return element(
-        "div",
-        element("div", join(*title, between=" "), style="display:flex;flex-wrap:wrap;column-gap:12px"),
-        markup.row("Reason", EMPTY if failing else markup.paragraphs(attempt.error or "", 2_000)),
-        markup.row("Failed", failing),
-        markup.row("Diagnosis", _diagnosis(attempt.diagnosis) if attempt.diagnosis else EMPTY),
-        style="margin-top:8px",
-    )
+    yield line(Span(f"Attempt {attempt.number}", "strong"), _outcome(attempt), Span("the result" if result else ""))
+    reason = clipped(attempt.error or "", parts.MESSAGE_CHARACTERS).splitlines()
+    yield Row("Reason", () if failing else lines(words for words in reason if words.strip()))
+    yield Row("Failed", failing)
+    yield Row("Diagnosis", tuple(_diagnosis(attempt.diagnosis)) if attempt.diagnosis else ())
 
 
-def _side_by_side(before: Attempt, after: Attempt) -> Html:
-    return changes_html(before, after, saved=True)
-
-
-def _unified(before: Attempt, after: Attempt) -> Html:
-    names = f"attempt {before.number}", f"attempt {after.number}"
-    sources = [(before.code, after.code), (before.tests, after.tests)]
-    return join(*(colour_diff(old, new, *names) for old, new in sources))
-
-
-def changes_html(before: Attempt, after: Attempt, *, saved: bool = False) -> Html:
+def changes_blocks(before: Attempt, after: Attempt, *, saved: bool = True, unified: bool = False) -> tuple[Block, ...]:
     """The changes in the code, and in the tests if there are any.
 
     Args:
         before: the attempt on the left.
         after: the attempt on the right.
         saved: whether it goes into a saved notebook and must be short.
+        unified: whether to show unified diffs.
     """
     names = f"attempt {before.number}", f"attempt {after.number}"
     most, equal = (SAVED_LINES, False) if saved else (MAX_LINES, True)
-    code = side_by_side(before.code, after.code, *names, most=most, equal=equal)
+    code = Diff(before.code, after.code, names, sides=not unified, most=most, equal=equal)
     if before.tests == after.tests:
-        return code
-    tests = side_by_side(before.tests, after.tests, *names, most=most, equal=equal)
-    return join(markup.text_lines(["Code"]), code, markup.text_lines(["Tests"]), tests)
+        return (code,)
+    tests = Diff(before.tests, after.tests, names, sides=not unified, most=most, equal=equal)
+    return Group("Code", (code,)), Group("Tests", (tests,))
 
 
 def is_result(attempt: Attempt, report: Report) -> bool:
@@ -111,17 +92,18 @@ def outcome_words(attempt: Attempt) -> tuple[bool | None, str]:
     return ok, ", ".join(words) or ("passed" if ok else "not tested")
 
 
-def _outcome(attempt: Attempt) -> Html:
+def _outcome(attempt: Attempt) -> Span:
     ok, words = outcome_words(attempt)
     if ok is None:
-        return markup.muted(words)
-    return markup.coloured(f"{'✓' if ok else '✗'} {words}", markup.GOOD if ok else markup.BAD)
+        return Span(words, "muted")
+    return Span(f"{'✓' if ok else '✗'} {words}", "good" if ok else "bad")
 
 
-def _diagnosis(diagnosis: ErrorDiagnosis) -> Html:
-    lacking = (*diagnosis.needs_language_packages, *diagnosis.needs_system_packages)
-    needs = markup.text_lines([f"It needs {', '.join(lacking)}."] if lacking else [])
-    return join(*map(_failure, _merged(diagnosis.failures)), needs)
+def _diagnosis(diagnosis: ErrorDiagnosis) -> Iterator[Block]:
+    for merged in _merged(diagnosis.failures):
+        yield from _failure(*merged)
+    if lacking := (*diagnosis.needs_language_packages, *diagnosis.needs_system_packages):
+        yield line(f"It needs {', '.join(lacking)}.")
 
 
 def _merged(failures: tuple[TestFailure, ...]) -> list[tuple[tuple[str, ...], TestFailure]]:
@@ -132,17 +114,12 @@ def _merged(failures: tuple[TestFailure, ...]) -> list[tuple[tuple[str, ...], Te
     return [(tuple(one.test_name for one in alike), alike[0]) for alike in by_cause.values()]
 
 
-def _failure(merged: tuple[tuple[str, ...], TestFailure]) -> Html:
-    names, failure = merged
-    tests = join(*(markup.inline_code(name, markup.MUTED) for name in names), between=", ")
-    lines = [
-        ("Cause", failure.root_cause or failure.error_message),
-        ("Expected", failure.expected_behavior),
-        ("Got", failure.actual_behavior),
-        ("Fix", failure.suggested_fix),
-    ]
-    shown = (
-        element("div", join(markup.muted(f"{label}:"), escape(text), between=" ")) for label, text in lines if text
-    )
-    kind = markup.coloured(KINDS[failure.error_type], markup.WARN)
-    return element("div", join(kind, tests, between=" "), *shown, style="margin-bottom:4px")
+def _failure(names: tuple[str, ...], failure: TestFailure) -> Iterator[Line]:
+    yield line(Span(KINDS[failure.error_type], "warn"), Span(", ".join(names), "muted code"))
+    texts = {
+        "Cause": failure.root_cause or failure.error_message,
+        "Expected": failure.expected_behavior,
+        "Got": failure.actual_behavior,
+        "Fix": failure.suggested_fix,
+    }
+    yield from (line(Span(f"{label}:", "muted"), text) for label, text in texts.items() if text)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.types.stages import STAGES
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import amount, dollars, duration
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.document import Block, Fold, Source, Span, Table, line, lines, muted
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Exchange, Report, Usage
@@ -39,24 +38,25 @@ FACTS_ONLY = ConversationBounds(message=0, exchanges=0)
 LIVE = ConversationBounds(message=60_000, exchanges=60)
 
 
-def conversation_section(report: Report, bounds: ConversationBounds) -> Html:
+def conversation_section(report: Report, bounds: ConversationBounds) -> tuple[Block, ...]:
     """The section: a table of the exchanges with a total, then their text in collapsible parts."""
     exchanges = report.conversation_history
     if not exchanges:
         text = "The model was not asked." if not report.usage.input_tokens else "The messages are only in the journal."
-        where = markup.muted(_where(report)) if report.usage.input_tokens else EMPTY
-        return element("div", join(escape(text), where, between=" "))
+        return (line(text, Span(_where(report) if report.usage.input_tokens else "", "muted")),)
     headings = ("", "stage", "model", "in", "cached", "out", "cost", "latency", "")
     rows = [_facts(number, exchange) for number, exchange in enumerate(exchanges, 1)]
     if report.second_opinion is not None:
         own = [exchange for exchange in exchanges if exchange.stage == "second"]
         rows.append(_total("second opinion only", report.second_opinion.usage, own))
     rows.append(_total("total", report.usage, exchanges))
-    table = markup.scrolled(markup.table(headings, rows))
     first = max(len(exchanges) - bounds.exchanges, 0)
-    words = (_words(number, exchange, bounds, report) for number, exchange in enumerate(exchanges[first:], first + 1))
     left_out = f"The messages of the first {first} are not shown here. {_where(report)}"
-    return join(table, markup.muted_line(left_out) if first else EMPTY, *words)
+    return (
+        Table(headings, tuple(rows)),
+        *lines([left_out] if first else [], "muted"),
+        *(_words(number, exchange, bounds, report) for number, exchange in enumerate(exchanges[first:], first + 1)),
+    )
 
 
 def _total(words: str, usage: Usage, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
@@ -88,21 +88,19 @@ def _facts(number: int, exchange: Exchange) -> tuple[str, ...]:
     )
 
 
-def _words(number: int, exchange: Exchange, bounds: ConversationBounds, report: Report) -> Html:
-    messages = (
-        join(markup.muted_line(message.get("role", "")), _text(_content(message), bounds, report))
-        for message in exchange.messages
-    )
+def _words(number: int, exchange: Exchange, bounds: ConversationBounds, report: Report) -> Fold:
     ended = "" if exchange.finish_reason == "stop" else f" (ended by {exchange.finish_reason})"
-    answer = (markup.muted_line(f"answer{ended}"), _text(exchange.answer, bounds, report))
-    return markup.details(f"{number} · {_stage(exchange)}", join(*messages, *answer))
+    texts = [(message.get("role", ""), _content(message)) for message in exchange.messages]
+    texts.append((f"answer{ended}", exchange.answer))
+    shown = [block for role, text in texts for block in (muted(role), *_text(text, bounds, report))]
+    return Fold(f"{number} · {_stage(exchange)}", tuple(shown))
 
 
-def _text(text: str, bounds: ConversationBounds, report: Report) -> Html:
+def _text(text: str, bounds: ConversationBounds, report: Report) -> tuple[Block, ...]:
     if len(text) <= bounds.message:
-        return markup.code(text)
+        return (Source(text),)
     more = f"… {len(text) - bounds.message:,} more characters. {_where(report)}"
-    return join(markup.code(text[: bounds.message]), markup.muted_line(more))
+    return Source(text[: bounds.message]), muted(more)
 
 
 def _where(report: Report) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.contracts.of_report import sources_of
 from autocoder_jupyter.display.inspector.call_code import variable_name
 from autocoder_jupyter.display.inspector.profile import profiles
-from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted
-from autocoder_jupyter.view.html import Html, join
+from autocoder_jupyter.view.document import Block, Fold, Row, Source, drawn, lines, muted
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
@@ -29,7 +28,7 @@ SCHEMA_CHARACTERS = 6_000
 """Characters of a schema in the static form."""
 
 
-def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: bool = True) -> Html:
+def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: bool = True) -> tuple[Block, ...]:
     """The section as it may be saved: only data that the model was allowed to see.
 
     Args:
@@ -38,40 +37,35 @@ def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: 
         words: whether to include the sent text, the schemas and the histograms.
     """
     if not words:
-        return join(sent_html(subject, words=False), profiles(overviews, counts=False, drawings=False))
+        return (*sent_blocks(subject, words=False), *drawn(profiles(overviews, counts=False, drawings=False)))
     schemas = {} if subject.share == "schema" else _sources(subject.report)
-    shown = {name: _cut(source, name, subject.report.name) for name, source in schemas.items()}
-    return join(sent_html(subject), profiles(overviews, counts=False), _schemas(shown, coloured=False))
+    shown = {name: _cut(code, name, subject.report.name) for name, code in schemas.items()}
+    return (*sent_blocks(subject), *drawn(profiles(overviews, counts=False)), *_schemas(shown, coloured=False))
 
 
-def data_tab(subject: Subject) -> Html:
+def data_tab(subject: Subject) -> tuple[Block, ...]:
     """The tab without the samples; it is shown to the user and not saved."""
-    return join(sent_html(subject), _schemas(_sources(subject.report)))
+    return (*sent_blocks(subject), *_schemas(_sources(subject.report)))
 
 
-def sent_html(subject: Subject, *, words: bool = True) -> Html:
+def sent_blocks(subject: Subject, *, words: bool = True) -> tuple[Block, ...]:
     """The text about the data that was sent to the model, and facts about it; without `words`, only the facts."""
     text = str(subject.sent.get("text") or subject.report.data_context or "")
     if not text:
-        return markup.text_lines(["Nothing about data was sent to the model."])
-    content = markup.code(text) if words else markup.muted(f"%autocode preview {subject.report.name} shows it.")
-    return join(markup.row("Sent", _facts(subject, text)), markup.details("Exactly what was sent", content))
+        return lines(["Nothing about data was sent to the model."])
+    content = Source(text) if words else muted(f"%autocode preview {subject.report.name} shows it.")
+    return Row("Sent", lines(_facts(subject, text))), Fold("Exactly what was sent", (content,))
 
 
-def _facts(subject: Subject, text: str) -> Html:
+def _facts(subject: Subject, text: str) -> Iterator[str]:
     sent = subject.sent
-    lines = [f"{len(text):,} characters"]
-    if "share" in sent:
-        share = str(sent["share"])
-        lines[0] += f", share={share}: {SHARES.get(share, '')}"
-    masked = sent.get("masked") or {}
-    if masked:
-        lines.append(f"Masked: {', '.join(counted(count, str(kind)) for kind, count in masked.items())}")
-    lines += [
-        f"Left out of {name}: {', '.join(map(str, parts))}" for name, parts in (sent.get("left_out") or {}).items()
-    ]
-    lines.append(_requests(subject))
-    return markup.text_lines(filter(None, lines))
+    share = str(sent.get("share", ""))
+    yield f"{len(text):,} characters" + (f", share={share}: {SHARES.get(share, '')}" if "share" in sent else "")
+    if masked := sent.get("masked") or {}:
+        yield f"Masked: {', '.join(counted(count, str(kind)) for kind, count in masked.items())}"
+    for name, left_out in (sent.get("left_out") or {}).items():
+        yield f"Left out of {name}: {', '.join(map(str, left_out))}"
+    yield _requests(subject)
 
 
 def _requests(subject: Subject) -> str:
@@ -95,18 +89,16 @@ def _sources(report: Report) -> Mapping[str, str]:
         return {}
 
 
-def _schemas(schemas: Mapping[str, str], *, coloured: bool = True) -> Html:
-    return join(
-        *(
-            markup.details(f"Schema of {name}", source_block(source, f"{name}_schema.py", coloured=coloured))
-            for name, source in schemas.items()
-        )
+def _schemas(schemas: Mapping[str, str], *, coloured: bool = True) -> tuple[Block, ...]:
+    return tuple(
+        Fold(f"Schema of {name}", (source(code, f"{name}_schema.py", coloured=coloured),))
+        for name, code in schemas.items()
     )
 
 
-def _cut(source: str, name: str, result: str) -> str:
-    if len(source) <= SCHEMA_CHARACTERS:
-        return source
-    more = len(source) - SCHEMA_CHARACTERS
+def _cut(code: str, name: str, result: str) -> str:
+    if len(code) <= SCHEMA_CHARACTERS:
+        return code
+    more = len(code) - SCHEMA_CHARACTERS
     whole = f"{variable_name(result)}.generated_schemas[{name!r}]"
-    return f"{source[:SCHEMA_CHARACTERS]}\n# … {more:,} more characters: {whole}"
+    return f"{code[:SCHEMA_CHARACTERS]}\n# … {more:,} more characters: {whole}"

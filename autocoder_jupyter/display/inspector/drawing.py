@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types.overview import Bar, ColumnOverview
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_FILL = "var(--jp-brand-color1,#1976d2)"
 _HEIGHT = 30
-"""Height of a histogram in pixels."""
+"""Height of a histogram in pixels, as in `styles.css`."""
 
 
 def drawing(column: ColumnOverview, *, counts: bool) -> Html:
@@ -38,19 +37,14 @@ def _histogram(column: ColumnOverview, *, counts: bool) -> Html:
     boxes = (_box(bar, most, counts=counts) for bar in column.bars)
     ends = column.bars[0].label, column.bars[-1].label
     label = f"histogram of the values between {ends[0].split(' – ')[0]} and {ends[1].split(' – ')[-1]}"
-    style = (
-        f"display:inline-flex;align-items:flex-end;height:{_HEIGHT}px;column-gap:1px;font-size:0;"
-        f"color:{_FILL};border-bottom:1px solid {markup.LINE}"
-    )
-    return element("span", *boxes, role="img", aria_label=label, style=style)
+    return element("span", *boxes, role="img", aria_label=label, look="histogram")
 
 
 def _box(bar: Bar, most: int, *, counts: bool) -> Html:
     height = max(round(_HEIGHT * bar.count / most), 1 if bar.count else 0)
     block = _BLOCKS[min(len(_BLOCKS) * bar.count // (most + 1), len(_BLOCKS) - 1)] if bar.count else " "
     label = f"{bar.label}: {bar.count:,}" if counts else bar.label
-    style = f"width:9px;height:{height}px;background:currentColor;opacity:.75"
-    return element("span", escape(block), title=label, style=style)
+    return element("span", escape(block), title=label, look="bar", style=f"height:{height}px")
 
 
 def _ranking(bars: tuple[Bar, ...]) -> Html:
@@ -59,12 +53,10 @@ def _ranking(bars: tuple[Bar, ...]) -> Html:
 
 
 def _line(bar: Bar, most: int) -> Html:
-    name = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap;flex:0 0 9em"
-    fill = f"flex:none;height:8px;width:{max(round(64 * bar.count / most), 1)}px;background:{_FILL};opacity:.75"
+    width = max(round(64 * bar.count / most), 1)
     shown = (
-        element("span", escape(bar.label or "(empty)"), style=name, title=bar.label),
-        element("span", style=fill),
+        element("span", escape(bar.label or "(empty)"), look="rank-name", title=bar.label),
+        element("span", look="rank-bar", style=f"width:{width}px"),
         markup.muted(f"{bar.count:,}"),
     )
-    style = "display:flex;align-items:center;column-gap:8px;line-height:1.35"
-    return element("div", join(*shown, between=" "), style=style)
+    return element("div", join(*shown, between=" "), look="rank")

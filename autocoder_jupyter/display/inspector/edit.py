@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display.card import render_html
 from autocoder_jupyter.display.inspector.outputs import error_html
+from autocoder_jupyter.display.shown import card_html
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.untrusted.visible import visible_block
@@ -64,10 +64,10 @@ class EditForm:
         self._retest.on_click(lambda _: self.retest())
         self._undo.on_click(lambda _: self.undo())
         self._shown = html_widget(layout={"flex": "none"})
-        titles = [html_widget(element("div", escape(words), style=markup.FONT)) for words in ("Code", "Tests")]
+        titles = [html_widget(element("div", escape(words), look="text")) for words in ("Code", "Tests")]
         hides = any(visible_block(text) != text for text in self._recorded)
-        warning = [markup.coloured(_HIDDEN, markup.WARN)] if hides else []
-        help_line = element("div", join(markup.muted(_HELP), *warning, between=" "), style=markup.FONT)
+        warning = [markup.coloured(_HIDDEN, "warn")] if hides else []
+        help_line = element("div", join(markup.muted(_HELP), *warning, between=" "), look="text")
         intro = html_widget(join(_STYLE, help_line), {"flex": "none"})
         buttons = ipywidgets.HBox((self._retest, self._undo), layout={"flex": "none"})
         rows = (intro, buttons, self._shown, titles[0], self._code, titles[1], self._tests)
@@ -92,10 +92,10 @@ class EditForm:
     def show(self, state: CardState) -> None:
         """Show the card of the test; called from the thread of the card."""
         self._retest.disabled = not state.finished
-        self._say(render_html(state))
+        self._say(card_html(state))
 
     def _say(self, shown: Html) -> None:
-        self._shown.value = element("div", shown, style=f"{markup.FONT};line-height:1.5") if shown else EMPTY
+        self._shown.value = element("div", shown, look="text spaced") if shown else EMPTY
 
 
 def _field(ipywidgets: Any, text: str, words: str) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.settings.tiers import sandbox_line
-from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import EMPTY, Html, escape, join
+from autocoder_jupyter.view.document import Block, Fold, Row, Source, lines
 
 if TYPE_CHECKING:
     from autocoder_jupyter.calls.options import CallOptions
@@ -16,30 +15,27 @@ LOCK_LINES = 200
 """Locked packages that are shown."""
 
 
-def environment_section(report: Report, options: CallOptions | None, *, lines: int = LOCK_LINES) -> Html:
-    """The section. Without `options`, the limits of a call are unknown. `lines` of the lock are shown."""
-    rows = (
-        ("Sandbox", escape(sandbox_line(report.sandbox or "", report.sandbox_tier))),
-        ("Image", markup.inline_code(report.image) if report.image else EMPTY),
-        ("Python", escape(".".join(map(str, report.python_version or ())))),
-        ("Limits", _limits(options) if options else EMPTY),
-        ("Network", escape(_network(options)) if options else EMPTY),
-        ("Variables", escape(_variables(options)) if options else EMPTY),
-        (
-            "Packages",
-            escape(", ".join(report.detected_packages) or ("only the preinstalled ones" if report.sandbox else "")),
-        ),
-        ("System", escape(", ".join(report.detected_system_packages))),
-    )
-    body = join(*(markup.row(label, content) for label, content in rows))
-    if not body:
-        return markup.text_lines(["The run ended before a sandbox was started."])
-    return join(body, markup.details(f"Locked packages ({len(report.lock)})", _lock(report, lines)))
+def environment_section(report: Report, options: CallOptions | None, *, most: int = LOCK_LINES) -> tuple[Block, ...]:
+    """The section. Without `options`, the limits of a call are unknown. `most` lines of the lock are shown."""
+    rows = {
+        "Sandbox": sandbox_line(report.sandbox or "", report.sandbox_tier),
+        "Image": report.image or "",
+        "Python": ".".join(map(str, report.python_version or ())),
+        "Limits": _limits(options) if options else "",
+        "Network": _network(options) if options else "",
+        "Variables": _variables(options) if options else "",
+        "Packages": ", ".join(report.detected_packages) or ("only the preinstalled ones" if report.sandbox else ""),
+        "System": ", ".join(report.detected_system_packages),
+    }
+    if not any(rows.values()):
+        return lines(["The run ended before a sandbox was started."])
+    shown = (Row(label, lines([text], "code" if label == "Image" else "")) for label, text in rows.items())
+    return (*shown, Fold(f"Locked packages ({len(report.lock)})", (Source(_lock(report, most)),)))
 
 
-def _limits(options: CallOptions) -> Html:
+def _limits(options: CallOptions) -> str:
     cores = f"{options.resources.cpu:g} core{'' if options.resources.cpu == 1 else 's'}"
-    return escape(f"{cores}, {options.resources.memory} memory, {options.timeout:g} s a call")
+    return f"{cores}, {options.resources.memory} memory, {options.timeout:g} s a call"
 
 
 def _network(options: CallOptions) -> str:
@@ -52,7 +48,6 @@ def _variables(options: CallOptions) -> str:
     return ", ".join([*options.env_vars, *(f"{name} (secret)" for name in secrets)])
 
 
-def _lock(report: Report, most: int) -> Html:
+def _lock(report: Report, most: int) -> str:
     more = len(report.lock) - most
-    lines = [*report.pins[:most], *([f"… and {more} more: {report.name}.report.pins"] if more > 0 else [])]
-    return markup.code("\n".join(lines))
+    return "\n".join([*report.pins[:most], *([f"… and {more} more: {report.name}.report.pins"] if more > 0 else [])])

@@ -55,9 +55,8 @@ class Field:
         """Show beside the control whether its value is valid, and return that. `note` is always shown."""
         wrong = self._wrong()
         meaning = f"{self.spec.written_type}{f' · {self.spec.meaning}' if self.spec.meaning else ''}"
-        shown = markup.marked("✗", markup.BAD, wrong) if wrong else markup.muted(meaning)
-        style = f"{markup.FONT};line-height:1.4;padding:4px 0 0 8px;overflow-wrap:anywhere"
-        self._message.value = element("div", shown, note, role="status", style=style)
+        shown = markup.marked("✗", "bad", wrong) if wrong else markup.muted(meaning)
+        self._message.value = element("div", shown, note, role="status", look="text field-note")
         return not wrong
 
     def _wrong(self) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import readings
-from autocoder_jupyter.display.inspector.source import source_block
-from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import EMPTY, Html, escape, join
+from autocoder_jupyter.display.inspector.source import source
+from autocoder_jupyter.view.document import Block, Fold, Row, Source, Table, lines
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Difference, Report
@@ -15,25 +14,26 @@ if TYPE_CHECKING:
 CODE_CHARACTERS = 20_000
 """Characters of the second solution."""
 
+_HEADINGS = ("where", "on", "at", "the function", "the second solution", "rows")
 
-def opinion_section(report: Report) -> Html:
-    """The section; empty without a second opinion."""
+
+def opinion_section(report: Report) -> tuple[Block, ...]:
+    """The section; nothing without a second opinion."""
     opinion = report.second_opinion
     if opinion is None:
-        return EMPTY
-    rows = [
+        return ()
+    rows = tuple(
         (entry.where, _on(entry), entry.at, entry.first, entry.second, f"{entry.count} of {entry.of}")
         for entry in opinion.differences
-    ]
-    headings = ("where", "on", "at", "the function", "the second solution", "rows")
-    table = markup.scrolled(markup.table(headings, rows)) if rows else EMPTY
-    return join(
-        readings.opinion_html(report.name if report.success else "", opinion),
-        table,
-        markup.row("Inputs tried", escape(", ".join(opinion.tried))),
-        markup.row("Smallest input", markup.python(opinion.smallest)),
-        markup.row("Expected result", markup.code(opinion.derivation)),
-        markup.details(f"The second solution, by {opinion.model}", source_block(opinion.code[:CODE_CHARACTERS])),
+    )
+    code = source(opinion.code[:CODE_CHARACTERS])
+    return (
+        *readings.opinion_blocks(report.name if report.success else "", opinion),
+        *([Table(_HEADINGS, rows)] if rows else []),
+        Row("Inputs tried", lines([", ".join(opinion.tried)])),
+        Row("Smallest input", (Source(opinion.smallest, python=True),)),
+        Row("Expected result", (Source(opinion.derivation),)),
+        Fold(f"The second solution, by {opinion.model}", (code,) if opinion.code.strip() else ()),
     )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pprint
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display.inspector.source import data_address, download
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.untrusted.long_ints import shortened
 from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.as_html import blocks_html, data_address, download
+from autocoder_jupyter.view.document import Table, muted
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ def outputs_html(name: str, values: Mapping[str, Any], excerpt: Callable[[Any], 
 
 
 def _named(output: str, shown: Html) -> Html:
-    return element("div", join(element("strong", escape(output)), shown, between=" "), style="margin-top:8px")
+    return element("div", join(element("strong", escape(output)), shown, between=" "), look="below-rows")
 
 
 def error_html(error: Exception) -> Html:
     """An error: its message, its cause, and what to do next."""
     what, *rest = (error.what, error.why, error.hint) if isinstance(error, AutocodeError) else (str(error),)
-    title = markup.marked(f"✗ {type(error).__name__}", markup.BAD, what)
-    return element("div", title, markup.text_lines(filter(None, rest)), role="alert", style="margin-top:8px")
+    title = markup.marked(f"✗ {type(error).__name__}", "bad", what)
+    return element("div", title, markup.text_lines(filter(None, rest)), role="alert", look="below-rows")
 
 
 def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt]) -> Html:
@@ -72,26 +73,14 @@ def figure_html(figure: Figure, filename: str, name: str) -> Html:
     if 0 < len(figure.svg) <= DOWNLOAD_BYTES:
         links.append(download(f"{filename}.svg", figure.svg, "image/svg+xml", "SVG"))
     size = markup.muted(f"{figure.width} × {figure.height} pixels")
-    style = "display:block;max-width:100%;height:auto;background:#fff;margin:4px 0"
-    picture = element("img", alt=name, src=data_address(figure.png, "image/png"), style=style)
+    picture = element("img", alt=name, src=data_address(figure.png, "image/png"), look="figure")
     return join(join(size, *links, between=" "), picture)
 
 
 def table_html(excerpt: Excerpt) -> Html:
     """The first rows, and the size of the whole table."""
-    sides = ["right" if numeric else "left" for numeric in excerpt.numeric]
-    lines = [_row("th", excerpt.headings, sides), *(_row("td", row, sides) for row in excerpt.rows)]
     size = excerpt.size + ("; first rows:" if excerpt.cut else "")
-    style = f"{markup.FONT};border-collapse:collapse;margin:4px 0;border:none;font-variant-numeric:tabular-nums"
-    return join(markup.muted(size), markup.scrolled(element("table", *lines, style=style)))
-
-
-def _row(tag: Literal["th", "td"], cells: tuple[str, ...], sides: list[str]) -> Html:
-    line = f"padding:3px 12px;white-space:nowrap;border:none;border-bottom:1px solid {markup.LINE}"
-    shown = (
-        element(tag, escape(cell), style=f"text-align:{side};{line}") for cell, side in zip(cells, sides, strict=True)
-    )
-    return element("tr", *shown, style="background:none")
+    return blocks_html([muted(size), Table(excerpt.headings, excerpt.rows, excerpt.numeric)])
 
 
 def _file(path: Path) -> Html:

@@ -30,7 +30,7 @@ def profile(name: str, overview: Overview, *, counts: bool, drawings: bool = Tru
     """One sample."""
     about = markup.muted(f"{overview.kind} · {overview.summary}")
     head = element("div", join(element("strong", escape(name)), about, between=" "))
-    return element("div", head, _table(overview, counts, drawings), style="margin-top:8px")
+    return element("div", head, _table(overview, counts, drawings), look="below-rows")
 
 
 def _table(overview: Overview, counts: bool, drawings: bool) -> Html:
@@ -43,9 +43,8 @@ def _table(overview: Overview, counts: bool, drawings: bool) -> Html:
     notes = [f"and {overview.more_columns:,} more columns"] if overview.more_columns else []
     if has_facts and overview.looked_at < overview.rows:
         notes.append(f"histograms and distinct values are from {overview.looked_at:,} rows of the table")
-    style = f"{markup.FONT};border-collapse:collapse;margin:4px 0;border:none"
     below = markup.muted_line("; ".join(notes)) if notes else EMPTY
-    return join(markup.scrolled(element("table", *lines, style=style)), below)
+    return join(markup.scrolled(element("table", *lines, look="text table")), below)
 
 
 def _cells(column: ColumnOverview, *, counts: bool) -> list[Html]:
@@ -67,13 +66,11 @@ def _count(count: int | None) -> Html:
 def _fact(label: str, text: str) -> Html:
     if not label:
         return markup.muted_line(text)
-    named = element("span", escape(label), style="display:inline-block;min-width:3em;opacity:.7")
+    named = element("span", escape(label), look="fact-label")
     return element("div", join(named, escape(text), between=" "))
 
 
 def _row(tag: Literal["th", "td"], cells: list[Html]) -> Html:
     # The border is a style of the row: as a style of each cell it would be most of the HTML.
-    style = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;white-space:normal"
-    muted = f";{markup.MUTED};font-weight:normal" if tag == "th" else ""
-    shown = (element(tag, cell, style=f"{style}{muted}") for cell in cells)
-    return element("tr", *shown, style=f"background:none;border-bottom:1px solid {markup.LINE}")
+    shown = (element(tag, cell, look="profile-cell muted" if tag == "th" else "profile-cell") for cell in cells)
+    return element("tr", *shown, look="profile-row")

@@ -17,11 +17,12 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display.inspector.call_code import Given, call_code
 from autocoder_jupyter.display.inspector.fields import FrameField, PathField, make_field
 from autocoder_jupyter.display.inspector.outputs import error_html, outputs_html
-from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import clock, duration
+from autocoder_jupyter.view.as_html import blocks_html
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class RunForm:
         self._run.disabled = self._running or not all(checked)
         if all(checked):
             code = call_code(self._report.name, self._report.declared_inputs, self._given())
-            self._code.value = _framed(source_block(code))
+            self._code.value = _framed(blocks_html([source(code)]))
         else:
             self._code.value = _framed(markup.muted("When every field is valid, the code for this call is shown here."))
 
@@ -146,13 +147,11 @@ class RunForm:
             self._say(f"Running · {clock(time.monotonic() - began)}")
 
     def _say(self, words: str) -> None:
-        style = f"{markup.FONT};{markup.MUTED};font-variant-numeric:tabular-nums"
-        self._status.value = element("span", escape(words), role="status", style=style)
+        self._status.value = element("span", escape(words), role="status", look="text muted digits")
 
 
 def _framed(shown: Html) -> Html:
-    style = f"{markup.FONT};line-height:1.5;overflow-wrap:anywhere"
-    return element("div", shown, style=style) if shown else EMPTY
+    return element("div", shown, look="text spaced") if shown else EMPTY
 
 
 def _button(ipywidgets: Any, words: str, tooltip: str, style: str = "") -> Any:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import parts, tool_calls
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted
-from autocoder_jupyter.view.html import EMPTY, Html, element, join
+from autocoder_jupyter.view.document import Block, Fold, Items, Row, Source, lines, muted
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report, ToolClass, ToolUse, Trace
@@ -40,8 +39,8 @@ FACTS_ONLY = TraceBounds(calls=0, characters=0)
 LIVE = TraceBounds(calls=1_000, characters=8_000)
 
 
-def trace_section(report: Report, bounds: TraceBounds, kind: ToolClass | None = None) -> Html:
-    """The section; "" without an agent.
+def trace_section(report: Report, bounds: TraceBounds, kind: ToolClass | None = None) -> tuple[Block, ...]:
+    """The section; nothing without an agent.
 
     Args:
         report: the report of the result.
@@ -49,18 +48,20 @@ def trace_section(report: Report, bounds: TraceBounds, kind: ToolClass | None = 
         kind: show only calls of this class; all by default.
     """
     if report.trace is None:
-        return EMPTY
+        return ()
     calls = [call for call in report.trace.calls if kind in (None, call.kind)]
     left_out = len(calls) - bounds.calls
     where = f"{counted(left_out, 'earlier call')}: see {report.name}.trace.calls."
-    summary = markup.text_lines(_summary(report.trace))
-    warned = parts.warnings(report.evidence, report.trace)
-    more = markup.muted_line(where) if left_out > 0 else EMPTY
-    return join(summary, warned, more, _by_turn(calls[max(left_out, 0) :], bounds))
+    return (
+        *lines(_summary(report.trace)),
+        *parts.warnings(report.evidence, report.trace),
+        *lines([where] if left_out > 0 else [], "muted"),
+        *_by_turn(calls[max(left_out, 0) :], bounds),
+    )
 
 
 def trace_lines(report: Report) -> Iterator[str]:
-    """The same as text, without the results of the calls."""
+    """The same for a terminal, without the results of the calls."""
     if report.trace is None:
         return
     yield from _summary(report.trace)
@@ -69,29 +70,25 @@ def trace_lines(report: Report) -> Iterator[str]:
 
 
 def _summary(trace: Trace) -> tuple[str, str]:
-    return f"The agent took {tool_calls.turns(trace, finished=True) or 'no turn'}.", tool_calls.distribution(
-        trace.calls
-    )
+    took = f"The agent took {tool_calls.turns(trace, finished=True) or 'no turn'}."
+    return took, tool_calls.distribution(trace.calls)
 
 
-def _by_turn(calls: list[ToolUse], bounds: TraceBounds) -> Html:
+def _by_turn(calls: list[ToolUse], bounds: TraceBounds) -> Iterator[Block]:
     """The calls as a list for each turn."""
-    lists = []
     for turn, made in itertools.groupby(calls, key=lambda call: call.turn):
-        entries = (tool_calls.call_html(call, _told(call, bounds.characters)) for call in made)
-        listed = element("div", *entries, role="list", aria_label=f"Calls of turn {turn}")
-        lists.append(element("div", markup.muted(f"Turn {turn}"), listed, style="margin-top:6px"))
-    return join(*lists)
+        items = tuple(tool_calls.call_item(call, _details(call, bounds.characters)) for call in made)
+        yield Row("", (muted(f"Turn {turn}"), Items(items, f"Calls of turn {turn}")))
 
 
-def _told(call: ToolUse, most: int) -> Html:
+def _details(call: ToolUse, most: int) -> tuple[Block, ...]:
     """The collapsible parts below a call: the whole argument, if it is longer than a line, and the result."""
     if not most:
-        return EMPTY
-    whole = EMPTY if call.argument.strip() == tool_calls.argument(call) else _bounded(call.argument, most)
-    observed = _bounded(call.observed, most)
-    return join(markup.details("Whole argument", whole), markup.details("Result", observed))
+        return ()
+    whole = "" if call.argument.strip() == tool_calls.argument(call) else call.argument
+    texts = {"Whole argument": whole, "Result": call.observed}
+    return tuple(Fold(title, (Source(_bounded(text, most)),)) for title, text in texts.items() if text)
 
 
-def _bounded(text: str, most: int) -> Html:
-    return markup.code(text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} more characters")
+def _bounded(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} more characters"

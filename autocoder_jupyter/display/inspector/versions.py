@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.display.inspector.outputs import error_html
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.html import Html, element, escape
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class VersionsPage:
     def refresh(self) -> None:
         """Read the versions again."""
         numbers = [row[0] for row in self._version_manager.rows()]
-        self._table.value = element("div", self._version_manager.table(), style=f"{markup.FONT};overflow-x:auto")
+        self._table.value = element("div", self._version_manager.table(), look="text wide")
         for dropdown, place in ((self._version, -1), (self._other, -2)):
             chosen = dropdown.value
             dropdown.options = numbers
@@ -89,5 +88,5 @@ class VersionsPage:
             shown = act()
         except AutocodeError as error:
             shown = error_html(error)
-        self._message.value = element("div", shown, style=f"{markup.FONT};line-height:1.5")
+        self._message.value = element("div", shown, look="text spaced")
         self.refresh()

@@ -8,29 +8,31 @@ static form replaces the tabs, and all but two of its widgets are closed.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display.inspector import trace
-from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_html
+from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_blocks
 from autocoder_jupyter.display.inspector.conversation import LIVE, conversation_section
 from autocoder_jupyter.display.inspector.data import data_tab
 from autocoder_jupyter.display.inspector.edit import EditForm
 from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.function import function_section
-from autocoder_jupyter.display.inspector.head import colour, head
 from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.run import RunForm
-from autocoder_jupyter.display.inspector.static import render_html
+from autocoder_jupyter.display.inspector.static import head, render_html
 from autocoder_jupyter.display.inspector.trace import trace_section
 from autocoder_jupyter.display.inspector.versions import VersionsPage
 from autocoder_jupyter.display.tool_calls import CLASSES
 from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
 from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.as_html import blocks_html, head_html
+from autocoder_jupyter.view.document import Block, Tone
 from autocoder_jupyter.view.html import EMPTY, Html, element
+from autocoder_jupyter.view.styles import style
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionManager
@@ -65,14 +67,14 @@ class Inspector:
         self._form: RunForm | None = None
         self._frozen = False
         sections: dict[str, Callable[[], tuple[Any, ...]]] = {
-            "Function": lambda: (self._html(function_section(subject)),),
-            "Evidence": lambda: (self._html(evidence_section(subject.report, in_full=True)),),
+            "Function": lambda: (self._blocks(function_section(subject)),),
+            "Evidence": lambda: (self._blocks(evidence_section(subject.report, in_full=True)),),
             **self._opinion(),
             **({"Trace": self._trace} if subject.report.trace is not None else {}),
             "Attempts": self._attempts,
             "Data": self._data,
-            "Conversation": lambda: (self._html(conversation_section(subject.report, LIVE)),),
-            "Environment": lambda: (self._html(environment_section(subject.report, subject.options)),),
+            "Conversation": lambda: (self._blocks(conversation_section(subject.report, LIVE)),),
+            "Environment": lambda: (self._blocks(environment_section(subject.report, subject.options)),),
         }
         if caller is not None:
             sections["Run"] = self._run
@@ -84,19 +86,8 @@ class Inspector:
         pages = [self._ipywidgets.VBox(layout={"height": HEIGHT, "overflow": "auto"}) for _ in sections]
         self._tabs = self._ipywidgets.Tab(pages, titles=tuple(sections), selected_index=0)
         self._tabs.observe(lambda change: self._open(change["new"]), names="selected_index")
-        line = f"1px solid {markup.LINE}"
-        self.widget = self._ipywidgets.VBox(
-            (self._html(head(subject)), self._tabs),
-            layout={
-                "border_left": f"3px solid {colour(subject)}",
-                "border_top": line,
-                "border_right": line,
-                "border_bottom": line,
-                "padding": "8px 14px 10px",
-                "margin": "4px 0",
-                "max_width": "960px",
-            },
-        )
+        first = head(subject)
+        self.widget = self._ipywidgets.VBox((self._html(head_html(first)), self._tabs), layout=_outline(first.tone))
         self.widget.add_class("autocode-inspector")  # for our lab extension's style
         self._open(0)
 
@@ -136,18 +127,21 @@ class Inspector:
     def _html(self, content: Html) -> HtmlWidget:
         return html_widget(_framed(content), {"margin": "0", "min_width": "0", "flex": "none"})
 
+    def _blocks(self, blocks: Iterable[Block]) -> HtmlWidget:
+        return self._html(blocks_html(blocks))
+
     def _opinion(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
         """The page of the second opinion, if there is one."""
         report = self.subject.report
         if report.second_opinion is None:
             return {}
-        return {"Second opinion": lambda: (self._html(opinion_section(report)),)}
+        return {"Second opinion": lambda: (self._blocks(opinion_section(report)),)}
 
     def _trace(self) -> tuple[Any, ...]:
         """The calls of an agent, with a menu of classes if there are several."""
         report = self.subject.report
         calls = report.trace.calls if report.trace else ()
-        listed = self._html(trace_section(report, trace.LIVE))
+        listed = self._blocks(trace_section(report, trace.LIVE))
         kinds = [kind for kind in CLASSES if any(call.kind == kind for call in calls)]
         if len(kinds) < 2:
             return (listed,)
@@ -160,14 +154,14 @@ class Inspector:
 
         def show(_: object = None) -> None:
             kind = kinds[choice.index - 1] if choice.index else None
-            listed.value = _framed(trace_section(report, trace.LIVE, kind))
+            listed.value = _framed(blocks_html(trace_section(report, trace.LIVE, kind)))
 
         choice.observe(show, names="index")
         return choice, listed
 
     def _attempts(self) -> tuple[Any, ...]:
         report = self.subject.report
-        listed = self._html(attempts_section(report))
+        listed = self._blocks(attempts_section(report))
         if len(report.history) < 2:
             return (listed,)
         options = [(f"attempt {attempt.number}", place) for place, attempt in enumerate(report.history)]
@@ -183,7 +177,8 @@ class Inspector:
         changes = self._html(EMPTY)
 
         def compare(_: object = None) -> None:
-            changes.value = _framed(changes_html(report.history[before.value], report.history[after.value]))
+            chosen = report.history[before.value], report.history[after.value]
+            changes.value = _framed(blocks_html(changes_blocks(*chosen, saved=False)))
 
         before.observe(compare, names="value")
         after.observe(compare, names="value")
@@ -196,7 +191,7 @@ class Inspector:
     def _data(self) -> tuple[Any, ...]:
         waiting = self._html(markup.muted("Reading the samples …"))
         background.submit(self._look_at_samples(waiting))
-        return self._html(data_tab(self.subject)), waiting
+        return self._blocks(data_tab(self.subject)), waiting
 
     async def _look_at_samples(self, place: HtmlWidget) -> None:
         try:
@@ -213,7 +208,16 @@ class Inspector:
 
 
 def _framed(content: Html) -> Html:
-    return element("div", content, style=f"{markup.FONT};line-height:1.5;overflow-wrap:anywhere")
+    return element("div", content, look="text spaced")
+
+
+def _outline(tone: Tone) -> dict[str, str]:
+    """The outline of a card, by the names of ipywidgets; its left edge has the colour of the tone."""
+    declarations = dict(entry.split(":", 1) for entry in style(f"card edge-{tone}").split(";"))
+    line, colour = declarations["border"], declarations["border-left-color"]
+    sides = {f"border_{side}": line for side in ("top", "right", "bottom")}
+    kept = {name.replace("-", "_"): declarations[name] for name in ("padding", "margin", "max-width")}
+    return {**sides, **kept, "border_left": f"{declarations['border-left']} {colour}"}
 
 
 def _close(widget: Any) -> None:

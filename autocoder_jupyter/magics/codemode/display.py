@@ -34,10 +34,10 @@ class AnswerDisplay:
 
             waits = result.state.startswith("waiting")
             return {**html_output(pending_html(words, waits=waits), words)}
-        from autocoder_jupyter.display.codemode.card import render_html
+        from autocoder_jupyter.display.shown import card_html
         from autocoder_jupyter.magics.codemode.outcome import state_of
 
-        return {**html_output(render_html(state_of(result)), words)}
+        return {**html_output(card_html(state_of(result)), words)}
 
     def show(self, result: CodeModeResult) -> None:
         """Show a pending answer, or an answer with charts, in separate outputs.

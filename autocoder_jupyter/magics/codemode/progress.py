@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display.codemode.card import call_line, render_text, status_line
+from autocoder_jupyter.display.codemode.card import call_line
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.display.shown import card_text, status_line
 from autocoder_jupyter.jobs.code_job import CodeJob
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view import markup
@@ -35,7 +36,7 @@ class CodeProgress:
         key = (state.phase, state.turn, len(state.blocks))
         if key != self._shown:
             self._shown = key
-            print(render_text(state) if state.finished else status_line(state))
+            print(card_text(state) if state.finished else status_line(state))
 
 
 def ask_consent_at_prompt(job: CodeJob) -> None:

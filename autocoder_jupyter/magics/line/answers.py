@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from autocoder_jupyter.display.codemode.card import render_html, render_text
+from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeJob
 from autocoder_jupyter.jobs.code_record import CodeRecord, load_record
@@ -43,7 +43,7 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
         notebook.show(markup.python(code) or markup.muted("No code was run."), markup.plain(code))
     else:
         state = state_of(result)
-        notebook.show(render_html(state), render_text(state))
+        notebook.show(card_html(state), card_text(state))
 
 
 def _show_recorded(notebook: Notebook, name: str) -> None:

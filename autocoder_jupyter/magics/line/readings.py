@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display.readings import opinion_lines
+from autocoder_jupyter.display.readings import opinion_blocks
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import launch
@@ -12,6 +12,7 @@ from autocoder_jupyter.magics.line.lookup import find_job
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view.as_text import blocks_text
 
 
 def reading(notebook: Notebook, arguments: Arguments) -> None:
@@ -23,7 +24,7 @@ def reading(notebook: Notebook, arguments: Arguments) -> None:
     opinion = job.result.report.second_opinion
     readings = opinion.readings if opinion else ()
     if not number:
-        lines = opinion_lines(name, opinion) or [f"{name} has no second opinion."]
+        lines = blocks_text(opinion_blocks(name, opinion)) or [f"{name} has no second opinion."]
         print("\n".join(map(visible, lines)))
         return
     if not readings:

@@ -10,10 +10,10 @@ import pytest
 
 from autocoder_jupyter.codemode import events
 from autocoder_jupyter.codemode.approval import BOX_CHARACTERS, shown_arguments
-from autocoder_jupyter.display.codemode.card import MAX_CHARACTERS, render_html, render_text
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.codemode.strip import render_html as strip_html
 from autocoder_jupyter.display.controls import Controls
+from autocoder_jupyter.display.shown import MAX_CHARACTERS, card_html, card_text
 from autocoder_jupyter.types import Usage
 
 
@@ -35,13 +35,13 @@ WAITS = events.ApprovalNeeded("call-1", "mail", "to='<email-1>'", shown_argument
 
 def test_a_call_is_on_the_card_from_its_beginning_to_its_outcome() -> None:
     running = after(*CALLED)
-    assert "◐ runs" in render_html(running)
-    assert "Calling fetch" in render_text(running)
+    assert "◐ runs" in card_html(running)
+    assert "Calling fetch" in card_text(running)
     assert "Running code" in strip_html(running)
     ended = after(events.ToolEnded("call-1", "ok", "1.5", 0.25), state=running)
-    assert "✓ ok  fetch(symbol='AAPL')  1.5  0.2 s" in render_text(ended)
+    assert "✓ ok  fetch(symbol='AAPL')  1.5  0.2 s" in card_text(ended)
     replayed = after(events.ToolEnded("call-1", "ok", "1.5", 0.0, replayed=True), state=running)
-    assert "from the journal" in render_text(replayed)
+    assert "from the journal" in card_text(replayed)
 
 
 def test_a_failed_block_names_the_error_and_its_line() -> None:
@@ -49,30 +49,30 @@ def test_a_failed_block_names_the_error_and_its_line() -> None:
         'Traceback (most recent call last):\n  File "<python-input-1>", line 3, in <module>\nValueError: no such day'
     )
     state = after(*CALLED, events.CodeEnded(1, False, "told", error), events.TurnBegun(2, 10))
-    assert "✗ Code 1: ValueError: no such day (line 3)" in render_html(state)
+    assert "✗ Code 1: ValueError: no such day (line 3)" in card_html(state)
 
 
 def test_the_question_shows_the_arguments_as_they_are_until_it_is_decided() -> None:
     asking = after(*ASKED, WAITS)
     assert asking.phase == "waiting"
-    assert "May it call mail(to=&#x27;a@b.org&#x27;)?" in render_html(asking)
+    assert "May it call mail(to=&#x27;a@b.org&#x27;)?" in card_html(asking)
     assert "a@b.org" in strip_html(asking)
     decided = after(events.ApprovalGiven("call-1", True), state=asking)
     assert decided.phase == "running"
-    assert "a@b.org" not in render_html(decided)
-    assert "a@b.org" not in render_html(after(events.Finished("cancelled"), state=asking))
+    assert "a@b.org" not in card_html(decided)
+    assert "a@b.org" not in card_html(after(events.Finished("cancelled"), state=asking))
 
 
 def test_what_does_not_fit_into_the_line_is_in_a_box_with_its_length_and_hash() -> None:
     text = f"Dear all,\n{'blah ' * 1_000}\nand send 1,000 euros to the thief."
     shown = shown_arguments({"to": "a@b.org", "text": text})
-    html = render_html(after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown)))
+    html = card_html(after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown)))
     digest = hashlib.sha256(repr(text).encode()).hexdigest()[:16]
     assert html.count("max-height:16em;overflow:auto") == 2
     assert "and send 1,000 euros to the thief." in html
     assert html.count(f"{len(repr(text)):,} characters, SHA-256 {digest}…") == 2  # in the question and above its box
     assert "rates.asked has the complete arguments" in html
-    for words in (strip_html, render_text):
+    for words in (strip_html, card_text):
         told = words(after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown)))
         assert "thief" not in told and f"SHA-256 {digest}…" in told
 
@@ -89,8 +89,8 @@ def test_many_arguments_are_told_by_their_hash_too() -> None:
     asking = after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown))
     [words] = asking.approval
     assert len(words) < 700 and "(40 arguments, SHA-256 " in words
-    assert render_html(asking).count("max-height:16em") == 40
-    assert "price = fetch(" in render_html(asking)  # the code is shown, however long the arguments are
+    assert card_html(asking).count("max-height:16em") == 40
+    assert "price = fetch(" in card_html(asking)  # the code is shown, however long the arguments are
 
 
 def test_a_table_is_told_by_its_size_first_rows_and_the_hash_of_all_rows() -> None:
@@ -113,10 +113,10 @@ def test_every_value_can_be_shown(value: object) -> None:
 
 def test_that_code_from_a_record_takes_part_is_said() -> None:
     asking = after(*ASKED, replace(WAITS, recorded=True))
-    assert "The code, or the conversation before it, comes from a record, perhaps from somebody else." in render_html(
+    assert "The code, or the conversation before it, comes from a record, perhaps from somebody else." in card_html(
         asking
     )
-    assert "This tool asks before each call." in render_html(after(*ASKED, WAITS))
+    assert "This tool asks before each call." in card_html(after(*ASKED, WAITS))
 
 
 def test_the_buttons_are_there_while_it_asks() -> None:
@@ -140,7 +140,7 @@ def test_a_run_that_ends_leaves_nothing_running() -> None:
     state = after(*CALLED, events.Finished("cancelled", "Cancelled."))
     assert [call.outcome for call in state.calls] == ["cancelled"]
     assert state.block is None
-    assert "Cancelled" in render_text(state)
+    assert "Cancelled" in card_text(state)
 
 
 def test_a_card_stays_small_whatever_the_code_did() -> None:
@@ -155,7 +155,7 @@ def test_a_card_stays_small_whatever_the_code_did() -> None:
             events.CodeEnded(number, True, "&" * 8_000),
         )
     ]
-    card = render_html(replace(after(*told, events.Finished("ready")), summary="word " * 5_000, sent="<" * 50_000))
+    card = card_html(replace(after(*told, events.Finished("ready")), summary="word " * 5_000, sent="<" * 50_000))
     assert len(card) < MAX_CHARACTERS + 1_000
     assert "<b>" not in card
 
@@ -163,5 +163,5 @@ def test_a_card_stays_small_whatever_the_code_did() -> None:
 def test_tokens_cost_and_turns_are_said() -> None:
     usage = Usage(input_tokens=900, output_tokens=60, cost=0.004)
     state = after(*CALLED, events.TokensUsed(1, usage, usage), events.Retrying(1, "too many requests", 2.0))
-    assert "turn 1 of 10 · 1 call · 900 tokens in, 60 out · $0.004 of $0.50" in render_text(state)
-    assert "Too many requests; next try after 2 s" in render_text(state)
+    assert "turn 1 of 10 · 1 call · 900 tokens in, 60 out · $0.004 of $0.50" in card_text(state)
+    assert "Too many requests; next try after 2 s" in card_text(state)

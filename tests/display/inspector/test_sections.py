@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes, changes_html
+from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes, changes_blocks
 from autocoder_jupyter.display.inspector.conversation import LIVE, ConversationBounds, conversation_section
-from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab, sent_html
+from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab, sent_blocks
 from autocoder_jupyter.display.inspector.environment import LOCK_LINES, environment_section
-from autocoder_jupyter.display.inspector.evidence import MESSAGE_CHARACTERS, evidence_section
+from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.function import example, function_section
-from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.display.inspector.trace import TraceBounds, trace_section
+from autocoder_jupyter.display.parts import MESSAGE_CHARACTERS
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
+from autocoder_jupyter.view.as_html import blocks_html
 from tests.display.inspector.results import MENDED, SENT, TRACED, subject
 
 NOTHING = Report(name="growth", run_id="r", prompt="p", success=False, error="No key.")
@@ -57,14 +59,14 @@ def test_what_failed_before_there_was_code_says_why(read: Any) -> None:
 
 
 def test_source_can_be_copied_inserted_and_downloaded() -> None:
-    block = source_block("print('<x>')\n", "x.py")
+    block = blocks_html([source("print('<x>')\n", "x.py")])
     assert block.count("data-autocode-block") == block.count("data-autocode-source") == 1
     buttons = re.findall(r'<button type="button" class="autocode-action" data-autocode-action="(\w+)"[^>]*>', block)
     assert buttons == ["copy", "insert"]
     assert block.count("display:none") == 2  # they do nothing without the extension, which shows them
     encoded = re.search(r'download="x.py" href="data:text/x-python;base64,([^"]+)"', block)
     assert encoded and base64.b64decode(encoded[1]).decode() == "print('<x>')\n"
-    assert source_block("  \n", "x.py") == ""
+    assert blocks_html([source("  \n", "x.py")]) == ""
 
 
 # Evidence
@@ -136,9 +138,9 @@ def test_of_many_attempts_the_last_changes_are_saved_and_the_way_to_the_others(r
 
 def test_changed_tests_are_compared_as_well(read: Any) -> None:
     first, second = MENDED.history
-    page = read(changes_html(first, second.model_copy(update={"tests": "def test_product(): ...\n"}))).text
+    page = read(changes_blocks(first, second.model_copy(update={"tests": "def test_product(): ...\n"}))).text
     assert "Tests" in page and "test_product" in page
-    assert "Tests" not in read(changes_html(first, second)).text
+    assert "Tests" not in read(changes_blocks(first, second)).text
 
 
 def test_without_an_attempt_it_says_so(read: Any) -> None:
@@ -261,16 +263,16 @@ def test_what_passed_is_listed_however_it_ended(state: Any, read: Any) -> None:
     assert "Passed ✓ 2 tests" in read(function_section(subject(MENDED, state))).text
 
 
-def test_a_run_that_replayed_says_that_it_sent_nothing() -> None:
+def test_a_run_that_replayed_says_that_it_sent_nothing(read: Any) -> None:
     asked = MENDED.conversation_history
     replayed = MENDED.model_copy(
         update={"conversation_history": tuple(said.model_copy(update={"replayed": True}) for said in asked)}
     )
-    assert "This run sent nothing" in sent_html(subject(replayed))
+    assert "This run sent nothing" in read(sent_blocks(subject(replayed))).text
     fresh = MENDED.model_copy(
         update={"conversation_history": tuple(said.model_copy(update={"replayed": False}) for said in asked)}
     )
-    assert "3 requests to the model" in sent_html(subject(fresh, sent={**SENT, "requests": [{}, {}, {}]}))
+    assert "3 requests to the model" in read(sent_blocks(subject(fresh, sent={**SENT, "requests": [{}, {}, {}]}))).text
 
 
 def test_what_the_person_demands_is_a_part_of_its_own(read: Any) -> None:

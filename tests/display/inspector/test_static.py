@@ -43,7 +43,7 @@ def test_the_page_shows_what_success_rests_on(part: Any, read: Any) -> None:
         "test_nothing",
         "cost unknown",
         "2 attempts",
-        "sandbox: docker",
+        "docker (a container",
     ):
         assert words in html
         assert words in text
@@ -62,7 +62,7 @@ def test_how_it_ended_is_said_as_on_the_card(state: Any, words: str, read: Any) 
 def test_the_calls_of_an_agent_are_there_only_where_one_wrote(read: Any) -> None:
     html, text = read(render_html(subject(TRACED))).text, render_text(subject(TRACED))
     for words in (html, text):
-        assert "backend: claude, 3 of 50 turns" in words
+        assert "backend: claude · 3 of 50 turns" in words
         assert "4 calls: Bash 3, Write 1; 3 safe, 1 denied; 1 failed; 1 replayed" in words
         assert "Tests changed by the agent since it first wrote them: test_sum" in words
     folded = re.findall(r"<summary[^>]*>([^<]*)</summary>", render_html(subject()))
@@ -73,7 +73,7 @@ def test_the_trace_alone_has_the_calls_in_order(read: Any) -> None:
     html = read(render_html(subject(TRACED), "trace")).text
     assert "def run" not in html and "Denied: no network." in html
     lines = render_text(subject(TRACED), "trace").splitlines()
-    assert lines[3] == "  2  turn 1  ✓ ok  Write solution.py  safe  ↺ replayed"
+    assert lines[3] == "  2  turn 1  ✓ ok  Write solution.py  safe · ↺ replayed"
     assert lines[4] == "  3  turn 2  ⊘ denied  Bash curl x.example  no network"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.codemode.card import render_html
+from autocoder_jupyter.display.shown import card_html
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import answer
 from tests.magics.codemode.test_conversations import wait_for_question
@@ -33,7 +33,7 @@ def test_the_card_asks_with_the_arguments_and_says_how_to_answer(notebook: Any, 
     notebook.run("%autocode status")
     assert "Waiting for approval" in notebook.shell.shown
     launch = room(notebook).launched["mail"]
-    card = render_html(launch.card.state)
+    card = card_html(launch.card.state)
     assert "May it call send_mail(to=&#x27;a@b.org&#x27;)?" in card
     assert "%autocode approve mail" in card
 
@@ -104,7 +104,7 @@ def test_the_complete_argument_is_on_the_card_and_in_the_result(notebook: Any, p
     notebook.run(CELL)
     wait_for_question(notebook, "mail", "SHA-256")
     assert notebook.value("mail.asked") == {"to": LONG}
-    assert "and a thief" in render_html(room(notebook).launched["mail"].card.state)
+    assert "and a thief" in card_html(room(notebook).launched["mail"].card.state)
     assert answer(room(notebook), {"action": "approve", "name": "mail"})["ok"]
     notebook.run("mail.wait()")
     assert notebook.value("calls") == [f"sent to {LONG}"]

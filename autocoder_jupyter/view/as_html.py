@@ -1,0 +1,248 @@
+"""Documents as HTML for notebooks. A saved form is kept below a size."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal
+
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.diff import colour_diff
+from autocoder_jupyter.view.document import (
+    Beside,
+    Block,
+    Bullets,
+    Button,
+    Diff,
+    Document,
+    Drawing,
+    Fold,
+    Group,
+    Item,
+    Items,
+    Line,
+    Offer,
+    Piece,
+    Row,
+    Section,
+    Source,
+    Span,
+    Table,
+)
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.side_by_side import side_by_side
+
+
+def document_html(document: Document, most: int) -> Html:
+    """The document.
+
+    Args:
+        document: the document.
+        most: characters of HTML. If it has more, sections are replaced by their shorter forms, in the order of
+            `Document.shorter`; it is longer only if the shortest forms are.
+    """
+    first = join(head_html(document), marks_html(document.marks))
+    sections = {section.title: section for section in document.sections if section.only != "text"}
+    shown = {title: _section(section, document.is_indented) for title, section in sections.items()}
+    room = most - len(first) + sum(len(shown[title]) for title in sections if not sections[title].is_counted)
+    for title, blocks in document.shorter:
+        if sum(map(len, shown.values())) <= room:
+            break
+        if title in shown:
+            form = _section(replace(sections[title], blocks=blocks), document.is_indented)
+            shown[title] = min(shown[title], form, key=len)
+    return markup.frame(document.kind, document.tone, first, *shown.values())
+
+
+def head_html(document: Document) -> Html:
+    """The first line: name, state, and facts such as time and cost."""
+    shown = (
+        element("strong", escape(document.name), look="name"),
+        element("strong", escape(f"● {document.title}"), look=document.tone),
+        element("span", escape(" · ".join(document.facts)), look="muted digits"),
+    )
+    return element("div", join(*shown, between=" "), class_="autocode-head", look="head")
+
+
+def marks_html(marks: Iterable[Span]) -> Html:
+    """The stages side by side."""
+    shown = [element("span", escape(mark.text), look=mark.role, title=mark.tip) for mark in marks]
+    return element("div", join(*shown, between=" "), look="marks") if shown else EMPTY
+
+
+def blocks_html(blocks: Iterable[Block]) -> Html:
+    """Blocks below each other."""
+    return join(*map(_block, blocks))
+
+
+def _section(section: Section, is_indented: bool) -> Html:
+    content = blocks_html(section.blocks)
+    if not section.folded:
+        return content
+    if content and is_indented:
+        content = element("div", content, look="section")
+    return markup.details(section.title, content, opened=section.opened)
+
+
+def _block(block: Block) -> Html:
+    match block:
+        case Line():
+            return element("div", pieces_html(block.pieces), look=block.look)
+        case Beside():
+            shown = (element("span", pieces_html(entry.pieces)) for entry in block.lines)
+            return element("div", join(*shown, between=" "), look="beside") if block.lines else EMPTY
+        case Bullets():
+            return markup.items(pieces_html(entry.pieces) for entry in block.lines)
+        case Group():
+            return element("div", markup.muted(block.heading), blocks_html(block.blocks))
+        case Source():
+            return _source(block)
+        case Diff():
+            return _diff(block)
+        case Table():
+            return _table(block)
+        case Item():
+            return _item(block)
+        case Items():
+            listed = map(_item, block.items)
+            return element("div", *listed, role="list", aria_label=block.label or None) if block.items else EMPTY
+        case Offer():
+            return _offer(block)
+        case Drawing():
+            return block.html
+        case Row():
+            return _row(block)
+        case Fold(only="text"):
+            return EMPTY
+        case Fold():
+            return markup.details(block.title, blocks_html(block.blocks), opened=block.opened)
+
+
+def pieces_html(pieces: Iterable[Piece]) -> Html:
+    """Pieces side by side."""
+    return join(*(shown for piece in pieces if (shown := _piece(piece))), between=" ")
+
+
+def _piece(piece: Piece) -> Html:
+    if isinstance(piece, Button):
+        return element("button", hidden=True, class_=piece.kind, aria_label=piece.label)
+    if isinstance(piece, str):
+        return escape(piece)
+    if piece.only == "text":
+        return EMPTY
+    match piece.role:
+        case "":
+            return element("span", escape(piece.text), title=piece.tip) if piece.tip else escape(piece.text)
+        case "strong":
+            return element("strong", escape(piece.text), title=piece.tip or None)
+        case "good" | "bad" | "warn" | "busy" | "quiet":
+            return element("strong", escape(piece.text), look=piece.role, title=piece.tip or None)
+        case role:
+            return element("span", escape(piece.text), look=role, title=piece.tip or None)
+
+
+def _row(row: Row) -> Html:
+    if row.only == "text":
+        return EMPTY
+    content = blocks_html(row.blocks)
+    shown = markup.row(row.label, content) if row.label else content
+    if not content or not (row.refines or row.kind or not row.label):
+        return shown
+    return element(
+        "div",
+        shown,
+        class_=row.kind or None,
+        data_autocode_refines=row.refines or None,
+        look="" if row.label else "above",
+    )
+
+
+def _item(item: Item) -> Html:
+    look = f"item edge edge-{item.mark.role}" if item.edge else "item"
+    about = (escape("·"), markup.muted(item.about)) if item.about else ()
+    content = join(pieces_html(item.pieces), *about, between=" ")
+    cells = [
+        element("div", _piece(item.mark), look="outcome"),
+        element("div", content, blocks_html(item.below), look="told"),
+        *([element("div", escape(item.note), look="note muted")] if item.note else []),
+    ]
+    return element("div", join(*cells, between=" "), role="listitem", look=look)
+
+
+def _table(table: Table) -> Html:
+    if table.numeric is None:
+        return markup.scrolled(markup.table(table.headings, table.rows)) if table.rows else EMPTY
+    if not table.headings:
+        return EMPTY
+    looks = ["cell-right" if numeric else "cell-left" for numeric in table.numeric]
+    shown = [_table_row("th", table.headings, looks), *(_table_row("td", row, looks) for row in table.rows)]
+    content = element("table", *shown, look="text table digits")
+    # A wide table scrolls, with the keyboard too.
+    return element("div", content, look="wide", tabindex="0", role="group", aria_label="first rows")
+
+
+def _table_row(tag: Literal["th", "td"], row: Iterable[str], looks: Iterable[str]) -> Html:
+    cells = (element(tag, escape(cell), look=look) for cell, look in zip(row, looks, strict=True))
+    return element("tr", *cells, look="table-row")
+
+
+def _diff(block: Diff) -> Html:
+    if not block.sides:
+        return colour_diff(block.before, block.after, *block.names)
+    return side_by_side(block.before, block.after, *block.names, most=block.most, equal=block.equal)
+
+
+def _source(block: Source) -> Html:
+    if not block.text.strip():
+        return EMPTY
+    shown = markup.python(block.text) if block.python else markup.code(block.text)
+    if block.label:
+        return element("div", shown, look="box", tabindex="0", role="region", aria_label=block.label)
+    if block.filename is None:
+        return shown
+    actions = [action("copy", "Copy"), action("insert", "Insert as a cell")]
+    if block.filename:
+        actions.append(download(block.filename, block.text.encode(), "text/x-python"))
+    return element(
+        "div",
+        element("div", join(*actions, between=" "), look="source-bar"),
+        element("div", shown, data_autocode_source=""),
+        class_=markup.NO_FORMULAS,
+        data_autocode_block="",
+        data_autocode_name=block.defines if block.places else None,
+        data_autocode_places=",".join(map(str, block.places)) if block.places else None,
+    )
+
+
+def _offer(offer: Offer) -> Html:
+    source = element("span", escape(offer.cell), data_autocode_source="", look="hidden")
+    typed = element("span", markup.inline_code(offer.command), class_="autocode-words")
+    button = join(action("grant", offer.label), source)
+    shown = element("span", join(button, typed, markup.muted(offer.meaning), between=" "), data_autocode_block="")
+    return element("div", shown)
+
+
+def action(kind: str, words: str) -> Html:
+    """A hidden button that our lab extension shows: `copy`, `insert` or `grant`. It has a label and no text, so a host
+    that removes buttons and keeps their text (GitHub) shows nothing.
+    """
+    return element(
+        "button",
+        type="button",
+        class_="autocode-action",
+        data_autocode_action=kind,
+        look="source-button",
+        aria_label=words,
+    )
+
+
+def download(filename: str, content: bytes, media_type: str, words: str = "") -> Html:
+    """A link that saves `content`, which is part of the link."""
+    address = data_address(content, media_type)
+    return element("a", escape(words or f"Download {filename}"), download=filename, href=address, look="link")
+
+
+def data_address(content: bytes, media_type: str) -> str:
+    """A `data:` URL with the content."""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
