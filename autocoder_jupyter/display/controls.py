@@ -18,6 +18,10 @@ FOLDED_SECONDS = 0.3
 """Seconds that the strip stays at the end, without height, so that the page does not scroll."""
 
 
+SEEN_SECONDS = 0.7
+"""Seconds that a new question is shown before its buttons work."""
+
+
 class Controllable(Protocol):
     """The methods of a job that the buttons call. Each only sets a flag, because a click may come on any thread."""
 
@@ -25,11 +29,11 @@ class Controllable(Protocol):
         """Cancel the job."""
         ...
 
-    def approve(self) -> bool:
-        """Allow the action that the job waits for."""
+    def approve(self, question: str = "") -> bool:
+        """Allow the action that the job waits for. `question` is the key of the question that the user saw."""
         ...
 
-    def decline(self) -> bool:
+    def decline(self, question: str = "") -> bool:
         """Refuse that action."""
         ...
 
@@ -56,8 +60,10 @@ class Controls:
         self._live = html_widget(strip_html(state), {"flex": "1 1 0%", "min_width": "0", "margin": "0"})
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
         self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
-        self._approve = _button(ipywidgets, "Approve", "success", job.approve)
-        self._decline = _button(ipywidgets, "Decline", "", job.decline)
+        self._ipywidgets = ipywidgets
+        self._question = ""
+        self._asked_at = 0.0
+        self._decisions: tuple[Any, ...] = ()
         # One below the other, so that nothing moves when two of them appear.
         self._buttons = ipywidgets.VBox((self._cancel,), layout={"margin": "0 0 0 10px"})
         self._box = ipywidgets.HBox(
@@ -86,10 +92,26 @@ class Controls:
             return
         self._live.value = strip_html(state)
         self._show_questions(state)
-        asking = bool(state.approval)
-        buttons = (self._cancel, self._approve, self._decline) if asking else (self._cancel,)
-        if self._buttons.children != buttons:
-            self._buttons.children = buttons
+        self._show_decisions(state.question)
+
+    def _show_decisions(self, question: str) -> None:
+        """Show the buttons of a question. Each question has its own, which work when the user had time to read it: the
+        second click of a double click must not answer the next question.
+        """
+        if question == self._question:
+            for button in self._decisions:
+                button.disabled = time.monotonic() - self._asked_at < SEEN_SECONDS
+            return
+        before, self._question, self._decisions = self._decisions, question, ()
+        self._asked_at = time.monotonic()
+        if question:
+            self._decisions = (
+                _button(self._ipywidgets, "Approve", "success", lambda: self._job.approve(question), disabled=True),
+                _button(self._ipywidgets, "Decline", "", lambda: self._job.decline(question), disabled=True),
+            )
+        self._buttons.children = (self._cancel, *self._decisions)
+        for button in before:
+            button.close()
 
     def _show_questions(self, state: Shown) -> None:
         if bool(state.questions) == (self._form is not None):
@@ -109,15 +131,15 @@ class Controls:
         self._place.update({}, raw=True)
         if self._form is not None:
             self._form.close()
-        for widget in (self._live, self._cancel, self._approve, self._decline, self._buttons, self._box, self._strip):
+        for widget in (self._live, self._cancel, *self._decisions, self._buttons, self._box, self._strip):
             widget.close()
 
 
 _NO_WIDGETS = "%autocode status shows the progress. In place of buttons: %autocode cancel, approve, decline, answer."
 
 
-def _button(ipywidgets: Any, label: str, style: str, act: Any, above: str = "0") -> Any:
+def _button(ipywidgets: Any, label: str, style: str, act: Any, above: str = "0", *, disabled: bool = False) -> Any:
     layout = {"width": "84px", "margin": f"{above} 0 4px"}
-    button = ipywidgets.Button(description=label, button_style=style, layout=layout)
+    button = ipywidgets.Button(description=label, button_style=style, layout=layout, disabled=disabled)
     button.on_click(lambda _: act())
     return button

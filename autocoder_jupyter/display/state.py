@@ -154,6 +154,11 @@ class CardState(RunState[Event]):
         return replace(self, seconds=seconds, last_event=0.0, answers=answers, building=(), agent=agent)
 
     @property
+    def question(self) -> str:
+        """The key of the consent that the run waits for; "" if it waits for none."""
+        return ", ".join(self.approval)
+
+    @property
     def is_slow(self) -> bool:
         """Whether the first attempt takes longer than usual."""
         return self.phase == "running" and self.seconds >= SLOW_SECONDS and self.attempt <= 1

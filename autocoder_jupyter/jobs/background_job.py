@@ -14,6 +14,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited
 from autocoder_jupyter.engine.events import Finished
 from autocoder_jupyter.errors import Cancelled
+from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.result.pending import Ended, Pending, State
 
@@ -26,6 +27,7 @@ CANCELLED = "Cancelled."
 _log = redacting_logger(__name__)
 
 T = TypeVar("T")
+A = TypeVar("A")
 R = TypeVar("R", bound=Ended)
 
 Listener = Callable[[Any], None]
@@ -53,6 +55,7 @@ class BackgroundJob(ABC, Generic[T, R]):
         self._last: Finished | None = None
         self._cancel_reason: str | None = None
         self._task: asyncio.Task[T] | None = None
+        self._question: UserQuestion[Any, Any] | None = None
 
     @abstractmethod
     async def _work(self) -> T:
@@ -75,8 +78,15 @@ class BackgroundJob(ABC, Generic[T, R]):
         """Whether the event is a piece of a text that follows as a whole; such events are not kept."""
 
     @abstractmethod
+    def _doing(self) -> str:
+        """What it is doing, in a few words."""
+
+    @abstractmethod
+    def obstacle(self) -> str:
+        """What it needs from the user to go on, as a sentence; "" if it needs nothing."""
+
     def _awaited(self) -> Awaited:
-        """The description of the current work for a caller that waits for the result."""
+        return Awaited(self.name, self._doing, "interrupt to stop waiting, it goes on", self.obstacle)
 
     @property
     def state(self) -> State:
@@ -128,6 +138,29 @@ class BackgroundJob(ABC, Generic[T, R]):
         if error is None:
             return self._ended(task.result())
         return self._raised(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+    # Questions to the user
+
+    async def _ask(self, question: UserQuestion[Any, A]) -> A:
+        """Wait until the user has answered a question. One question is asked at a time."""
+        self._question = question
+        self._state = question.state
+        try:
+            return await question.answered()
+        finally:
+            self._question = None
+            self._state = "running"
+
+    def _asked(self, state: State) -> Any:
+        """The subject of the open question; None if none of this kind is open."""
+        question = self._question
+        return question.asked if question is not None and question.is_open and question.state == state else None
+
+    def _answer(self, state: State, answer: object, question: str = "") -> bool:
+        """Answer the open question. False if none of this kind is open, or another one than `question`."""
+        asked = self._question
+        is_meant = asked is not None and asked.state == state and question in ("", asked.key)
+        return asked is not None and is_meant and asked.answer(answer)
 
     # Events
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.codemode.events import ApprovalNeeded, Event, Finished, Noticed, TextStreamed
 from autocoder_jupyter.codemode.result import AgentResult
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.awaited import Awaited
 from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
 from autocoder_jupyter.jobs.background_job import BackgroundJob, Listener
@@ -103,12 +102,11 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         self.request = request
         self.config = request.config
         self._root = journal_root
-        self._question: UserQuestion[ApprovalRequest, Decision | None] | None = None
         self._shown: tuple[ShownArgument, ...] = ()
-        self._doing = "starting"
+        self._step = "starting"
         self._run_id = ""
-        self.result = CodeModeResult(request.name, self._pending, journal_root, self._asked_for)
-        self._agent = agent_of(request, self._asked if request.attended else None)
+        self.result = CodeModeResult(request.name, self._pending, journal_root, self._waiting_arguments)
+        self._agent = agent_of(request, self._ask_consent if request.attended else None)
 
     @property
     def run_id(self) -> str:
@@ -125,11 +123,11 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
     async def _work(self) -> AgentResult:
         for function in self.request.functions.values():
             if not function.done:
-                self._doing = f"waiting for {function.name}"
+                self._step = f"waiting for {function.name}"
                 with contextlib.suppress(AutocodeError):  # its calls then raise the error
                     await function
         history = await self._history()
-        self._doing = "running"
+        self._step = "running"
         result = await self._agent.run.aio(
             self.request.message,
             history,
@@ -152,7 +150,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
             return ()
         if earlier.result is None:
             return earlier.record.history if earlier.record else ()
-        self._doing = f"waiting for {earlier.name}"
+        self._step = f"waiting for {earlier.name}"
         await earlier.result
         if not earlier.result.history:
             raise InvalidRequest(
@@ -198,24 +196,40 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
     def _is_piece(self, event: Event) -> bool:
         return isinstance(event, TextStreamed)
 
+    def _doing(self) -> str:
+        return self._step
+
+    def obstacle(self) -> str:
+        """The approval that the run needs from the user, as a sentence; "" if it needs none."""
+        if (waiting := self.pending_approval) is None:
+            return ""
+        return (
+            f"{self.name} waits for your consent to call {waiting[0]}. "
+            f"Interrupt, then type %autocode approve {self.name} or %autocode decline {self.name}."
+        )
+
     # Approval
 
     @property
     def pending_approval(self) -> tuple[str, ...] | None:
         """The call that waits for approval, as text; None if there is none."""
-        question = self._question
-        if question is None or not question.is_open:
+        request = self._waiting()
+        if request is None:
             return None
-        return (f"{question.asked.tool}({', '.join(argument.line for argument in self._shown)})",)
+        return (f"{request.tool}({', '.join(argument.line for argument in self._shown)})",)
 
     @property
     def shown_arguments(self) -> tuple[ShownArgument, ...]:
         """The arguments of the call that waits for approval."""
         return self._shown
 
-    def _asked_for(self) -> Mapping[str, Any]:
-        question = self._question
-        return dict(question.asked.arguments) if question is not None and question.is_open else {}
+    def _waiting(self) -> ApprovalRequest | None:
+        request: ApprovalRequest | None = self._asked("waiting for approval")
+        return request
+
+    def _waiting_arguments(self) -> Mapping[str, Any]:
+        request = self._waiting()
+        return {} if request is None else dict(request.arguments)
 
     @property
     def pending_questions(self) -> None:
@@ -225,49 +239,34 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         """False: it asks only for approval."""
         return False
 
-    def obstacle(self) -> str:
-        """The approval that the run needs from the user, as a sentence; "" if it needs none."""
-        waiting = self.pending_approval
-        if waiting is None:
-            return ""
-        return (
-            f"{self.name} waits for your consent to call {waiting[0]}. "
-            f"Interrupt, then type %autocode approve {self.name} or %autocode decline {self.name}."
-        )
+    def approve(self, question: str = "", *, always: bool = False) -> bool:
+        """Allow the waiting call; with `always`, all calls of that tool in this run. False if no call waits, or another
+        one than `question`.
+        """
+        return self._decide("always" if always else "allow", question)
 
-    def _awaited(self) -> Awaited:
-        return Awaited(self.name, lambda: self._doing, "interrupt to stop waiting, it goes on", self.obstacle)
-
-    def approve(self, *, always: bool = False) -> bool:
-        """Allow the waiting call; with `always`, all calls of that tool in this run. False if no call waits."""
-        return self._answered("always" if always else "allow")
-
-    def decline(self) -> bool:
-        """Deny the waiting call. False if no call waits."""
-        return self._answered("deny")
+    def decline(self, question: str = "") -> bool:
+        """Deny the waiting call. False if no call waits, or another one than `question`."""
+        return self._decide("deny", question)
 
     def leave_undecided(self) -> bool:
         """Do not make the waiting call, because nobody can be asked. A later run asks again. False if no call waits."""
-        return self._answered(None)
+        return self._decide(None)
 
-    def _answered(self, decision: Decision | None) -> bool:
-        question = self._question
-        return question is not None and question.answer(decision)
+    def _decide(self, decision: Decision | None, question: str = "") -> bool:
+        return self._answer("waiting for approval", decision, question)
 
-    async def _asked(self, request: ApprovalRequest) -> Decision:
+    async def _ask_consent(self, request: ApprovalRequest) -> Decision:
         from autocoder_jupyter.codemode.approval import NobodyToAsk, shown_arguments
 
-        shown = await background.call_blocking(lambda: shown_arguments(request.arguments))
-        self._shown = shown
-        self._question = UserQuestion(request)
-        self._emit(ApprovalNeeded(request.call, request.tool, request.argument, shown, request.recorded))
-        self._state = "waiting for approval"
+        self._shown = await background.call_blocking(lambda: shown_arguments(request.arguments))
+        question: UserQuestion[ApprovalRequest, Decision | None]
+        question = UserQuestion(request, request.call, "waiting for approval")
+        self._emit(ApprovalNeeded(request.call, request.tool, request.argument, self._shown, request.recorded))
         try:
-            decision = await self._question.answered()
-            if decision is None:
-                raise NobodyToAsk
-            return decision
+            decision = await self._ask(question)
         finally:
-            self._question = None
             self._shown = ()
-            self._state = "running"
+        if decision is None:
+            raise NobodyToAsk
+        return decision

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of, resolution_of_error
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.concurrency.awaited import Awaited
 from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
@@ -74,8 +73,6 @@ class Job(BackgroundJob[Report, Resolution]):
                 tuple(request.samples),
             ),
         )
-        self._question: UserQuestion[tuple[str, ...], bool] | None = None
-        self._plan_asks: UserQuestion[tuple[PlanQuestion, ...], tuple[str, ...]] | None = None
 
     @property
     def run_id(self) -> str:
@@ -93,8 +90,8 @@ class Job(BackgroundJob[Report, Resolution]):
             self.config,
             journal=self._journal,
             emit=self._emit,
-            approve=self._asked,
-            ask=self._questioned,
+            approve=self._ask_consent,
+            ask=self._ask_plan,
             draft=self._draft,
         )
 
@@ -115,72 +112,53 @@ class Job(BackgroundJob[Report, Resolution]):
     def _is_piece(self, event: Event) -> bool:
         return isinstance(event, TextStreamed)
 
-    # Approval
-
-    @property
-    def pending_approval(self) -> tuple[str, ...] | None:
-        """The distributions that wait for consent; None if there are none."""
-        question = self._question
-        return None if question is None else question.asked
+    def _doing(self) -> str:
+        return self._progress.words()
 
     def obstacle(self) -> str:
         """The answer or consent that the generation needs from the user, as a sentence; "" if it needs none."""
         if self.pending_questions is not None:
             return f"{self.name} waits for your answers. Interrupt, then type %autocode answer {self.name}."
-        packages = self.pending_approval
-        if packages is None:
+        if (packages := self.pending_approval) is None:
             return ""
         return (
             f"{self.name} waits for your consent to install {', '.join(packages)}. "
             f"Interrupt, then type %autocode approve {self.name} or %autocode decline {self.name}."
         )
 
-    def _awaited(self) -> Awaited:
-        interrupt = "interrupt to stop waiting, it goes on"
-        return Awaited(self.name, self._progress.words, interrupt, self.obstacle)
+    # Approval
 
-    def approve(self) -> bool:
-        """Approve the pending request. False if there is none."""
-        return self._answer(True)
+    @property
+    def pending_approval(self) -> tuple[str, ...] | None:
+        """The distributions that wait for consent; None if there are none."""
+        packages: tuple[str, ...] | None = self._asked("waiting for approval")
+        return packages
 
-    def decline(self) -> bool:
-        """Refuse what waits. False when nothing does."""
-        return self._answer(False)
+    def approve(self, question: str = "") -> bool:
+        """Approve the pending request. False if there is none, or another one than `question`."""
+        return self._answer("waiting for approval", True, question)
 
-    async def _asked(self, packages: tuple[str, ...]) -> bool:
-        self._question = UserQuestion(packages)
-        self._state = "waiting for approval"
-        try:
-            return await self._question.answered()
-        finally:
-            self._question = None
-            self._state = "running"
+    def decline(self, question: str = "") -> bool:
+        """Refuse what waits. False if nothing waits, or something else than `question`."""
+        return self._answer("waiting for approval", False, question)
 
-    def _answer(self, approved: bool) -> bool:
-        question = self._question
-        return question is not None and question.answer(approved)
+    async def _ask_consent(self, packages: tuple[str, ...]) -> bool:
+        return await self._ask(UserQuestion(packages, ", ".join(packages), "waiting for approval"))
 
     # Questions of the plan
 
     @property
     def pending_questions(self) -> tuple[PlanQuestion, ...] | None:
         """The questions of the plan that wait for an answer; None if there are none."""
-        asking = self._plan_asks
-        return None if asking is None else asking.asked
+        questions: tuple[PlanQuestion, ...] | None = self._asked("waiting for answers")
+        return questions
 
     def answer(self, answers: Sequence[str]) -> bool:
         """Answer each question; "" accepts the plan's assumption. False if no question waits."""
-        asking = self._plan_asks
-        return asking is not None and asking.answer(tuple(answers))
+        return self._answer("waiting for answers", tuple(answers))
 
-    async def _questioned(self, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
-        self._plan_asks = UserQuestion(questions)
-        self._state = "waiting for answers"
-        try:
-            return await self._plan_asks.answered()
-        finally:
-            self._plan_asks = None
-            self._state = "running"
+    async def _ask_plan(self, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
+        return await self._ask(UserQuestion(questions, "plan", "waiting for answers"))
 
 
 class _Before:

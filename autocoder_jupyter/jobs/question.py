@@ -7,6 +7,8 @@ import concurrent.futures
 import threading
 from typing import Generic, TypeVar
 
+from autocoder_jupyter.result.pending import State
+
 Q = TypeVar("Q")
 A = TypeVar("A")
 
@@ -16,10 +18,14 @@ class UserQuestion(Generic[Q, A]):
 
     Args:
         asked: the subject of the question.
+        key: identifies it among the questions of a run, so that a late click does not answer the next one.
+        state: the state of the job while it waits for the answer.
     """
 
-    def __init__(self, asked: Q) -> None:
+    def __init__(self, asked: Q, key: str, state: State) -> None:
         self.asked = asked
+        self.key = key
+        self.state = state
         self._lock = threading.Lock()
         self._answer: concurrent.futures.Future[A] = concurrent.futures.Future()
         # A cancelled job must not cancel the future while it is answered; a running future cannot be cancelled.

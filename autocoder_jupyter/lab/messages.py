@@ -40,6 +40,7 @@ class JobState(Progress):
     cost: float | None
     max_cost: float | None
     approval: list[str]
+    question: str
     reason: str
     progress: float
     step: str

@@ -13,7 +13,7 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
-from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result
+from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_code_result
 from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import VersionManager
@@ -93,13 +93,20 @@ def _cancel(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
 
 
 def _approve(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
-    job, _ = find_waiting(notebook, name)
-    job.approve()
+    _decide(notebook, name, asked, lambda job, question: job.approve(question))
 
 
 def _decline(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    _decide(notebook, name, asked, lambda job, question: job.decline(question))
+
+
+def _decide(
+    notebook: Notebook, name: str, asked: Mapping[str, Any], decide: Callable[[NotebookJob, str], bool]
+) -> None:
+    """Answer the question that the page showed; it names the question."""
     job, _ = find_waiting(notebook, name)
-    job.decline()
+    if not decide(job, str(asked.get("question") or "")):
+        raise InvalidRequest(f"{name} asks something else now.", hint="Read the new question.")
 
 
 def _card(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:

@@ -123,6 +123,7 @@ def _of_state(name: str, state: Shown) -> JobState:
         "cost": state.usage.cost,
         "max_cost": state.max_cost,
         "approval": list(state.approval),
+        "question": state.question,
         "reason": state.reason,
         "progress": round(state.progress, 3),
         "step": step(state),

@@ -89,12 +89,12 @@ class NotebookJob(Protocol):
         """Cancel it."""
         ...
 
-    def approve(self) -> bool:
-        """Approve what it waits for."""
+    def approve(self, question: str = "") -> bool:
+        """Approve what it waits for, if it is `question`."""
         ...
 
-    def decline(self) -> bool:
-        """Decline what it waits for."""
+    def decline(self, question: str = "") -> bool:
+        """Decline what it waits for, if it is `question`."""
         ...
 
 

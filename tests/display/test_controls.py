@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.controls import Controls
+from autocoder_jupyter.display.controls import SEEN_SECONDS, Controls
 from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.window import LAST_HTML
@@ -23,12 +23,12 @@ class Job:
     def cancel(self) -> None:
         self.asked.append("cancel")
 
-    def approve(self) -> bool:
-        self.asked.append("approve")
+    def approve(self, question: str = "") -> bool:
+        self.asked.append(f"approve {question}")
         return True
 
-    def decline(self) -> bool:
-        self.asked.append("decline")
+    def decline(self, question: str = "") -> bool:
+        self.asked.append(f"decline {question}")
         return True
 
     def answer(self, answers: Sequence[str]) -> bool:
@@ -55,9 +55,28 @@ def labels(strip: Controls) -> list[str]:
 def test_buttons_ask_the_job_and_nothing_else() -> None:
     job = Job()
     strip = Controls(job, STATE)
-    for button in (strip._cancel, strip._approve, strip._decline):
+    strip(replace(STATE, phase="waiting", approval=("x", "y")))
+    for button in strip._buttons.children:
         button.click()
-    assert job.asked == ["cancel", "approve", "decline"]
+    assert job.asked == ["cancel", "approve x, y", "decline x, y"]
+
+
+def test_the_second_click_of_a_double_click_does_not_answer_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("autocoder_jupyter.display.controls.time.monotonic", lambda: now[0])
+    job = Job()
+    strip = Controls(job, STATE)
+    first, second = (replace(STATE, phase="waiting", approval=(name,)) for name in "ab")
+    strip(first)
+    _, approve, _ = strip._buttons.children
+    assert approve.disabled
+    now[0] += SEEN_SECONDS
+    strip(first)
+    assert not approve.disabled
+    strip(second)
+    approve.click()  # the page had not heard of the second question yet
+    assert job.asked == ["approve a"] and approve.comm is None
+    assert all(button.disabled for button in strip._buttons.children[1:])
 
 
 def test_approve_and_decline_are_there_while_they_are_needed() -> None:

@@ -151,7 +151,8 @@ def test_a_package_waits_for_a_person(engine: Any, submit: Any, consent: bool) -
     _until_asked(job)
     assert (job.state, job.pending_approval) == ("waiting for approval", ("leftpad",))
     assert repr(job.result) == "<autocode growth waiting for approval>"
-    assert (job.approve() if consent else job.decline()) is True
+    assert job.approve("another package") is job.decline("another package") is False  # a click that came too late
+    assert (job.approve("leftpad") if consent else job.decline()) is True
     job.result.wait(30)
     assert engine.answer is consent
     assert job.pending_approval is None

@@ -22,7 +22,10 @@ def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) ->
 def test_a_package_is_allowed_or_refused(shell: Any, notebook: Notebook, jobs: PlayedJobs, action: str) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.ask("fiscalmonths")
-    assert asked(notebook, action) == {"ok": True, "value": None}
+    late = asked(notebook, action, question="pandas-extra")
+    assert late == {"ok": False, "error": "growth asks something else now. Read the new question."}
+    (told,) = listed(notebook)
+    assert asked(notebook, action, question=told["question"]) == {"ok": True, "value": None}
     assert jobs.last.asked == [action]
 
 

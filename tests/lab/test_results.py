@@ -40,8 +40,8 @@ from tests.lab.conftest import PlayedJobs
 
 FIELDS = {
     "name", "phase", "title", "stage", "attempt", "of", "passed", "tests", "tests_changed", "started", "seconds",
-    "input_tokens", "output_tokens", "cost", "max_cost", "approval", "reason", "signature", "held", "warnings",
-    "agent", "mode", "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
+    "input_tokens", "output_tokens", "cost", "max_cost", "approval", "question", "reason", "signature", "held",
+    "warnings", "agent", "mode", "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
     "actions", "buttons",
 }  # fmt: skip
 PLAN = CodePlan(

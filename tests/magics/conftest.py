@@ -75,17 +75,20 @@ class PlayedJob:
         if not self.done:
             self.end("cancelled")
 
-    def approve(self) -> bool:
-        self.asked.append("approve")
-        return True
+    def approve(self, question: str = "") -> bool:
+        return self._decide("approve", question)
 
     def answer(self, answers: Sequence[str]) -> bool:
         self.asked.append(tuple(answers))
         return True
 
-    def decline(self) -> bool:
-        self.asked.append("decline")
-        return True
+    def decline(self, question: str = "") -> bool:
+        return self._decide("decline", question)
+
+    def _decide(self, how: str, question: str) -> bool:
+        is_meant = question in ("", ", ".join(self.pending_approval or ()))
+        self.asked.extend([how] if is_meant else [])
+        return is_meant
 
 
 class PlayedJobs:

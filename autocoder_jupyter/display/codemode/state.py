@@ -140,6 +140,11 @@ class CodeState(RunState[Event]):
         return tuple(call.words for call in self.waiting)
 
     @property
+    def question(self) -> str:
+        """The key of the consent that the run waits for; "" if it waits for none."""
+        return self.waiting[0].call if self.waiting else ""
+
+    @property
     def under_way(self) -> tuple[CallState, ...]:
         """The calls that are running."""
         return tuple(call for call in self.calls if call.outcome is None and not call.waits)

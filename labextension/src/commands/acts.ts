@@ -45,6 +45,10 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     (action: Action) =>
     ({ entry }: ITarget): Promise<unknown> =>
       link().request(action, entry.name);
+  const decide =
+    (action: Action) =>
+    ({ entry }: ITarget): Promise<unknown> =>
+      link().request(action, entry.name, { question: entry.job?.question });
 
   return [
     {
@@ -169,14 +173,14 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Approve',
       caption: 'Allow the packages, or the tool call, that it waits for.',
       icon: ACT_ICONS.approve,
-      execute: ask('approve')
+      execute: decide('approve')
     },
     {
       id: CommandIDs.decline,
       label: 'Decline',
       caption: 'Refuse what it waits for; the run continues without it.',
       icon: ACT_ICONS.decline,
-      execute: ask('decline')
+      execute: decide('decline')
     }
   ];
 }

@@ -30,7 +30,7 @@ export async function exportResult(
   if (!(await mayWrite(path, shown, contents))) {
     return;
   }
-  const written = await link.request('export', name, path);
+  const written = await link.request('export', name, { path });
   Notification.success(`Wrote ${written ?? path}.`, {
     autoClose: 8000,
     actions: shown === null ? [] : [{ label: 'Open', callback: () => open(shown) }]

@@ -8,7 +8,7 @@ import type { IVocabulary } from '../vocabulary';
 import { VOCABULARY } from '../vocabulary';
 import type { Heard, Said } from './messages';
 import { heard } from './messages';
-import type { Action, ICellProblem, IJob, IKernelLink, IVariable, Settings } from './tokens';
+import type { Action, ICellProblem, IJob, IKernelLink, RequestDetails, IVariable, Settings } from './tokens';
 
 /** Time limit for an answer of the kernel, in milliseconds. */
 export const PATIENCE = 20_000;
@@ -130,9 +130,9 @@ export class KernelLink implements IKernelLink, IDisposable {
     }
   }
 
-  request(action: Action, name: string, path?: string): Promise<string | null> {
+  request(action: Action, name: string, details: RequestDetails = {}): Promise<string | null> {
     const id = UUID.uuid4();
-    const answer = this._ask({ kind: 'request', id, action, name, ...(path === undefined ? {} : { path }) });
+    const answer = this._ask({ kind: 'request', id, action, name, ...details });
     const timer = setTimeout(() => {
       const waiting = this._waiting.get(id);
       this._waiting.delete(id);

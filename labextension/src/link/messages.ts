@@ -1,5 +1,5 @@
 import type { IVocabulary } from '../vocabulary';
-import type { Action, IJob, IVariable, Settings } from './tokens';
+import type { Action, IJob, RequestDetails, IVariable, Settings } from './tokens';
 
 /** The name under which a kernel opens its comm. */
 export const TARGET = 'autocoder_jupyter';
@@ -9,7 +9,7 @@ export type Said =
   | { kind: 'hello'; client: string }
   | { kind: 'settings'; values: Settings }
   | { kind: 'prepare' }
-  | { kind: 'request'; id: string; action: Action; name: string; path?: string }
+  | ({ kind: 'request'; id: string; action: Action; name: string } & RequestDetails)
   | { kind: 'problems'; id: string; cell: string };
 
 /** A message from a kernel to all pages. */

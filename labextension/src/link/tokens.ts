@@ -32,6 +32,8 @@ export interface IJob {
   max_cost: number | null;
   /** The distributions, or the tool call, that wait for approval. */
   approval: string[];
+  /** Identifies what waits for approval; empty if nothing does. */
+  question: string;
   reason: string;
   signature: string;
   held: string[];
@@ -104,6 +106,14 @@ export type Action =
   | 'tests'
   | 'export';
 
+/** What some requests need besides a name. */
+export type RequestDetails = {
+  /** For `export`: the path of the file. */
+  path?: string;
+  /** For `approve` and `decline`: the question that the user saw. Another one is not answered. */
+  question?: string;
+};
+
 /** The link to one kernel, with the last data from the kernel. A restart clears them. */
 export interface IKernelLink {
   /** Whether the kernel has answered `hello`; before that, no data are known. */
@@ -132,7 +142,7 @@ export interface IKernelLink {
    *
    * Rejects with an `Error` with the message of the kernel.
    */
-  request(action: Action, name: string, path?: string): Promise<string | null>;
+  request(action: Action, name: string, details?: RequestDetails): Promise<string | null>;
   /**
    * Request the problems of a cell, by its text. A busy kernel may answer only when it is idle again.
    *

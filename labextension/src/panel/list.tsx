@@ -95,7 +95,7 @@ function Item({ entry, since, execute, versionManager }: IItemProps): React.Reac
           <Facts facts={progress(job, since)} />
           <Facts facts={spending(job)} />
           {reason(job) && <p className="jp-AutocodePanel-reason">{reason(job)}</p>}
-          {job.approval.length > 0 && <Consent entry={entry} execute={execute} />}
+          {job.approval.length > 0 && <Consent key={job.question} entry={entry} execute={execute} />}
           {job.warnings.map(warning => (
             <p key={warning} className="jp-AutocodePanel-warning">
               {warning}
@@ -133,7 +133,15 @@ function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React
   );
 }
 
+/** Milliseconds that a new question is shown before it can be answered, so that a double click answers one only. */
+const SEEN_MS = 700;
+
 function Consent({ entry, execute }: { entry: IEntry; execute: Execute }): React.ReactElement {
+  const [seen, setSeen] = React.useState(false);
+  React.useEffect(() => {
+    const timer = setTimeout(() => setSeen(true), SEEN_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const [what, act] = isFunction(entry.job) ? ['Packages', 'install'] : ['A call', 'call'];
   return (
     <div className="jp-AutocodePanel-consent" role="group" aria-label={`${what} of ${entry.name}`}>
@@ -143,6 +151,7 @@ function Consent({ entry, execute }: { entry: IEntry; execute: Execute }): React
       <button
         type="button"
         className="jp-Button jp-mod-styled jp-mod-accept"
+        disabled={!seen}
         onClick={() => execute(CommandIDs.approve, entry)}
       >
         Approve
@@ -150,6 +159,7 @@ function Consent({ entry, execute }: { entry: IEntry; execute: Execute }): React
       <button
         type="button"
         className="jp-Button jp-mod-styled jp-mod-reject"
+        disabled={!seen}
         onClick={() => execute(CommandIDs.decline, entry)}
       >
         Decline

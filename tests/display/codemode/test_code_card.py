@@ -122,7 +122,9 @@ def test_that_code_from_a_record_takes_part_is_said() -> None:
 def test_the_buttons_are_there_while_it_asks() -> None:
     done: list[str] = []
     job = SimpleNamespace(
-        cancel=lambda: done.append("cancel"), approve=lambda: done.append("yes"), decline=lambda: done.append("no")
+        cancel=lambda: done.append("cancel"),
+        approve=lambda question: done.append(f"yes to {question}"),
+        decline=lambda question: done.append(f"no to {question}"),
     )
     controls = Controls(job, after(*CALLED))
     controls(after(*ASKED, WAITS))
@@ -130,7 +132,7 @@ def test_the_buttons_are_there_while_it_asks() -> None:
     assert labels == ["Cancel", "Approve", "Decline"]
     for button in controls._buttons.children[1:]:
         button.click()
-    assert done == ["yes", "no"]
+    assert done == ["yes to call-1", "no to call-1"]
     controls(after(*CALLED))
     assert [button.description for button in controls._buttons.children] == ["Cancel"]
     controls.close()

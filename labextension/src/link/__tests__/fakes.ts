@@ -44,6 +44,7 @@ export function job(given: Partial<IJob>): IJob {
     cost: 0,
     max_cost: null,
     approval: [],
+    question: '',
     reason: '',
     signature: '',
     held: [],

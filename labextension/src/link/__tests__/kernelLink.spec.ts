@@ -92,7 +92,7 @@ describe('a link to a kernel', () => {
 
   it('says a path only where there is one', async () => {
     const comm = connected();
-    void link.request('export', 'growth', 'a.py').catch(() => undefined);
+    void link.request('export', 'growth', { path: 'a.py' }).catch(() => undefined);
     expect(requestOf(comm)).toMatchObject({ action: 'export', name: 'growth', path: 'a.py' });
     void link.request('cancel', 'growth').catch(() => undefined);
     expect(requestOf(comm)).not.toHaveProperty('path');
@@ -100,7 +100,7 @@ describe('a link to a kernel', () => {
 
   it('rejects with the kernel’s sentence', async () => {
     const comm = connected();
-    const asked = link.request('approve', 'growth');
+    const asked = link.request('approve', 'growth', { question: 'call-2' });
     comm.hear({ kind: 'reply', id: requestOf(comm).id, ok: false, error: 'growth waits for nothing.' });
     await expect(asked).rejects.toThrow('growth waits for nothing.');
   });

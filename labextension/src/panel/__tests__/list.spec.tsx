@@ -63,18 +63,23 @@ it('offers what makes sense for each', () => {
 });
 
 it('asks for consent, and passes the answer on', () => {
+  jest.useFakeTimers();
   const entry = { name: 'f', cellId: 'a', job: job({ phase: 'waiting', approval: ['fiscalmonths', 'other'] }) };
   const node = shown([entry]);
   expect(node.textContent).toContain('May it install fiscalmonths, other?');
   const [approve, decline] = ['Approve', 'Decline'].map(words =>
     [...node.querySelectorAll('button')].find(button => button.textContent === words)!
   );
+  act(() => approve.click()); // the second click of a double click, which was meant for the question before
+  expect(execute.mock.calls).toEqual([]);
+  act(() => jest.advanceTimersByTime(1000));
   act(() => approve.click());
   act(() => decline.click());
   expect(execute.mock.calls).toEqual([
     [CommandIDs.approve, entry],
     [CommandIDs.decline, entry]
   ]);
+  jest.useRealTimers();
 });
 
 it('asks for a call of a tool, and offers nothing of a function for an answer', () => {
