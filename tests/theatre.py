@@ -127,10 +127,9 @@ class Theatre:
                 journal=journal,
                 emit=emit,
                 approve=self._approve,
-                writer=StagedWriters(),
                 ask=self._ask,
             )
-            report = await generate(request, config, services)
+            report = await generate(request, config, services, StagedWriters())
             for seen in model.requests:
                 asked.append(next(stage for stage, marker in MARKERS.items() if marker in prompt_of(seen)))
         return Played(report, events, model, asked)

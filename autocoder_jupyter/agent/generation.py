@@ -89,11 +89,11 @@ async def generate_report(
         journal=journal,
         emit=emit,
         approve=approve,
-        writer=_engine(config).writers(reached(config, config.model)),
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or ask_nobody,
     )
-    report = await engine.generate(request, config, services, draft)
+    writers = _engine(config).writers(reached(config, config.model))
+    report = await engine.generate(request, config, services, writers, draft)
     export_spans(report)
     return report
 

@@ -45,7 +45,7 @@ from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.tests import read_suites
 from autocoder_jupyter.engine.timeline import Timeline
-from autocoder_jupyter.engine.writer import Writer
+from autocoder_jupyter.engine.writer import Writer, WriterFactory
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.sandbox.environments import cleanup
@@ -59,7 +59,9 @@ SAME_FAILURE_LIMIT = 4
 """The number of attempts with exactly the same failure after which the loop gives up."""
 
 
-async def generate(request: Request, config: AgentConfig, services: Services, draft: Draft | None = None) -> Report:
+async def generate(
+    request: Request, config: AgentConfig, services: Services, writers: WriterFactory, draft: Draft | None = None
+) -> Report:
     """Generate a function for a request, and verify it.
 
     A function that is kept for the request is verified on today's samples. A model is asked only if it fails.
@@ -68,6 +70,7 @@ async def generate(request: Request, config: AgentConfig, services: Services, dr
         request: the request.
         config: the settings.
         services: model, sandbox, journal and listeners.
+        writers: makes the writer of code and tests, by stages or as an agent.
         draft: a function to start from instead of the kept one. The model is asked only for the parts that it lacks.
 
     Returns:
@@ -78,12 +81,12 @@ async def generate(request: Request, config: AgentConfig, services: Services, dr
         AutocodeError: an error that no further attempt could fix: data that cannot cross, no key, no sandbox.
         asyncio.CancelledError: cancelled; the model call and the sandbox are stopped.
     """
-    clock, timeline = Clock(), Timeline(services.emit)
+    begun, timeline = _Begun(writers, draft, Clock()), Timeline(services.emit)
     budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
     try:
         prepared = await call_blocking(lambda: prepare(request, config))
         setup = GenerationSetup.of(request, config, services, prepared, timeline=timeline, budget=budget)
-        return await _in_turn(setup, draft, clock)
+        return await _in_turn(setup, begun)
     except asyncio.CancelledError as cancelled:
         services.emit(Finished("cancelled", str(cancelled)))
         raise
@@ -95,22 +98,37 @@ async def generate(request: Request, config: AgentConfig, services: Services, dr
     raise raised
 
 
-async def _in_turn(setup: GenerationSetup, given: Draft | None, clock: Clock) -> Report:
+@dataclass(frozen=True)
+class _Begun:
+    """A generation that has begun.
+
+    Args:
+        writers: makes its writer.
+        draft: a function to start from instead of the kept one.
+        clock: when it began.
+    """
+
+    writers: WriterFactory
+    draft: Draft | None
+    clock: Clock
+
+
+async def _in_turn(setup: GenerationSetup, begun: _Begun) -> Report:
     """Generate when no other kernel works on the same request: the second one then finds the first one's result."""
     if setup.config.cache == "disable":
-        return await _generated(setup, given, clock)
+        return await _generated(setup, begun)
     journal, key = setup.services.journal, setup.prepared.key.id
     lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
     await call_blocking(lambda: cleanup.daily("request_locks", lambda before: remove_old(cache_folder(), before)))
     async with hold_lock(lock, lambda: setup.emit(Noticed(_ELSEWHERE.format(holder=holder_words(lock))))):
-        return await _generated(setup, given, clock)
+        return await _generated(setup, begun)
 
 
-async def _generated(setup: GenerationSetup, given: Draft | None, clock: Clock) -> Report:
+async def _generated(setup: GenerationSetup, begun: _Begun) -> Report:
     versions, packages = setup.services.journal.versions, Packages(setup)
-    start = await call_blocking(lambda: start_of(setup.request, setup.config, setup.prepared, versions, given))
+    start = await call_blocking(lambda: start_of(setup.request, setup.config, setup.prepared, versions, begun.draft))
     opened = await _open_version(setup, packages, start)
-    return await _Generation(setup, packages, opened, clock).run()
+    return await _Generation(setup, packages, opened, begun).run()
 
 
 @dataclass(frozen=True)
@@ -160,14 +178,14 @@ class _Generation:
         setup: the setup of the generation.
         packages: its packages.
         version: the open version. It is replaced by a new one if a kept function fails.
-        clock: when the generation began.
+        begun: its writers, and when it began.
     """
 
-    def __init__(self, setup: GenerationSetup, packages: Packages, version: _OpenVersion, clock: Clock) -> None:
+    def __init__(self, setup: GenerationSetup, packages: Packages, version: _OpenVersion, begun: _Begun) -> None:
         self._setup = setup
         self._packages = packages
         self._version = version
-        self._clock = clock
+        self._begun = begun
         self._adviser = Adviser(setup)
         self._state: GenerationState | None = None  # it may end before there is a plan
         self._writer: Writer | None = None  # like the state
@@ -220,7 +238,9 @@ class _Generation:
             schemas=await call_blocking(lambda: sample_schemas(setup, constraints)),
         )
         context = state.brief.context if state is not None else version.context
-        return build_report(setup, version.start, context, state, self._packages, self._turns, self._clock, outcome)
+        return build_report(
+            setup, version.start, context, state, self._packages, self._turns, self._begun.clock, outcome
+        )
 
     @property
     def _why_asked(self) -> str:
@@ -308,7 +328,7 @@ class _Generation:
 
     async def _make_brief(self) -> Planned:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._setup.services.writer.prepare())
+            group.create_task(self._begun.writers.prepare())
             return await make_brief(self._setup, self._version.context)
 
     def _planned(self, planned: Planned) -> tuple[GenerationState, Writer]:
@@ -317,7 +337,7 @@ class _Generation:
         setup.emit(PlanReady(brief.plan))
         constraints = Constraints.read(brief.request.constraints, setup.told_samples, brief.plan)
         self._state = state = GenerationState(setup, brief, constraints, planned.choices)
-        self._writer = writer = setup.services.writer.create(state, self._packages)
+        self._writer = writer = self._begun.writers.create(state, self._packages)
         return state, writer
 
     async def _try_until_it_holds(self, state: GenerationState, writer: Writer) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from autocoder_jupyter.engine.events import Emit, Noticed
 from autocoder_jupyter.engine.journal import Journal
@@ -14,9 +13,6 @@ from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
 from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import PlanQuestion
-
-if TYPE_CHECKING:
-    from autocoder_jupyter.engine.writer import WriterFactory
 
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
@@ -37,7 +33,6 @@ class Services:
         journal: the journal of this result's name; the engine begins the run in it.
         emit: called with every event; must return at once.
         approve: asks the user about distributions that are not well known; True means approved.
-        writer: makes the writer of code and tests, by stages or as an agent.
         second_model: the model for the second opinion; None means `model`.
         ask: asks the user the questions of a plan. It returns an answer for each ("" accepts the plan's assumption),
             or None if there is no user to ask.
@@ -50,7 +45,6 @@ class Services:
     journal: Journal
     emit: Emit
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
-    writer: WriterFactory
     second_model: LanguageModel | None = None
     ask: Ask = ask_nobody
     tier: SandboxTier | None = None

@@ -89,10 +89,9 @@ async def verified(
             journal=journal,
             emit=lambda event: None,
             approve=approve,
-            writer=StagedWriters(),
         )
         draft = Draft(report.plan, report.solution.code, report.tests, report.blind_tests, as_is=True, kept=version)
-        found = await engine.generate(request, config, services, draft)
+        found = await engine.generate(request, config, services, StagedWriters(), draft)
     if problem := untold_problem():
         warnings.warn(problem, NotVerifiedWarning, stacklevel=2)
     return Resolution("ready" if found.success else "failed", found)

@@ -18,7 +18,6 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.timeline import Timeline
-from autocoder_jupyter.engines.staged.writer import StagedWriters
 from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.environments import locking
@@ -57,7 +56,7 @@ class Folder:
         async def approve(packages: tuple[str, ...]) -> bool:
             return consent
 
-        services = Services(None, LocalSandbox(), None, journal, events.append, approve, StagedWriters())  # type: ignore[arg-type]
+        services = Services(None, LocalSandbox(), None, journal, events.append, approve)  # type: ignore[arg-type]
         setup = made_setup(AgentConfig(**settings), services)
         assert await Packages(setup).provide(CodePlan(description="", approach=""), ("import pandas",)) is None
         self.asked = [event.packages for event in events if isinstance(event, ApprovalNeeded)]
@@ -164,7 +163,7 @@ async def test_packages_of_an_own_lock_that_are_not_well_known_wait_for_consent(
     journal = Journal(folder.root, "growth")
     journal.begin("r2")
     no_model, pool = cast(Any, None), cast(Any, NoWorkers())
-    services = Services(no_model, LocalSandbox(), pool, journal, lambda event: None, approve, StagedWriters())
+    services = Services(no_model, LocalSandbox(), pool, journal, lambda event: None, approve)
     setup = made_setup(AgentConfig(), services)
     setup.session.pinned = tuple(line for line in resolved if line.startswith("unheard"))
     if consent:
