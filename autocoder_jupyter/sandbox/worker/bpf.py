@@ -1,7 +1,8 @@
 """The system calls that are denied to a program, and their translation into a classic BPF program for seccomp.
 
-All other calls are allowed, because the sandbox itself limits files, processes and memory. The denied calls use risky
-parts of the kernel, reach other processes, create sockets, or change metadata of files, which Landlock does not check.
+All other calls up to Linux 6.7 are allowed, because the sandbox itself limits files, processes and memory. The denied
+calls use risky parts of the kernel, reach other processes, create sockets, or read or change metadata of files, which
+Landlock does not check. A later call does not exist here, because a later kernel can have a new way to do the same.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ ASK = -1
 """Used instead of an errno: the kernel asks the process that listens to the filter."""
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_IOCTL_KIND = 0xFF00
+_OF_TERMINALS_AND_PIPES, _OF_SOCKETS = 0x5400, 0x8900
 _PR_SET_DUMPABLE = 4
 _SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS
 _CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
@@ -29,6 +32,7 @@ MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """For each machine name, the number of its architecture in seccomp."""
 
 _X32 = 0x40000000
+_FIRST_LATER_CALL = 457  # statmount, of Linux 6.8; such numbers are the same on all machines
 
 _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     # name: (x86_64, aarch64)
@@ -55,7 +59,9 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fchown": (93, 55),
     "fchownat": (260, 54),
     "fcntl": (72, 25),
+    "fgetxattr": (193, 10),
     "finit_module": (313, 273),
+    "flistxattr": (196, 13),
     "fork": (57, None),
     "fremovexattr": (199, 16),
     "fsconfig": (431, 431),
@@ -64,6 +70,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fsopen": (430, 430),
     "fspick": (433, 433),
     "futimesat": (261, None),
+    "getxattr": (191, 8),
     "init_module": (175, 105),
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
@@ -81,7 +88,10 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "keyctl": (250, 219),
     "landlock_create_ruleset": (444, 444),
     "lchown": (94, None),
+    "lgetxattr": (192, 9),
     "listen": (50, 201),
+    "listxattr": (194, 11),
+    "llistxattr": (195, 12),
     "lremovexattr": (198, 15),
     "lsetxattr": (189, 6),
     "memfd_create": (319, 279),
@@ -96,7 +106,11 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "move_mount": (429, 429),
     "move_pages": (279, 239),
     "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "msgctl": (71, 187),
     "msgget": (68, 186),
+    "msgrcv": (70, 188),
+    "msgsnd": (69, 189),
     "name_to_handle_at": (303, 264),
     "open": (2, None),
     "open_by_handle_at": (304, 265),
@@ -107,6 +121,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "personality": (135, 92),
     "pidfd_getfd": (438, 438),
     "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424),
     "pivot_root": (155, 41),
     "prctl": (157, 167),
     "prlimit64": (302, 261),
@@ -120,6 +135,9 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "reboot": (169, 142),
     "removexattr": (197, 14),
     "request_key": (249, 218),
+    "semctl": (66, 191),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
     "sendfile": (40, 71),
     "sendmmsg": (307, 269),
     "sendmsg": (46, 211),
@@ -140,6 +158,8 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "setsockopt": (54, 208),
     "settimeofday": (164, 170),
     "setxattr": (188, 5),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
     "shmget": (29, 194),
     "socket": (41, 198),
     "socketpair": (53, 199),
@@ -169,6 +189,7 @@ _DENIED = (
     "process_madvise",
     "process_mrelease",
     "pidfd_getfd",
+    "pidfd_send_signal",
     "kcmp",
     "move_pages",
     "migrate_pages",
@@ -219,10 +240,11 @@ _DENIED = (
     "ioperm",
     "modify_ldt",
     "personality",
-    "shmget",
-    "semget",
-    "msgget",
-    "mq_open",
+    # Segments and queues of the user's programs can be used by their numbers, without a `get` before.
+    *("shmget", "shmat", "shmctl"),
+    *("semget", "semop", "semtimedop", "semctl"),
+    *("msgget", "msgsnd", "msgrcv", "msgctl"),
+    *("mq_open", "mq_unlink"),
     "mknod",
     "mknodat",
     "chown",
@@ -237,6 +259,8 @@ _DENIED = (
     "fremovexattr",
 )
 
+_ATTRIBUTES = ("getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
+
 _INIT = 1
 _PROCESS_CALLS = (
     *("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"),
@@ -249,7 +273,8 @@ _PRIORITY_CALLS = {"setpriority": (1, 2), "ioprio_set": (2, 3)}
 
 # `shutil.copy` sets modes and times. An error would break programs, a real change could reach the host's files.
 _CHMOD_CALLS = ("chmod", "fchmod", "fchmodat", "fchmodat2")
-_UTIME_CALLS = (("utime", 1), ("utimes", 1), ("futimesat", 2), ("utimensat", 2))
+_UTIME_CALLS = (("utime", 0, 1), ("utimes", 0, 1), ("futimesat", 1, 2), ("utimensat", 1, 2))
+"""Each with the index of the argument for the path and for the times."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +313,9 @@ def worker_rules(*, network: bool) -> tuple[Rule, ...]:
         Rule("clone3", _ENOSYS),  # a filter cannot read its flags, which are in memory; libc falls back to clone
         Rule("clone", argument=0, any_bit=_NEW_NAMESPACES),
         Rule("ioctl", argument=1, values=(_TIOCSTI, _TIOCLINUX)),
+        # Others change flags of a file, or a file system, through a descriptor that is open for reading.
+        Rule("ioctl", _EOPNOTSUPP, argument=1, mask=_IOCTL_KIND, others=(_OF_TERMINALS_AND_PIPES, _OF_SOCKETS)),
+        *(Rule(call, _EOPNOTSUPP) for call in _ATTRIBUTES),  # as if the file system had none
         Rule("prlimit64", argument=0, others=(0,)),  # a process may change its own limits only
         Rule("socketpair", argument=0, others=(_AF_UNIX,)),  # event loops need a pair of Unix sockets
         Rule("socket", argument=0, others=(_AF_INET, _AF_INET6)) if network else Rule("socket"),
@@ -318,8 +346,11 @@ def child_rules(*, zygote: int, group: int) -> tuple[Rule, ...]:
         *(Rule(call, argument=0, values=_PRIORITY_CALLS[call]) for call in _PRIORITY_CALLS),
         *(Rule(call, argument=1, values=protected) for call in _PRIORITY_CALLS),
         *(Rule(call, _FAKE_SUCCESS) for call in _CHMOD_CALLS),
-        # Without times, these calls set the present time. `Path.touch` uses that to find out whether the file exists.
-        *(Rule(call, _FAKE_SUCCESS, argument=times, others=(0,)) for call, times in _UTIME_CALLS),
+        # None of these calls is made. Without times, it fails for a path, because `Path.touch` takes success as a sign
+        # that the file exists. For a descriptor the path is null.
+        *(Rule(call, _FAKE_SUCCESS, argument=times, others=(0,)) for call, _, times in _UTIME_CALLS),
+        *(Rule(call, argument=path, others=(0,)) for call, path, _ in _UTIME_CALLS),
+        *(Rule(call, _FAKE_SUCCESS) for call, _, _ in _UTIME_CALLS),
     )
 
 
@@ -371,7 +402,8 @@ def number_of(call: str, machine: str) -> int | None:
 def compile_filter(rules: tuple[Rule, ...], machine: str) -> bytes:
     """Compile rules to a BPF program with eight bytes per instruction.
 
-    A system call of another architecture, x32 included, kills the process.
+    A system call of another architecture, x32 included, kills the process. A call that is newer than this list fails
+    with ENOSYS, as on an older kernel.
 
     Args:
         rules: the first rule that applies gives the answer.
@@ -386,6 +418,7 @@ def compile_filter(rules: tuple[Rule, ...], machine: str) -> bytes:
     ]
     if machine == "x86_64":
         program += [_instruction(_JUMP_GREATER_EQUAL, _X32, false=1), _instruction(_RETURN, _KILL_PROCESS)]
+    program += [_instruction(_JUMP_GREATER_EQUAL, _FIRST_LATER_CALL, false=1), _instruction(_RETURN, _ERRNO | _ENOSYS)]
     for rule in rules:
         number = _NUMBERS[rule.call][column]
         if number is not None:

@@ -25,6 +25,10 @@ Ask = Callable[[calls.Pieces], tuple[dict[str, Any], memoryview]]
 """Sends the frame of a call, and returns header and payload of the answer."""
 
 
+_ENDS_A_LOOP = (StopIteration, StopAsyncIteration)
+"""A test that calls the solution in `map` or `filter` would take these for the end of its data, and check nothing."""
+
+
 class SolutionGone(RuntimeError):
     """The function did not return: it ended its process, or it was stopped."""
 
@@ -144,7 +148,7 @@ def _exception_of(reply: Mapping[str, Any]) -> Exception:
             with contextlib.suppress(Exception):
                 error = kind(*reply["args"])
                 break
-    if error is None:  # such as SystemExit, which would end the tests
+    if error is None or isinstance(error, _ENDS_A_LOOP):  # or such as SystemExit, which would end the tests
         error = RuntimeError(f"{reply['exception_type']}: {reply['message']}")
     if isinstance(error, ModuleNotFoundError):
         error.name = reply["missing_module"]

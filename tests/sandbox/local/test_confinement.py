@@ -6,13 +6,15 @@ libraries, so they can run on another kernel in an emulator (`tools/old_kernel`)
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import json
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,13 @@ FILES = {
     "read the kernel's log": "open('/dev/kmsg')",
     "make a device": "os.mknod('device', 0o60600, os.makedev(8, 0))",
     "write to the system": "open('/usr/autocode-canary', 'w')",
+    "read an attribute of a file": "os.getxattr(canary, 'user.origin')",
+    "write an attribute of a file": "os.setxattr(canary, 'user.x', b'x')",
+    "write an attribute by a later call": "call(463, -100, os.fsencode(canary), 0, b'user.x', attribute(b'x'), 16)",
+    "change flags by a later call": "call(469, -100, os.fsencode(canary), struct.pack('QQQ', 64, 0, 0), 24, 0)",
+    "change flags of a file that it may read": "fcntl.ioctl(open(os.__file__), 0x40086602, struct.pack('q', 64))",
+    "hold up who writes a file that it may read": "fcntl.fcntl(open(os.__file__), 1024, fcntl.F_RDLCK)",
+    "list what is mounted": "call(458, struct.pack('IIQQQ', 24, 0, 2**64 - 1, 0, 0), bytes(800), 100, 0)",
 }
 
 PROCESSES = {
@@ -72,6 +81,10 @@ PROCESSES = {
     "hold a handle of it": "os.pidfd_open(notebook)",
     "trace it": "call('ptrace', 16, notebook, 0, 0)",
     "read its memory": "call('process_vm_readv', notebook, 0, 0, 0, 0, 0)",
+    "attach the memory that it shares": "call('shmat', segment, 0, 0)",
+    "remove the memory that it shares": "call('shmctl', segment, 0, 0)",
+    "read its messages": "call('msgrcv', queue, bytes(64), 50, 0, 0o4000)",
+    "change its semaphores": "call('semctl', semaphore, 0, 16, 7)",
 }
 
 SOCKETS = {
@@ -126,10 +139,11 @@ EVERYBODY = {"signal everybody": "os.kill(-1, signal.SIGUSR1)"}
 CALLED = (
     *("tgkill", "ptrace", "process_vm_readv", "unshare", "clone", "mount", "chroot", "bpf", "perf_event_open"),
     *("io_uring_setup", "userfaultfd", "keyctl", "inotify_init1", "shmget", "ioctl", "capset"),
+    *("shmat", "shmctl", "msgrcv", "semctl"),
 )
 
 PROGRAM = """
-import ctypes, fcntl, json, os, resource, signal, socket, subprocess, sys, threading
+import ctypes, fcntl, json, os, resource, signal, socket, struct, subprocess, sys, threading
 given = json.loads(sys.argv[1])
 numbers, tries = given.pop("numbers"), given.pop("tries")
 globals().update(given)
@@ -137,11 +151,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 pair = socket.socketpair()
 def sleeper():
     return subprocess.Popen(["/bin/sleep", "60"], start_new_session=True)
+def attribute(value, kept=[]):
+    kept.append(ctypes.create_string_buffer(value))
+    return struct.pack("QII", ctypes.addressof(kept[-1]), len(value), 0)
 def call(name, *arguments):
     words = (ctypes.c_long(a) if isinstance(a, int) else a for a in arguments)
-    answer = libc.syscall(ctypes.c_long(numbers[name]), *words)
+    answer = libc.syscall(ctypes.c_long(numbers.get(name, name)), *words)
     if answer == -1:
-        raise OSError(ctypes.get_errno(), name)
+        raise OSError(ctypes.get_errno(), str(name))
     if name == "clone" and answer == 0:
         os._exit(0)
 said = {}
@@ -204,6 +221,10 @@ def _tried(stack: ExitStack, tier: Tier, outside: Path) -> dict[str, str]:
                 listener.bind(address)
                 listener.listen()
     stack.callback(os.unlink, path_socket)
+    with suppress(OSError):  # a file system without attributes
+        os.setxattr(canary, "user.origin", b"https://name:password@host")
+    before = canary.stat(), flags_of(os.__file__)
+    segment, queue, semaphore = shared_by_number(stack)
     bystander = stack.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
     stack.callback(bystander.kill)
     given = {
@@ -213,6 +234,9 @@ def _tried(stack: ExitStack, tier: Tier, outside: Path) -> dict[str, str]:
         "port": stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1],
         "notebook": bystander.pid,
         "group": bystander.pid,
+        "segment": segment,
+        "queue": queue,
+        "semaphore": semaphore,
         "own_truncate": tier.namespaces or landlock.version() >= 3,
         "numbers": {name: number_of(name, MACHINE) for name in CALLED},
         "tries": ATTACKS | SEEN | ALLOWED | EVERYBODY,
@@ -224,11 +248,31 @@ def _tried(stack: ExitStack, tier: Tier, outside: Path) -> dict[str, str]:
         process.kill()
     assert printed, complaint.decode()
     assert canary.read_text("utf-8") == "nobody may read this"
+    assert (canary.stat(), flags_of(os.__file__)) == before
     assert sorted(path.name for path in outside.iterdir()) == ["beside", "canary"]
     assert bystander.poll() is None
     assert os.getpriority(os.PRIO_PROCESS, bystander.pid) == os.getpriority(os.PRIO_PROCESS, 0)
     said: dict[str, str] = json.loads(printed)
     return said
+
+
+def flags_of(file: str) -> bytes | None:
+    """The flags that `chattr` shows. None if the file system has none."""
+    with Path(file).open() as opened, suppress(OSError):
+        return fcntl.ioctl(opened, 0x80086601, bytes(8))
+    return None
+
+
+def shared_by_number(stack: ExitStack) -> tuple[int, int, int]:
+    """The numbers of a shared segment, of a queue with a message and of a semaphore of this user."""
+    libc = ctypes.CDLL(None)
+    numbers = libc.shmget(0, 4096, 0o1600), libc.msgget(0, 0o1600), libc.semget(0, 1, 0o1600)
+    assert min(numbers) >= 0
+    libc.msgsnd(numbers[1], b"\1" + bytes(7) + b"for the user only", 17, 0)
+    stack.callback(libc.shmctl, numbers[0], 0, None)
+    stack.callback(libc.msgctl, numbers[1], 0, None)
+    stack.callback(libc.semctl, numbers[2], 0, 0)
+    return numbers
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

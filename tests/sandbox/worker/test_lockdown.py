@@ -58,6 +58,9 @@ def call(number, *args):
         ("setpgid", (0, 0)),
         ("prlimit64", (1, 7, 0, 0)),
         ("shmget", (0, 4096, 0o1600)),
+        ("shmat", (0, 0, 0)),
+        ("mq_unlink", (0,)),
+        ("pidfd_send_signal", (0, 19, 0, 0)),
         ("ioctl", (0, 0x5412, 0)),
     ],
 )
@@ -67,6 +70,12 @@ def test_a_forbidden_call_is_refused(
     number = bpf._NUMBERS[name][list(bpf.MACHINES).index(platform.machine())]
     code = f"{_CALL}\ndef run(): return call({number}, *{arguments})"
     assert worker.call(program(code, "", "answer: str"), {}).values == {"answer": "EPERM"}
+
+
+@filtered
+def test_a_call_that_is_newer_than_the_list_does_not_exist(worker: ChannelWorker, program: MakeProgram) -> None:
+    code = f"{_CALL}\ndef run(): return call(463, 0, 0, 0, 0, 0, 0) + call(470, 0)"
+    assert worker.call(program(code, "", "answer: str"), {}).values == {"answer": "ENOSYS" * 2}
 
 
 @filtered
@@ -106,7 +115,16 @@ def test_the_modes_and_times_of_files_outside_stay_as_they_are(
     target.write_text("x")
     target.chmod(0o640)
     before = target.stat()
-    code = "import os\ndef run(path): os.chmod(path, 0o777); os.utime(path, (1, 1)); return 1"
+    code = (
+        "import ctypes, mmap, os, pathlib\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\n"
+        "def run(path):\n"
+        "    os.chmod(path, 0o777); os.utime(path, (1, 1)); pathlib.Path(path).touch()\n"
+        "    with open(path) as opened: os.utime(opened.fileno())\n"
+        "    # Times at an address whose lower half is zero: a filter sees halves.\n"
+        "    times = libc.mmap(ctypes.c_void_p(2**32), ctypes.c_size_t(4096), 3, 0x32, -1, 0)\n"
+        "    libc.utimensat(-100, path.encode(), ctypes.c_void_p(times), 0)\n"
+        "    return 1\n"
+    )
     worker.call(program(code, "path: str"), {"path": str(target)})
     assert (target.stat().st_mode, target.stat().st_mtime) == (before.st_mode, before.st_mtime)
 

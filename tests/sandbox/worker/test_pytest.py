@@ -146,6 +146,16 @@ def test_no_trick_of_a_solution_makes_a_test_pass(
     assert result.outcomes[0].outcome in ("failed", "missing", "error")
 
 
+@pytest.mark.parametrize("kind", ["StopIteration", "StopAsyncIteration", "type('E', (StopIteration,), {})"])
+def test_a_solution_does_not_end_the_loop_of_a_test(outcomes: RunTests, kind: str) -> None:
+    tests = (
+        "def test_a():\n    for want, got in zip([2, 4], map(run, [1, 2])): assert got == want\n"
+        "def test_b():\n    assert not [x for x in filter(lambda x: run(x) != 2 * x, iter([1, 2]))]\n"
+    )
+    found, _ = outcomes(f"def run(x): raise {kind}", tests, "test_a", "test_b")
+    assert found == {"test_a": "failed", "test_b": "failed"}
+
+
 def test_skipped_and_expected_failures_have_shown_nothing(outcomes: RunTests) -> None:
     tests = (
         "@pytest.mark.skip(reason='later')\ndef test_a(): pass\n"

@@ -16,7 +16,7 @@ from autocoder_jupyter.sandbox.worker.bpf import ASK, Rule, compile_filter, work
 
 _ENOSYS = errno.ENOSYS
 _AF_UNIX, _SOCK_STREAM, _SOCKET_TYPE = 1, 1, 0xF
-_F_SETOWN, _F_SETOWN_EX, _F_NOTIFY = 8, 15, 1026
+_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 15, 1024, 1026
 _FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
 _ACCESS_MODE, _WRITE_AND_READ = 0o3, 3
 _OPENS = (("open", 1), ("openat", 2))
@@ -77,8 +77,8 @@ def _always_denied(*, network: bool) -> tuple[Rule, ...]:
         *(() if network else (Rule("connect"),)),
         # A pair of datagram sockets can send to any address.
         Rule("socketpair", argument=1, mask=_SOCKET_TYPE, others=(_SOCK_STREAM,)),
-        # These calls set the owner of a file, to which the kernel sends signals.
-        Rule("fcntl", argument=1, values=(_F_SETOWN, _F_SETOWN_EX, _F_NOTIFY)),
+        # These calls set the owner of a file, to which the kernel sends signals, or a lease, which delays who opens it.
+        Rule("fcntl", argument=1, values=(_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY)),
         Rule("ioctl", argument=1, values=(_FIOSETOWN, _SIOCSPGRP)),
         # With this access mode the kernel checks no permission of Landlock.
         Rule("openat2", _ENOSYS),  # a filter cannot read its mode, which is in memory; libc falls back to openat
