@@ -27,7 +27,7 @@ from autocoder_jupyter.errors import (
 from autocoder_jupyter.redaction.secrets import hidden_values, redact
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Limits, Program, WorkerSpec
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -201,10 +201,10 @@ class _Call:
         limits = Limits(
             cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds
         )
-        with runtime.pool.lease(environment, limits, network=options.network) as worker:
+        with runtime.pool.lease(WorkerSpec(environment, limits, network=options.network)) as worker:
             self.doing = f"{runtime.sandbox.name} sandbox"
             with self._stop.on_cancel(worker.kill):
                 outcome: CallOutcome = worker.call(
-                    self._program, self._arguments, seconds=options.timeout, reuse=options.reuse
+                    self._program, self._arguments, CallSpec(seconds=options.timeout, reuse=options.reuse)
                 )
             return outcome.values

@@ -9,7 +9,7 @@ from autocoder_jupyter.engine.own_tests import failures_in, outcomes_of, own_mod
 from autocoder_jupyter.engine.sample_run import failures_of
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.sandbox.protocol import OnCall, Program, Worker
+from autocoder_jupyter.sandbox.protocol import OnCall, Program, TestSpec, Worker
 from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure
 
 
@@ -57,7 +57,7 @@ def run_acceptance(
     if not request.own_tests:
         return Acceptance(outcomes, failures)
     suite = own_module(request.own_tests, request.name, plan)
-    run = worker.test(program, suite.source, suite.ids, callee=callee, on_call=on_call)
+    run = worker.test(program, TestSpec(suite.source, suite.ids, on_call=on_call), callee=callee)
     if broken := why_broken(run, redaction):
         return Acceptance(outcomes, failures, broken)
     tested, wrong = outcomes_of(suite, run, redaction), failures_in(suite, run, redaction)

@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_agai
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.sandbox.protocol import Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
 _Runs = tuple[TestRun | None, TestRun | None]
@@ -113,7 +113,7 @@ class Trials:
                 if module is None:
                     return None
                 return worker.test(
-                    program, module.source, module.ids, callee=callee, on_report=on_report, on_call=watch
+                    program, TestSpec(module.source, module.ids, on_report=on_report, on_call=watch), callee=callee
                 )
 
             accepted = run_acceptance(worker, callee, program, brief.request, brief.plan, redaction, watch)

@@ -20,7 +20,7 @@ from autocoder_jupyter.errors import (
     WrongType,
 )
 from autocoder_jupyter.redaction.words import Redaction
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Program
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Program
 from autocoder_jupyter.types import CheckOutcome, TestFailure
 
 PROGRAM_FAILURES = (SolutionError, WrongType, SandboxTimeout, OutOfMemory, SandboxCrash, OutputRefused)
@@ -68,7 +68,7 @@ async def run_on_sample(
         return None
     try:
         outcome, worker = await session.work(
-            lambda worker: (worker.call(program, _arguments(program, samples), watch_inputs=True), worker.id)
+            lambda worker: (worker.call(program, _arguments(program, samples), CallSpec(watch_inputs=True)), worker.id)
         )
     except PROGRAM_FAILURES as error:
         return SampleRun((CheckOutcome(name=ON_SAMPLE, passed=False, message=redaction.error(error)),), error=error)

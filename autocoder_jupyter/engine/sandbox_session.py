@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import is_lock, name_of
 from autocoder_jupyter.sandbox.environments.uv import WITHDRAWN
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
-from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, EnvironmentSpec, Limits, Worker
+from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, EnvironmentSpec, Limits, Worker, WorkerSpec
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.versions.keys import content_key
 
@@ -148,7 +148,9 @@ class SandboxSession:
     def warm(self, count: int) -> None:
         """Start workers in the current environment in the background, while the model works."""
         if self.environment is not None:
-            self._services.pool.warm(self.environment, self.limits, network=not self._config.block_network, count=count)
+            self._services.pool.warm(
+                WorkerSpec(self.environment, self.limits, network=not self._config.block_network), count=count
+            )
 
     async def work(
         self, job: Callable[[Worker], T], *, other_than: Collection[str] = (), unlike: Collection[str] = ()
@@ -197,7 +199,7 @@ class SandboxSession:
                 taken = []
                 for _ in range(count):
                     lease = self._services.pool.lease(
-                        environment, self.limits, network=connected, other_than=other_than, unlike=unlike
+                        WorkerSpec(environment, self.limits, network=connected), other_than=other_than, unlike=unlike
                     )
                     worker = leases.enter_context(lease)
                     held.append(worker)

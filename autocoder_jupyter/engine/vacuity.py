@@ -5,7 +5,7 @@ from __future__ import annotations
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.tests import TestSuite
-from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.sandbox.protocol import Program, TestSpec
 from autocoder_jupyter.types import CodePlan
 
 CAN_FAIL = "the tests can fail"
@@ -21,5 +21,5 @@ def stub_program(plan: CodePlan, program: Program) -> Program:
 async def vacuous_tests(session: SandboxSession, plan: CodePlan, program: Program, suite: TestSuite) -> tuple[str, ...]:
     """The tests of one module that pass on a stub of type-correct defaults: they prove nothing by themselves."""
     stub = stub_program(plan, program)
-    run = await session.work(lambda worker: worker.test(stub, suite.source, suite.ids, callee=None))
+    run = await session.work(lambda worker: worker.test(stub, TestSpec(suite.source, suite.ids), callee=None))
     return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")

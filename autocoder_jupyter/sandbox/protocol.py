@@ -117,6 +117,21 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class WorkerSpec:
+    """The kind of a worker. Workers of equal specs are interchangeable.
+
+    Args:
+        environment: the result of `Sandbox.build`.
+        limits: of the worker and of each program.
+        network: whether programs may use the network.
+    """
+
+    environment: Environment
+    limits: Limits
+    network: bool = False
+
+
+@dataclass(frozen=True)
 class Program:
     """A solution to run: its source, its interface, and the environment variables it may see."""
 
@@ -125,6 +140,30 @@ class Program:
     outputs: tuple[OutputSpec, ...]
     function: str = "run"
     env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets are among them
+
+
+@dataclass(frozen=True)
+class CallSpec:
+    """How a program is called.
+
+    Args:
+        seed: seed of `random` and of numpy's global generator. By default each call has another one, so that a
+            comparison of two calls shows hidden randomness.
+        seconds: wall-clock limit of this call; by default the limit of the worker.
+        reuse: run in the child process of the previous call with `reuse`, if it had the same program. This is faster
+            and isolates less: the module keeps its state and the files that it wrote when it was loaded. Files of
+            earlier calls are removed.
+        watch_inputs: find out which inputs the function changes in place (`CallOutcome.mutated`). The inputs are sent
+            back after the call and compared in the notebook, so the call takes longer.
+    """
+
+    seed: int | None = None
+    seconds: float | None = None
+    reuse: bool = False
+    watch_inputs: bool = False
+
+
+PLAIN_CALL = CallSpec()
 
 
 @dataclass(frozen=True)
@@ -169,6 +208,31 @@ class CommandOutcome:
     stopped: str = ""
 
 
+OnCall = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
+"""Receives the arguments and the outputs of a call, by name. Both are decoded for this function alone."""
+
+
+@dataclass(frozen=True)
+class TestSpec:
+    """Tests to run, and who is told.
+
+    Args:
+        source: of the tests. It never leaves the worker that runs them.
+        expected: ids of the tests that count.
+        seconds: wall-clock limit of all tests; by default the limit of the worker.
+        on_report: called with each outcome when a test ends.
+        on_call: called after each call of a test that returned, with its arguments and outputs by name.
+    """
+
+    __test__ = False
+
+    source: str
+    expected: Sequence[str]
+    seconds: float | None = None
+    on_report: Callable[[TestOutcome], None] | None = None
+    on_call: OnCall | None = None
+
+
 @dataclass(frozen=True)
 class TestRun:
     """The result of a test run.
@@ -199,10 +263,6 @@ class TestRun:
         return bool(self.outcomes) and all(outcome.outcome == "passed" for outcome in self.outcomes)
 
 
-OnCall = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
-"""Receives the arguments and the outputs of a call, by name. Both are decoded for this function alone."""
-
-
 class Worker(Protocol):
     """One running, locked-down interpreter. It runs one program at a time. `kill` may be called from any thread.
 
@@ -212,29 +272,13 @@ class Worker(Protocol):
 
     id: str
 
-    def call(
-        self,
-        program: Program,
-        arguments: Mapping[str, Any],
-        *,
-        seed: int | None = None,
-        seconds: float | None = None,
-        reuse: bool = False,
-        watch_inputs: bool = False,
-    ) -> CallOutcome:
+    def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
         """Run the function on `arguments`.
 
         Args:
             program: the solution.
             arguments: values by input name. All are encoded before anything runs.
-            seed: seed of `random` and of numpy's global generator. By default each call has another one, so that a
-                comparison of two calls shows hidden randomness.
-            seconds: wall-clock limit of this call; by default the limit of the worker.
-            reuse: run in the child process of the previous call with `reuse`, if it had the same program. This is
-                faster and isolates less: the module keeps its state and the files that it wrote when it was loaded.
-                Files of earlier calls are removed.
-            watch_inputs: find out which inputs the function changes in place (`CallOutcome.mutated`). The inputs are
-                sent back after the call and compared in the notebook, so the call takes longer.
+            spec: how it is called.
 
         Raises:
             UnsupportedData: an argument cannot be encoded.
@@ -243,7 +287,7 @@ class Worker(Protocol):
         """
         ...
 
-    def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> Answer:
         """Like `call`, but with encoded arguments and an answer that is not decoded.
 
         Raises:
@@ -251,31 +295,17 @@ class Worker(Protocol):
         """
         ...
 
-    def test(
-        self,
-        program: Program,
-        tests: str,
-        expected: Sequence[str],
-        *,
-        callee: Worker | None,
-        seconds: float | None = None,
-        on_report: Callable[[TestOutcome], None] | None = None,
-        on_call: OnCall | None = None,
-    ) -> TestRun:
-        """Run pytest on the source `tests` in this worker. `from solution import run` calls `program` in `callee`.
+    def test(self, program: Program, tests: TestSpec, *, callee: Worker | None) -> TestRun:
+        """Run pytest on `tests` in this worker. `from solution import run` calls `program` in `callee`.
 
         Each call of a test runs in a fresh child of `callee`, like any other call, so the program cannot notice that
         it is tested. Failures of the program or the tests are part of the result.
 
         Args:
             program: the solution that is tested.
-            tests: source of the tests. It never leaves this worker.
-            expected: ids of the tests that count.
+            tests: the tests.
             callee: another worker, in which the function is called. None calls it in the process of the tests; this
                 is only safe for a program that was not generated, such as a stub.
-            seconds: wall-clock limit of all tests; by default the limit of the worker.
-            on_report: called with each outcome when a test ends.
-            on_call: called after each call of a test that returned, with its arguments and outputs by name.
 
         Raises:
             SandboxError: the sandbox failed.
@@ -356,22 +386,11 @@ class Sandbox(Protocol):
         """
         ...
 
-    def start(
-        self,
-        environment: Environment,
-        limits: Limits,
-        *,
-        network: bool = False,
-        preload: Sequence[str] = (),
-        unlike: Collection[str] = (),
-    ) -> Worker:
+    def start(self, spec: WorkerSpec, *, unlike: Collection[str] = ()) -> Worker:
         """Start a worker with its libraries loaded, ready for its first call.
 
         Args:
-            environment: the result of `build`.
-            limits: of the worker and of each program.
-            network: whether programs may use the network.
-            preload: further modules to load.
+            spec: the kind of the worker.
             unlike: ids of workers. The new worker has a hash seed that differs from theirs.
 
         Raises:

@@ -27,6 +27,7 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.local import loading
+from autocoder_jupyter.sandbox.protocol import WorkerSpec
 from autocoder_jupyter.types import ImageConfig, OutputSpec
 from tests.acceptance.leftovers import await_end, children, eventually, worker_roots
 from tests.sandbox.sandboxes import base_spec, open_sandbox
@@ -120,8 +121,8 @@ def loading_processes() -> Iterator[None]:
     sandbox, config = open_sandbox("local"), AgentConfig()
     environment, network = sandbox.build(base_spec("local")), not config.block_network
     before = {process.pid for process in children(os.getpid())}
-    one = sandbox.start(environment, limits_of(config), network=network)
-    other = sandbox.start(environment, limits_of(config), network=network, unlike=[one.id])
+    one = sandbox.start(WorkerSpec(environment, limits_of(config), network=network))
+    other = sandbox.start(WorkerSpec(environment, limits_of(config), network=network), unlike=[one.id])
     yield
     for worker in (one, other):
         worker.kill()

@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Limits, Program
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Limits, Program, TestSpec, WorkerSpec
 from autocoder_jupyter.types import Figure, OutputSpec
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY
 
@@ -56,7 +56,7 @@ def worker() -> Any:
     environment = sandbox.build(
         EnvironmentSpec(packages=("matplotlib", "plotly", "altair"), python_version=sys.version_info[:2])
     )
-    with shared_pool(sandbox).lease(environment, Limits(), False) as leased:
+    with shared_pool(sandbox).lease(WorkerSpec(environment, Limits(), False)) as leased:
         yield leased
 
 
@@ -65,7 +65,7 @@ PROGRAM = Program(CODE, (), tuple(OutputSpec(name=name, type="Figure") for name 
 
 def test_tests_see_the_data_of_a_figure_and_not_only_a_picture(worker: Any) -> None:
     ids = ["test_each_shows_the_revenue_of_each_month", "test_another_revenue_would_be_noticed"]
-    run = worker.test(PROGRAM, TESTS, ids, callee=None)
+    run = worker.test(PROGRAM, TestSpec(TESTS, ids), callee=None)
     assert [(outcome.id, outcome.outcome) for outcome in run.outcomes] == [(ids[0], "passed"), (ids[1], "failed")]
 
 

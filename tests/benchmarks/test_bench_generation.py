@@ -16,7 +16,7 @@ import pytest
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.sandbox.host.pool import shared_pool
-from autocoder_jupyter.sandbox.protocol import Limits, Program
+from autocoder_jupyter.sandbox.protocol import Limits, Program, TestSpec, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
@@ -43,8 +43,13 @@ def test_baseline_one_run_of_the_tests_alone(benchmark: Any, name: str) -> None:
     sandbox = open_sandbox(name)
     program = Program(CODE, (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="total", type="float"),))
     environment, pool = sandbox.build(base_spec(name)), shared_pool(sandbox)
-    with pool.lease(environment, Limits()) as worker, pool.lease(environment, Limits()) as callee:
+    with (
+        pool.lease(WorkerSpec(environment, Limits())) as worker,
+        pool.lease(WorkerSpec(environment, Limits())) as callee,
+    ):
         run = benchmark.pedantic(
-            lambda: worker.test(program, TESTS, ("test_sum", "test_empty"), callee=callee), rounds=10, warmup_rounds=2
+            lambda: worker.test(program, TestSpec(TESTS, ("test_sum", "test_empty")), callee=callee),
+            rounds=10,
+            warmup_rounds=2,
         )
     assert run.passed

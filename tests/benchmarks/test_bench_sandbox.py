@@ -23,7 +23,7 @@ from autocoder_jupyter.sandbox.local import process_tree, usage
 from autocoder_jupyter.sandbox.local import sandbox as local
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.process import LocalProcess
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, Limits, Program, Sandbox, Worker, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
 
@@ -54,7 +54,7 @@ def environment(sandbox: Sandbox) -> Environment:
 
 @pytest.fixture(scope="module")
 def worker(sandbox: Sandbox, environment: Environment) -> Iterator[Worker]:
-    worker = sandbox.start(environment, LIMITS)
+    worker = sandbox.start(WorkerSpec(environment, LIMITS))
     yield worker
     worker.kill()
 
@@ -83,13 +83,13 @@ def test_a_worker_of_docker_in_the_place_of_one_that_died(
     environment = sandbox.build(base_spec("docker"))
 
     def die() -> None:
-        with pool.lease(environment, LIMITS) as worker:
+        with pool.lease(WorkerSpec(environment, LIMITS)) as worker:
             worker.kill()
         while any(thread.name == "autocode-spare" for thread in threading.enumerate()):
             time.sleep(0.01)
 
     def lend() -> None:
-        with pool.lease(environment, LIMITS) as worker:
+        with pool.lease(WorkerSpec(environment, LIMITS)) as worker:
             assert worker.alive
 
     with contextlib.closing(Pool(sandbox, quiet_seconds=0)) as pool:
@@ -119,7 +119,7 @@ def test_call_in_a_tier(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPa
     benchmark.group = "call 1k x 10"
     sandbox, environment = held_by(tier, monkeypatch)
     frame = frame_of(SIZES["1k"])
-    worker = sandbox.start(environment, LIMITS)
+    worker = sandbox.start(WorkerSpec(environment, LIMITS))
     worker.call(PROGRAM, {"frame": frame})
     benchmark.pedantic(worker.call, (PROGRAM, {"frame": frame}), rounds=20)
     worker.kill()
@@ -134,8 +134,8 @@ def held_by(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> tuple[Sandbox, Envir
 
 
 def measure_starts(benchmark: Any, sandbox: Sandbox, environment: Environment) -> None:
-    workers = [sandbox.start(environment, LIMITS) for _ in range(2)]
-    benchmark.pedantic(lambda: workers.append(sandbox.start(environment, LIMITS)), rounds=5)
+    workers = [sandbox.start(WorkerSpec(environment, LIMITS)) for _ in range(2)]
+    benchmark.pedantic(lambda: workers.append(sandbox.start(WorkerSpec(environment, LIMITS))), rounds=5)
     for started in workers:
         started.kill()
 
@@ -172,5 +172,5 @@ def test_call_in_this_process(benchmark: Any, size: str) -> None:
 def test_call_in_a_worker(benchmark: Any, worker: Worker, size: str, reuse: bool) -> None:
     benchmark.group = f"call {size} x 10"
     frame = frame_of(SIZES[size])
-    worker.call(PROGRAM, {"frame": frame}, reuse=reuse)
+    worker.call(PROGRAM, {"frame": frame}, CallSpec(reuse=reuse))
     benchmark.pedantic(worker.call, (PROGRAM, {"frame": frame}), {"reuse": reuse}, rounds=20)

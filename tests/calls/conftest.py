@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,15 @@ import pytest
 from autocoder_jupyter.calls import runtime as runtime_module
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.errors import EngineGone
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Environment, EnvironmentSpec, Limits, Probe, Program
+from autocoder_jupyter.sandbox.protocol import (
+    CallOutcome,
+    CallSpec,
+    Environment,
+    EnvironmentSpec,
+    Probe,
+    Program,
+    WorkerSpec,
+)
 from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
 
 
@@ -24,16 +32,8 @@ class StandInWorker:
         self.killed = threading.Event()
         self.alive = True
 
-    def call(
-        self,
-        program: Program,
-        arguments: Mapping[str, Any],
-        *,
-        seed: int | None = None,
-        seconds: float | None = None,
-        reuse: bool = False,
-    ) -> CallOutcome:
-        self.pool.calls.append({"program": program, "arguments": dict(arguments), "seconds": seconds, "reuse": reuse})
+    def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec) -> CallOutcome:
+        self.pool.calls.append((program, spec))
         if self.pool.faults:
             raise self.pool.faults.pop(0)
         namespace: dict[str, Any] = {"killed": self.killed, "started": self.pool.started, "env": program.env_vars}
@@ -53,16 +53,14 @@ class StandInWorker:
 class StandInPool:
     def __init__(self) -> None:
         self.workers: list[StandInWorker] = []
-        self.leases: list[tuple[Environment, Limits, bool]] = []
-        self.calls: list[dict[str, Any]] = []
+        self.leases: list[WorkerSpec] = []
+        self.calls: list[tuple[Program, CallSpec]] = []
         self.faults: list[Exception] = []
         self.started = threading.Event()
 
     @contextmanager
-    def lease(
-        self, environment: Environment, limits: Limits, network: bool = False, other_than: Collection[str] = ()
-    ) -> Iterator[StandInWorker]:
-        self.leases.append((environment, limits, network))
+    def lease(self, spec: WorkerSpec) -> Iterator[StandInWorker]:
+        self.leases.append(spec)
         worker = StandInWorker(self)
         self.workers.append(worker)
         yield worker

@@ -31,6 +31,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
 )
 from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.sandbox.protocol import CallSpec
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, Figure, File, ImageConfig, InputSpec, OutputSpec, Secret
 
@@ -124,16 +125,16 @@ def test_the_options_of_the_generation_reach_the_sandbox(pool: Any, function: An
     config = AgentConfig(timeout=7, env_vars={"MODE": "full"}, block_network=False)
     options = CallOptions.of(config).changed({"resources": {"cpu": 2, "memory": "512Mi"}, "reuse": True})
     assert run(function("def run(): return env['MODE']"), options=options) == "full"
-    _, limits, network = pool.leases[0]
+    limits, network = pool.leases[0].limits, pool.leases[0].network
     assert (limits.cpu, limits.memory, limits.seconds, network) == (2, 512 * 2**20, 7, True)
-    assert (pool.calls[0]["seconds"], pool.calls[0]["reuse"]) == (7, True)
+    assert pool.calls[0][1] == CallSpec(seconds=7, reuse=True)
 
 
 def test_another_timeout_finds_the_same_workers(pool: Any, function: Any) -> None:
     options = CallOptions().changed({"timeout": 3})
     run(function("def run(): return 1.0"), options=options)
-    assert pool.leases[0][1].seconds == CallOptions().worker_seconds
-    assert pool.calls[0]["seconds"] == 3
+    assert pool.leases[0].limits.seconds == CallOptions().worker_seconds
+    assert pool.calls[0][1].seconds == 3
 
 
 def test_a_secret_is_looked_up_for_the_call_and_never_shown(
@@ -145,7 +146,7 @@ def test_a_secret_is_looked_up_for_the_call_and_never_shown(
     monkeypatch.setenv("DB_PASSWORD", "hunter2-hunter2")
     assert run(function("def run(): return env['PASSWORD']"), options=options) == "hunter2-hunter2"
     assert "hunter2" not in repr(options)
-    assert "hunter2" not in repr(pool.calls[0]["program"])
+    assert "hunter2" not in repr(pool.calls[0][0])
     pool.faults = [SolutionError("login with hunter2-hunter2 failed", stderr="hunter2-hunter2", traceback="…")]
     with pytest.raises(SolutionError) as failed:
         run(function("def run(): return 1.0"), options=options)
@@ -329,7 +330,7 @@ def test_a_task_pickles_and_runs_in_both_ways(pool: Any, function: Any) -> None:
     assert task() == 2.0
     assert task(frame(3)) == 3.0
     assert asyncio.run(task.aio(sales=frame(4), timeout=3)) == 4.0
-    assert pool.calls[-1]["seconds"] == 3
+    assert pool.calls[-1][1].seconds == 3
 
 
 def test_a_failed_generation_gives_no_function(report: Any) -> None:

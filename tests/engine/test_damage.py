@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.engine.events import Event, EvidenceGathered, Finished, Noticed
 from autocoder_jupyter.sandbox.local import loading as local_loading
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
+from autocoder_jupyter.sandbox.protocol import Worker, WorkerSpec
 from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
@@ -71,8 +71,8 @@ async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed
     class Wiped(LocalSandbox):
         started = 0
 
-        def start(self, environment: Environment, limits: Limits, **options: Any) -> Worker:
-            worker = super().start(environment, limits, **options)
+        def start(self, spec: WorkerSpec, **options: Any) -> Worker:
+            worker = super().start(spec, **options)
             self.started += 1
             if self.started == 3:  # as many as a run begins with
                 shutil.rmtree(cache / "environments")

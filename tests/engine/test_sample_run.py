@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter.engine.sample_run import AGREES, SampleRun, run_again
 from autocoder_jupyter.errors import SolutionError
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Program
+from autocoder_jupyter.sandbox.protocol import PLAIN_CALL, CallOutcome, CallSpec, Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 
 PROGRAM = Program("", (InputSpec(name="x", type="int"),), (OutputSpec(name="y", type="int"),))
@@ -38,8 +38,8 @@ class PlayedSession:
         self.asked.append(set(other_than))
         return job(self)
 
-    def call(self, program: Program, arguments: dict[str, Any], **options: Any) -> CallOutcome:
-        self.asked.append((program, arguments, options))
+    def call(self, program: Program, arguments: dict[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
+        self.asked.append((program, arguments, spec))
         if self.digest == "error":
             raise SolutionError("the sky fell")
         return CallOutcome({"y": self.value}, {"y": self.digest}, (), "", "", 0.0)
@@ -51,7 +51,7 @@ class PlayedSession:
 async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_function(digest: str, words: str) -> None:
     session = PlayedSession(digest)
     run = await run_again(session, PROGRAM, {"x": 3}, FIRST, Words(), other_than={"first", "callee"})  # type: ignore[arg-type]
-    assert session.asked == [{"first", "callee"}, (PROGRAM, {"x": 3}, {})]
+    assert session.asked == [{"first", "callee"}, (PROGRAM, {"x": 3}, PLAIN_CALL)]
     assert session.unlike == [FIRST.worker]  # with another hash seed, so that the order of a set differs
     assert run is not None
     (check,) = run.checks

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.request import AgentConfig
-from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment
+from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, WorkerSpec
 from autocoder_jupyter.types import Secret
 
 
@@ -23,8 +23,8 @@ class LendingPool:
         self.networks: list[bool] = []
 
     @contextmanager
-    def lease(self, *_: object, network: bool = False, **__: object) -> Iterator[Any]:
-        self.networks.append(network)
+    def lease(self, spec: WorkerSpec, **_: object) -> Iterator[Any]:
+        self.networks.append(spec.network)
 
         def command(command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
             return CommandOutcome(0, f"{command}: sesame-4711", files)

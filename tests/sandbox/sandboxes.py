@@ -15,7 +15,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.choice import get
 from autocoder_jupyter.sandbox.local import forks, loading, trial_program
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Program, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, EnvironmentSpec, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
 EACH = [
@@ -88,7 +88,7 @@ def program(
 
 def say(worker: Worker, body: str, **options: Any) -> str:
     """Run a program with this body. Returns its output."""
-    said = worker.call(program(body), {}, **options).values["said"]
+    said = worker.call(program(body), {}, CallSpec(**options)).values["said"]
     assert isinstance(said, str)
     return said
 

@@ -23,7 +23,7 @@ from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, match
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.words import Redaction
-from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.sandbox.protocol import CallSpec, Program
 from autocoder_jupyter.types import Count, OutputSpec, TypeName
 
 SECONDS = 30.0
@@ -265,7 +265,7 @@ class Trial:
             ONCE=once,
         )
         trial = Program(code, program.inputs, (OutputSpec(name="found", type="dict"),), env_vars=program.env_vars)
-        outcome = await self.session.work(lambda worker: worker.call(trial, given, seed=0, seconds=SECONDS))
+        outcome = await self.session.work(lambda worker: worker.call(trial, given, CallSpec(seed=0, seconds=SECONDS)))
         return self.redaction.found(outcome.values["found"])
 
 

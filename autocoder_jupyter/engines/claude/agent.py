@@ -26,6 +26,7 @@ from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
 from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
 from autocoder_jupyter.errors import InvalidRequest, UnusableAnswer
 from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.sandbox.protocol import TestSpec
 from autocoder_jupyter.sandbox.workspace.workspace import Observation, Workspace
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.types import TestFailure, Trace
@@ -220,7 +221,7 @@ class Agent:
             return Observation(f"The tests were not run: {problem}.", ok=False)
         suite, program = read_suite(self.tests), self._state.program()
         run = await self._setup.session.work_with_two(
-            lambda worker, callee: worker.test(program, suite.source, suite.ids, callee=callee)
+            lambda worker, callee: worker.test(program, TestSpec(suite.source, suite.ids), callee=callee)
         )
         return Observation(told_of(run, suite), ok=run.passed)
 

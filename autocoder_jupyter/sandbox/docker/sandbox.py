@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.environments import cleanup, locking
 from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.host import bundle
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker, WorkerSpec
 from autocoder_jupyter.settings.sandboxes import SandboxName
 from autocoder_jupyter.types import ImageConfig
 
@@ -102,11 +102,8 @@ class DockerSandbox:
 
     def start(
         self,
-        environment: Environment,
-        limits: Limits,
+        spec: WorkerSpec,
         *,
-        network: bool = False,
-        preload: Sequence[str] = (),
         unlike: Collection[str] = (),  # each container has its own interpreter
     ) -> Worker:
         """Start a container of the environment's image, and connect to the worker in it; see `protocol.Sandbox.start`.
@@ -118,18 +115,18 @@ class DockerSandbox:
         from autocoder_jupyter.sandbox.host.channel import connect  # imports pandas, which a probe does not need
         from autocoder_jupyter.sandbox.host.memory import start_within
 
-        engine = self._connect()
+        environment, engine = spec.environment, self._connect()
         mark_used(layers.use_file(environment.key))
         transport = self._transport or known_transport(engine)
         if transport is None:
             transport = trial(engine, environment.location, environment.key).transport
 
         def start(limits: Limits) -> Worker:
-            container = Start(engine, environment.location, bundle.LOADER, limits, network=network)
+            container = Start(engine, environment.location, bundle.LOADER, limits, network=spec.network)
             process = container.launch(transport)
-            return connect(process, limits, network=network, preload=preload, scratch=WRITABLE)
+            return connect(process, limits, network=spec.network, scratch=WRITABLE)
 
-        return start_within(start, limits)
+        return start_within(start, spec.limits)
 
     def affords_spare(self) -> bool:
         """Whether the engine is on this machine, and the machine has enough free memory."""

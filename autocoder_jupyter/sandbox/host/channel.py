@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,12 +30,21 @@ from autocoder_jupyter.sandbox.host.replies import Answer
 from autocoder_jupyter.sandbox.host.testing import Testing
 from autocoder_jupyter.sandbox.host.text import clean, stable
 from autocoder_jupyter.sandbox.host.verdicts import Verdicts
-from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, Limits, OnCall, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import (
+    PLAIN_CALL,
+    CallOutcome,
+    CallSpec,
+    CommandOutcome,
+    Limits,
+    Program,
+    TestRun,
+    TestSpec,
+    Worker,
+)
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.sandbox.worker.envelope import DISMISS, PING
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.sandbox.workspace import commands
-from autocoder_jupyter.types import TestOutcome
 
 START_SECONDS = 120.0
 TAKE_SECONDS = 60.0
@@ -51,7 +60,6 @@ def connect(
     limits: Limits,
     *,
     network: bool = False,
-    preload: Sequence[str] = (),
     scratch: Sequence[str] = (),
     hide_memory: bool = True,
     address_space: int | None = None,
@@ -64,7 +72,6 @@ def connect(
         process: the process of the sandbox. The worker owns it from now on; it is killed if the start fails.
         limits: of the worker. The sandbox enforces memory and processes, the worker the others.
         network: allow internet sockets inside.
-        preload: further modules to import before a program runs; missing ones are ignored.
         scratch: folders inside the sandbox that only this worker uses. They are emptied after each program.
         hide_memory: make the zygote's /proc entries unreadable. False under a supervisor that reads them.
         address_space: most bytes of address space of one process; None if the sandbox limits memory itself.
@@ -81,7 +88,6 @@ def connect(
             "kind": "setup",
             "threads": max(1, math.ceil(limits.cpu)),
             "network": network,
-            "preload": list(preload),
             "scratch": list(scratch),
             "file_bytes": limits.disk,
             "text_bytes": limits.text_bytes,
@@ -139,16 +145,7 @@ class ChannelWorker:
             return False
         return True
 
-    def call(
-        self,
-        program: Program,
-        arguments: Mapping[str, Any],
-        *,
-        seed: int | None = None,
-        seconds: float | None = None,
-        reuse: bool = False,
-        watch_inputs: bool = False,
-    ) -> CallOutcome:
+    def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
         """Run the function once; see `protocol.Worker.call`.
 
         Raises:
@@ -158,29 +155,18 @@ class ChannelWorker:
         """
         packed = pack_arguments(program, arguments)
         with self._lock:
-            answer = self._answer(program, packed, seed=seed, seconds=seconds, reuse=reuse, watch_inputs=watch_inputs)
-            return self._outcome(program, answer)
+            return self._outcome(program, self._answer(program, packed, spec))
 
-    def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> Answer:
         """Like `call`, but with encoded arguments and an answer that is not decoded.
 
         Raises:
             SandboxError: there is no answer.
         """
         with self._lock:
-            return self._answer(program, packed, seed=None, seconds=seconds, reuse=False, watch_inputs=watch_inputs)
+            return self._answer(program, packed, spec)
 
-    def test(
-        self,
-        program: Program,
-        tests: str,
-        expected: Sequence[str],
-        *,
-        callee: Worker | None,
-        seconds: float | None = None,
-        on_report: Callable[[TestOutcome], None] | None = None,
-        on_call: OnCall | None = None,
-    ) -> TestRun:
+    def test(self, program: Program, tests: TestSpec, *, callee: Worker | None) -> TestRun:
         """Run pytest on `tests` in this worker, and the function in `callee`; see `protocol.Worker.test`.
 
         After a timeout, a crash or too much memory, the tests that were reported before count, the others are missing,
@@ -190,10 +176,10 @@ class ChannelWorker:
         Raises:
             EngineGone: a sandbox failed, or `kill` was called.
         """
-        verdicts = Verdicts(tests, self._folder, on_report)
+        verdicts = Verdicts(tests.source, self._folder, tests.on_report)
         started = time.monotonic()
-        allowed = self._seconds(seconds)
-        testing = Testing(program, tests, callee, verdicts, started + allowed, on_call)
+        allowed = self._seconds(tests.seconds)
+        testing = Testing(program, tests, callee, verdicts, started + allowed)
         ending, report = "", {}
         with self._lock:
             try:
@@ -207,7 +193,7 @@ class ChannelWorker:
             except OutputRefused as error:
                 sent = error.why or error.what
                 why = f"The results of the test run are discarded, because it sent invalid data: {sent}"
-                return _refused_run(tests, expected, why, time.monotonic() - started)
+                return _refused_run(tests, why, time.monotonic() - started)
         if ending:
             output = f"{ending}\nTests without a report are missing.\n{verdicts.failures()}"
             exit_code = int(report.get("exit_code") or -(report.get("signal") or 1))
@@ -215,7 +201,7 @@ class ChannelWorker:
             exit_code = verdicts.exit_code or 0
             output = verdicts.output.strip() or verdicts.collection_error
         return TestRun(
-            outcomes=verdicts.outcomes(expected),
+            outcomes=verdicts.outcomes(tests.expected),
             exit_code=exit_code,
             output=output,
             collection_error=verdicts.collection_error,
@@ -253,38 +239,30 @@ class ChannelWorker:
     def _seconds(self, seconds: float | None) -> float:
         return self._limits.seconds if seconds is None else seconds
 
-    def _answer(
-        self,
-        program: Program,
-        packed: Packed,
-        *,
-        seed: int | None,
-        seconds: float | None,
-        reuse: bool,
-        watch_inputs: bool,
-    ) -> Answer:
+    def _answer(self, program: Program, packed: Packed, spec: CallSpec) -> Answer:
         described = describe(program)
         name = digest(described)
         request = {
             **described,
             "kind": "call",
             "arguments": packed.entries,
-            "seed": secrets.randbits(_SEED_BITS) if seed is None else seed,
+            "seed": secrets.randbits(_SEED_BITS) if spec.seed is None else spec.seed,
             "payload": packed.size,
         }
-        watched = watch_inputs and bool(packed.entries)
-        deadline = time.monotonic() + self._seconds(seconds)
+        watched = spec.watch_inputs and bool(packed.entries)
+        seconds = self._seconds(spec.seconds)
+        deadline = time.monotonic() + seconds
         pieces = [pack(request), *packed.pieces]
-        answer = self._request(pieces, name, again=reuse, keep=reuse or watched, seconds=self._seconds(seconds))
+        answer = self._request(pieces, name, again=spec.reuse, keep=spec.reuse or watched, seconds=seconds)
         if not watched:
             return answer
         if answer.header["kind"] != "result":
-            if not reuse:  # its process is no longer needed, and the sandbox would continue to watch it
+            if not spec.reuse:  # its process is no longer needed, and the sandbox would continue to watch it
                 with contextlib.suppress(SandboxError):  # the next caller will get the error
                     self._ask(DISMISS)
             return answer
         question = [pack({"kind": "arguments", "payload": 0})]
-        after = self._request(question, name, again=True, keep=reuse, seconds=deadline - time.monotonic())
+        after = self._request(question, name, again=True, keep=spec.reuse, seconds=deadline - time.monotonic())
         try:
             return replace(answer, changed=changed(packed, after.header, after.payload))
         except OutputRefused:
@@ -438,9 +416,9 @@ def _too_long(seconds: float) -> SandboxTimeout:
     )
 
 
-def _refused_run(tests: str, expected: Sequence[str], why: str, seconds: float) -> TestRun:
+def _refused_run(tests: TestSpec, why: str, seconds: float) -> TestRun:
     """A run without any report, because the reports may not all be written by pytest."""
-    missing = Verdicts(tests, "", None).outcomes(expected)
+    missing = Verdicts(tests.source, "", None).outcomes(tests.expected)
     return TestRun(
         outcomes=tuple(outcome.model_copy(update={"message": why}) for outcome in missing),
         exit_code=-1,

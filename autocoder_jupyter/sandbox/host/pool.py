@@ -15,13 +15,13 @@ import os
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from autocoder_jupyter.sandbox.host.spares import QUIET_SECONDS, Spares
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker, origin_of
+from autocoder_jupyter.sandbox.protocol import Sandbox, Worker, WorkerSpec, origin_of
 
 IDLE_SECONDS = 600.0
 MOST_IDLE = 3
@@ -31,19 +31,10 @@ CHECK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """Workers of the same kind are interchangeable."""
-
-    environment: Environment
-    limits: Limits
-    network: bool
-
-
-@dataclass(frozen=True)
 class _Idle:
     """An idle worker, the time at which it is ended, and whether it is the spare."""
 
-    kind: _Kind
+    spec: WorkerSpec
     worker: Worker
     until: float
     spare: bool = False
@@ -75,72 +66,50 @@ class Pool:
         self._spare_seconds = spare_seconds
         self._changed = threading.Condition()
         self._idle: list[_Idle] = []
-        self._starting: dict[_Kind, deque[Future[Worker]]] = defaultdict(deque)
+        self._starting: dict[WorkerSpec, deque[Future[Worker]]] = defaultdict(deque)
         self._spares = Spares(self._start_spare, quiet_seconds)
         self._sweeping = False
         self._closed = False
 
-    def warm(
-        self,
-        environment: Environment,
-        limits: Limits,
-        network: bool = False,
-        *,
-        preload: Sequence[str] = (),
-        count: int = 1,
-    ) -> None:
+    def warm(self, spec: WorkerSpec, *, count: int = 1) -> None:
         """Start workers until `count` are ready or starting. Returns at once. The next `lease` reports a failure."""
-        kind = _Kind(environment, limits, network)
         with self._changed:
-            ready = sum(idle.kind == kind and idle.worker.alive for idle in self._idle)
-            missing = 0 if self._closed else count - ready - len(self._starting[kind])
+            ready = sum(idle.spec == spec and idle.worker.alive for idle in self._idle)
+            missing = 0 if self._closed else count - ready - len(self._starting[spec])
             started: list[Future[Worker]] = [Future() for _ in range(missing)]
-            self._starting[kind].extend(started)
+            self._starting[spec].extend(started)
         for future in started:
-            threading.Thread(
-                target=self._start_ahead, args=(kind, tuple(preload), future), name="autocode-warm", daemon=True
-            ).start()
+            threading.Thread(target=self._start_ahead, args=(spec, future), name="autocode-warm", daemon=True).start()
 
     @contextmanager
     def lease(
-        self,
-        environment: Environment,
-        limits: Limits,
-        network: bool = False,
-        *,
-        preload: Sequence[str] = (),
-        other_than: Collection[str] = (),
-        unlike: Collection[str] = (),
+        self, spec: WorkerSpec, *, other_than: Collection[str] = (), unlike: Collection[str] = ()
     ) -> Iterator[Worker]:
         """Borrow a worker for the time of this context: an idle one, one that is starting, or a new one.
 
         A worker that does not answer any more is replaced.
 
         Args:
-            environment: of the worker.
-            limits: of the worker.
-            network: whether programs may connect to the internet.
-            preload: modules to load if a worker must be started. An idle worker may lack them and is only slower.
+            spec: the kind of the worker.
             other_than: ids of workers that must not be used, for instance to keep two runs independent.
             unlike: ids of workers with which it must not share an interpreter, and so the hash seed.
 
         Raises:
             SandboxError: no worker can be started.
         """
-        kind = _Kind(environment, limits, network)
         with self._spares.work():
-            worker = self._worker(kind, tuple(preload), other_than, unlike)
+            worker = self._worker(spec, other_than, unlike)
             try:
                 yield worker
             except Exception:
-                self._give_back(kind, worker)
+                self._give_back(spec, worker)
                 raise
             except BaseException:
                 worker.kill()  # after an interrupt or a cancellation its state is unknown
-                self._give_back(kind, worker)
+                self._give_back(spec, worker)
                 raise
             else:
-                self._give_back(kind, worker)
+                self._give_back(spec, worker)
 
     def close(self) -> None:
         """End the idle workers now, and the borrowed ones when they are given back."""
@@ -152,25 +121,23 @@ class Pool:
         for idle in ended:
             idle.worker.kill()
 
-    def _worker(
-        self, kind: _Kind, preload: tuple[str, ...], other_than: Collection[str], unlike: Collection[str]
-    ) -> Worker:
+    def _worker(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str]) -> Worker:
         """An idle worker, else one that is starting, else a new one. If no used worker was idle, a spare is ordered."""
-        idle = self._take_responding(kind, other_than, unlike)
+        idle = self._take_responding(spec, other_than, unlike)
         if idle is not None and not idle.spare:
             return idle.worker
-        worker = idle.worker if idle else self._take_started(kind, unlike) or self._start(kind, preload, unlike)
-        self._spares.want(kind)
+        worker = idle.worker if idle else self._take_started(spec, unlike) or self._start(spec, unlike)
+        self._spares.want(spec)
         return worker
 
-    def _take_responding(self, kind: _Kind, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
-        while idle := self._take(kind, other_than, unlike):
+    def _take_responding(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
+        while idle := self._take(spec, other_than, unlike):
             if idle.worker.responds():
                 return idle
             idle.worker.kill()
         return None
 
-    def _take(self, kind: _Kind, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
+    def _take(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
         """Take the idle worker that was used last. The spare is taken only if there is no other."""
         with self._changed:
             dead = [idle for idle in self._idle if not idle.worker.alive]
@@ -178,7 +145,7 @@ class Pool:
             fitting = [
                 idle
                 for idle in self._idle
-                if idle.kind == kind and idle.worker.id not in other_than and _differs(idle.worker, unlike)
+                if idle.spec == spec and idle.worker.id not in other_than and _differs(idle.worker, unlike)
             ]
             fitting.sort(key=lambda idle: not idle.spare)
             if fitting:
@@ -187,9 +154,9 @@ class Pool:
             idle.worker.kill()  # releases its resources in the sandbox
         return fitting[-1] if fitting else None
 
-    def _take_started(self, kind: _Kind, unlike: Collection[str]) -> Worker | None:
+    def _take_started(self, spec: WorkerSpec, unlike: Collection[str]) -> Worker | None:
         with self._changed:
-            starting = self._starting[kind]
+            starting = self._starting[spec]
             future = starting.popleft() if starting else None
         if future is None:
             return None
@@ -201,49 +168,47 @@ class Pool:
             worker.kill()  # releases its resources in the sandbox
             return None
         if not _differs(worker, unlike):
-            self._give_back(kind, worker)
+            self._give_back(spec, worker)
             return None
         return worker
 
-    def _start(self, kind: _Kind, preload: tuple[str, ...], unlike: Collection[str] = ()) -> Worker:
-        return self.sandbox.start(kind.environment, kind.limits, network=kind.network, preload=preload, unlike=unlike)
+    def _start(self, spec: WorkerSpec, unlike: Collection[str] = ()) -> Worker:
+        return self.sandbox.start(spec, unlike=unlike)
 
-    def _start_ahead(
-        self, kind: _Kind, preload: tuple[str, ...], future: Future[Worker], *, spare: bool = False
-    ) -> None:
+    def _start_ahead(self, spec: WorkerSpec, future: Future[Worker], *, spare: bool = False) -> None:
         try:
-            worker = self._start(kind, preload)
+            worker = self._start(spec)
         except BaseException as error:
-            self._forget(kind, future)
+            self._forget(spec, future)
             future.set_exception(error)
             return
-        unclaimed = self._forget(kind, future)
+        unclaimed = self._forget(spec, future)
         future.set_result(worker)
         if unclaimed:
-            self._keep(kind, worker, spare=spare)
+            self._keep(spec, worker, spare=spare)
 
-    def _forget(self, kind: _Kind, future: Future[Worker]) -> bool:
+    def _forget(self, spec: WorkerSpec, future: Future[Worker]) -> bool:
         """Remove a start from the list. False if a caller has already taken it and waits for it."""
         with self._changed:
-            if future in self._starting[kind]:
-                self._starting[kind].remove(future)
+            if future in self._starting[spec]:
+                self._starting[spec].remove(future)
                 return True
             return False
 
-    def _give_back(self, kind: _Kind, worker: Worker) -> None:
+    def _give_back(self, spec: WorkerSpec, worker: Worker) -> None:
         """Take a borrowed worker back. If it has died, a spare is started at once."""
         if not worker.alive:
-            self._spares.want(kind, at_once=True)
-        self._keep(kind, worker)
+            self._spares.want(spec, at_once=True)
+        self._keep(spec, worker)
 
-    def _keep(self, kind: _Kind, worker: Worker, *, spare: bool = False) -> None:
+    def _keep(self, spec: WorkerSpec, worker: Worker, *, spare: bool = False) -> None:
         surplus: list[Worker] = []
         with self._changed:
             if self._closed or not worker.alive:
                 surplus.append(worker)
             else:
                 kept_for = self._spare_seconds if spare else self._idle_seconds
-                self._idle.append(_Idle(kind, worker, time.monotonic() + kept_for, spare))
+                self._idle.append(_Idle(spec, worker, time.monotonic() + kept_for, spare))
                 alike = [idle for idle in self._idle if idle.spare == spare]
                 too_many = alike[: -1 if spare else -self._most_idle]
                 surplus += [idle.worker for idle in too_many]
@@ -253,18 +218,18 @@ class Pool:
         for ended in surplus:
             ended.kill()
 
-    def _start_spare(self, kind: _Kind) -> None:
+    def _start_spare(self, spec: WorkerSpec) -> None:
         """Start the spare, unless enough workers are idle or starting, or the sandbox does not want one."""
         if not self.sandbox.affords_spare():
             return
         future: Future[Worker] = Future()
         with self._changed:
-            idle = [idle for idle in self._idle if idle.kind == kind and idle.worker.alive]
+            idle = [idle for idle in self._idle if idle.spec == spec and idle.worker.alive]
             enough = len(idle) >= self._most_idle or any(each.spare for each in idle)
-            if self._closed or enough or self._starting[kind]:
+            if self._closed or enough or self._starting[spec]:
                 return
-            self._starting[kind].append(future)
-        self._start_ahead(kind, (), future, spare=True)
+            self._starting[spec].append(future)
+        self._start_ahead(spec, future, spare=True)
 
     def _ensure_sweeper(self) -> None:
         if not self._sweeping:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.redaction.secrets import redact, without_secrets
 from autocoder_jupyter.sandbox.host.replies import Answer
-from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, OnCall, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import (
+    PLAIN_CALL,
+    CallOutcome,
+    CallSpec,
+    CommandOutcome,
+    Program,
+    TestRun,
+    TestSpec,
+    Worker,
+)
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.types import TestOutcome
 
@@ -30,47 +39,25 @@ class RedactingWorker:
         self._worker = worker
         self._secrets = secrets
 
-    def call(
-        self,
-        program: Program,
-        arguments: Mapping[str, Any],
-        *,
-        seed: int | None = None,
-        seconds: float | None = None,
-        reuse: bool = False,
-        watch_inputs: bool = False,
-    ) -> CallOutcome:
+    def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
         """See `Worker.call`."""
         with self._redacting_errors():
-            outcome = self._worker.call(
-                program, arguments, seed=seed, seconds=seconds, reuse=reuse, watch_inputs=watch_inputs
-            )
+            outcome = self._worker.call(program, arguments, spec)
         return dataclasses.replace(
             outcome, stdout=self._redacted(outcome.stdout), stderr=self._redacted(outcome.stderr)
         )
 
-    def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> Answer:
         """See `Worker.answer`. The answer is not redacted: it goes to tests, and `test` redacts their texts."""
-        return self._worker.answer(program, packed, seconds=seconds, watch_inputs=watch_inputs)
+        return self._worker.answer(program, packed, spec)
 
-    def test(
-        self,
-        program: Program,
-        tests: str,
-        expected: Sequence[str],
-        *,
-        callee: Worker | None,
-        seconds: float | None = None,
-        on_report: Callable[[TestOutcome], None] | None = None,
-        on_call: OnCall | None = None,
-    ) -> TestRun:
+    def test(self, program: Program, tests: TestSpec, *, callee: Worker | None) -> TestRun:
         """See `Worker.test`."""
         # The id of a reported case has its parameters. The ids in the run are those of the source and have no secrets.
-        report = on_report and (lambda case: on_report(self._outcome(case, "id", "message")))
+        tell = tests.on_report
+        report = tell and (lambda case: tell(self._outcome(case, "id", "message")))
         with self._redacting_errors():
-            run = self._worker.test(
-                program, tests, expected, callee=callee, seconds=seconds, on_report=report, on_call=on_call
-            )
+            run = self._worker.test(program, dataclasses.replace(tests, on_report=report), callee=callee)
         return dataclasses.replace(
             run,
             outcomes=tuple(self._outcome(outcome, "message") for outcome in run.outcomes),

@@ -20,7 +20,7 @@ from autocoder_jupyter.sandbox.host.received import receive
 from autocoder_jupyter.sandbox.host.replies import Answer
 from autocoder_jupyter.sandbox.host.text import without_paths
 from autocoder_jupyter.sandbox.host.verdicts import Verdicts
-from autocoder_jupyter.sandbox.protocol import OnCall, Program, Worker
+from autocoder_jupyter.sandbox.protocol import CallSpec, OnCall, Program, TestSpec, Worker
 from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
 from autocoder_jupyter.sandbox.worker.frames import pack
 
@@ -33,32 +33,30 @@ class Testing:
 
     Args:
         program: the solution whose function is called.
-        tests: source of the tests.
+        tests: the tests.
         callee: the worker of the function. None calls it in the process of the tests.
         verdicts: receives the reports.
         deadline: end of the run by `time.monotonic`.
-        on_call: see `protocol.Worker.test`.
     """
 
     def __init__(
         self,
         program: Program,
-        tests: str,
+        tests: TestSpec,
         callee: Worker | None,
         verdicts: Verdicts,
         deadline: float,
-        on_call: OnCall | None = None,
     ) -> None:
         self._program = program
         self._callee = callee
         self._verdicts = verdicts
         self._deadline = deadline
-        self._on_call = on_call
+        self._on_call = tests.on_call
         self._call: Packed | None = None
         self._gone = ""
         own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
         stub = program.code if callee is None else None
-        self.request: list[Any] = [pack({**own, "kind": "test", "tests": tests, "stub": stub, "payload": 0})]
+        self.request: list[Any] = [pack({**own, "kind": "test", "tests": tests.source, "stub": stub, "payload": 0})]
 
     @property
     def seconds_left(self) -> float:
@@ -94,7 +92,7 @@ class Testing:
     def _outcome(self, callee: Worker, call: Packed) -> list[Any]:
         if not self._gone:
             try:
-                answer = callee.answer(self._program, call, seconds=self.seconds_left, watch_inputs=True)
+                answer = callee.answer(self._program, call, CallSpec(seconds=self.seconds_left, watch_inputs=True))
             except (SandboxTimeout, EngineGone):
                 raise
             except SandboxError as error:

@@ -94,7 +94,7 @@ class LoadingProcess:
         threading.Thread(target=self._supervisor.wait, name="autocode-loading", daemon=True).start()
         with contextlib.suppress(OSError):  # an ended supervisor is noticed by the next request for a worker
             self._send(asdict(Loading(policy, str(folder.path), folders, IDLE_SECONDS)))
-            self._feed([bundle(), pack({"kind": "load", "threads": threads, "preload": [], "payload": 0})])
+            self._feed([bundle(), pack({"kind": "load", "threads": threads, "payload": 0})])
 
     def _feed(self, pieces: Sequence[bytes]) -> None:
         """Write to the standard input of the loading process, and close it."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker, WorkerSpec
 from autocoder_jupyter.settings.sandboxes import SandboxName
 
 if TYPE_CHECKING:
@@ -70,16 +70,8 @@ class LocalSandbox:
 
         return examine(environment)
 
-    def start(
-        self,
-        environment: Environment,
-        limits: Limits,
-        *,
-        network: bool = False,
-        preload: Sequence[str] = (),
-        unlike: Collection[str] = (),
-    ) -> Worker:
-        """Start a worker in `environment`, if possible by a fork of a loading process; see `protocol.Sandbox.start`.
+    def start(self, spec: WorkerSpec, *, unlike: Collection[str] = ()) -> Worker:
+        """Start a worker, if possible by a fork of a loading process; see `protocol.Sandbox.start`.
 
         Raises:
             SandboxUnavailable: no tier works here, there is too little memory, or the system refuses a process.
@@ -98,6 +90,7 @@ class LocalSandbox:
         tier = trial.tier
         if tier is None:
             raise SandboxUnavailable("The local sandbox cannot be used here.", why=trial.probe().reason)
+        environment = spec.environment
         use(environment)
         command = worker_command(str(python_of(environment)))
 
@@ -110,12 +103,14 @@ class LocalSandbox:
                     prefixes=interpreter.prefixes,
                     packages=packages,
                     limits=limits,
-                    network=network,
+                    network=spec.network,
                     tier=tier.name,
                     group=trial.group,
                 )
 
-            kind = WorkerKind(environment, tuple(command), tier.name, network, threads=max(1, math.ceil(limits.cpu)))
+            kind = WorkerKind(
+                environment, tuple(command), tier.name, spec.network, threads=max(1, math.ceil(limits.cpu))
+            )
             # A forked worker shares memory with the loading process. Its own control group would not count it.
             may_fork = limits.memory >= PLENTY and not trial.group
             fork = _forked(kind, limits, policy, unlike) if may_fork else None
@@ -123,8 +118,7 @@ class LocalSandbox:
             return connect(
                 process,
                 limits,
-                network=network,
-                preload=preload,
+                network=spec.network,
                 scratch=[process.folder],
                 hide_memory=False,  # the supervisor must read it
                 address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
@@ -133,7 +127,7 @@ class LocalSandbox:
 
         try:
             interpreter = interpreter_of(environment)
-            return start_within(start, limits)
+            return start_within(start, spec.limits)
         except OSError as error:
             raise SandboxUnavailable(
                 "The local sandbox cannot start a worker now.",

@@ -7,7 +7,6 @@ No numerical library is imported at the top of this module, because it reads its
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import importlib
 import json
@@ -107,7 +106,7 @@ def _read_setup(requests: int) -> dict[str, Any]:
 
 
 def _load(setup: dict[str, Any]) -> None:
-    """Import and use the libraries that programs are likely to need. A second call only imports new modules.
+    """Import and use the libraries that programs are likely to need. A second call imports nothing.
 
     Garbage is collected only afterwards: imports leave little garbage, and looking for it takes a tenth of the start.
     """
@@ -119,8 +118,5 @@ def _load(setup: dict[str, Any]) -> None:
         del os.environ[_ARROW_ALLOCATOR]
         semaphores.install_where_needed()
         heap.prepare()
-    for name in setup["preload"]:
-        with contextlib.suppress(ImportError):  # a program that needs the module will fail with its own error
-            importlib.import_module(name)
     gc.freeze()
     gc.enable()

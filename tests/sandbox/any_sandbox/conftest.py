@@ -11,7 +11,7 @@ from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.local import forks
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker, WorkerSpec
 from tests.sandbox.sandboxes import EACH, SECONDS, base_environment, open_sandbox
 
 if only := os.environ.get("AUTOCODE_TEST_TIER"):  # run the suites on a weaker tier than the strongest one
@@ -56,12 +56,12 @@ def limits() -> Limits:
 @pytest.fixture
 def worker(pool: Pool, environment: Environment, limits: Limits) -> Iterator[Worker]:
     """A worker. It is new only if the previous test ended it."""
-    with pool.lease(environment, limits) as leased:
+    with pool.lease(WorkerSpec(environment, limits)) as leased:
         yield leased
 
 
 @pytest.fixture
 def callee(pool: Pool, environment: Environment, limits: Limits, worker: Worker) -> Iterator[Worker]:
     """Another worker, in which tests that run in `worker` call the function."""
-    with pool.lease(environment, limits, other_than=[worker.id]) as leased:
+    with pool.lease(WorkerSpec(environment, limits), other_than=[worker.id]) as leased:
         yield leased

@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.host import channel
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, WorkerSpec
 from tests.sandbox.sandboxes import say
 
 _LOOK = """
@@ -107,7 +107,7 @@ _MISCHIEF = {
 @pytest.fixture(scope="module")
 def fresh(pool: Pool, environment: Environment, limits: Limits) -> str:
     """What a program sees in a worker that has run nothing before."""
-    worker = pool.sandbox.start(environment, limits)
+    worker = pool.sandbox.start(WorkerSpec(environment, limits))
     try:
         return say(worker, _LOOK)
     finally:
@@ -140,8 +140,8 @@ def test_who_comes_after_a_program_that_harms_the_worker_does_not_notice(
         threading.Thread(target=harm, daemon=True).start()
         return ''
     """
-    with pool.lease(environment, limits) as worker:
+    with pool.lease(WorkerSpec(environment, limits)) as worker:
         say(worker, body, reuse=True)
         time.sleep(1)
-    with pool.lease(environment, limits) as worker:
+    with pool.lease(WorkerSpec(environment, limits)) as worker:
         assert say(worker, "return 'fine'") == "fine"

@@ -16,7 +16,7 @@ import pytest
 from autocoder_jupyter.engines.claude.classify import classify_command
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, Limits, Worker
+from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, Limits, TestSpec, Worker, WorkerSpec
 from autocoder_jupyter.sandbox.worker.command_limits import DEPTH, MOST_FILES, OUTPUT_BYTES
 from tests.sandbox.sandboxes import program, say, survivors
 
@@ -172,8 +172,8 @@ def test_no_file_of_one_workspace_is_in_another(pool: Pool, environment: Environ
     places = [f"{folder}/{files}" for folder in {"/tmp", tempfile.gettempdir()} for files in below]
     search = f"sleep 0.5; cat {' '.join(places)} /dev/shm/* /proc/[0-9]*/cwd/*.py"
     with (
-        pool.lease(environment, limits) as one,
-        pool.lease(environment, limits, other_than=[one.id]) as other,
+        pool.lease(WorkerSpec(environment, limits)) as one,
+        pool.lease(WorkerSpec(environment, limits), other_than=[one.id]) as other,
         ThreadPoolExecutor() as threads,
     ):
         left = threads.submit(run, one, leaving, 3.0)
@@ -290,12 +290,12 @@ def test_the_environment_cannot_be_changed(worker: Worker) -> None:
 def test_who_comes_after_a_command_that_does_harm_does_not_notice(
     pool: Pool, environment: Environment, limits: Limits, command: str
 ) -> None:
-    with pool.lease(environment, limits) as worker:
+    with pool.lease(WorkerSpec(environment, limits)) as worker:
         try:
             run(worker, command, seconds=5.0, solution="x")
         except SandboxError as error:
             assert str(error)
-    with pool.lease(environment, limits) as worker:
+    with pool.lease(WorkerSpec(environment, limits)) as worker:
         assert works(worker)
         assert say(worker, "return 'yes'") == "yes"
 
@@ -327,7 +327,7 @@ def test_what_is_planted_for_the_runner_of_tests_changes_no_verdict(worker: Work
     for one in (worker, callee):
         assert "conftest.py" in run(one, PLANTED).files
     for said, outcome in (("wrong", "failed"), ("right", "passed")):
-        tested = worker.test(program(f"return {said!r}"), TESTS, ["test_it"], callee=callee)
+        tested = worker.test(program(f"return {said!r}"), TestSpec(TESTS, ["test_it"]), callee=callee)
         assert [case.outcome for case in tested.outcomes] == [outcome], tested.output
 
 
@@ -340,5 +340,5 @@ def test_a_solution_that_writes_over_its_tests_when_it_runs_changes_no_verdict(w
                 pass
         return 'wrong'
     """
-    tested = worker.test(program(solution), TESTS, ["test_it"], callee=callee)
+    tested = worker.test(program(solution), TestSpec(TESTS, ["test_it"]), callee=callee)
     assert [case.outcome for case in tested.outcomes] == ["failed"]

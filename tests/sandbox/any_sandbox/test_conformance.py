@@ -30,7 +30,16 @@ from autocoder_jupyter.errors import (
     WrongType,
 )
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import (
+    CallSpec,
+    Environment,
+    Limits,
+    Program,
+    Sandbox,
+    TestSpec,
+    Worker,
+    WorkerSpec,
+)
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec, TestOutcome
 from tests.sandbox.sandboxes import SLOWER, program, say
 
@@ -166,14 +175,17 @@ def test_long_output_keeps_head_and_tail(worker: Worker, limits: Limits) -> None
 
 def test_equal_values_have_equal_digests_in_two_workers(pool: Pool, environment: Environment, limits: Limits) -> None:
     made = program("return pd.DataFrame({'a': [1, 2], 'b': ['x', None]})", outputs={"f": "DataFrame"})
-    with pool.lease(environment, limits) as one, pool.lease(environment, limits, other_than=[one.id]) as other:
+    with (
+        pool.lease(WorkerSpec(environment, limits)) as one,
+        pool.lease(WorkerSpec(environment, limits), other_than=[one.id]) as other,
+    ):
         assert one.id != other.id
         assert one.call(made, {}).digests["f"] == other.call(made, {}).digests["f"]
 
 
 def test_a_seed_makes_randomness_repeat_and_another_shows_it(worker: Worker) -> None:
     random = program("import random; return f'{random.random()} {np.random.rand()}'")
-    first, same, other = (worker.call(random, {}, seed=seed).values["said"] for seed in (1, 1, 2))
+    first, same, other = (worker.call(random, {}, CallSpec(seed=seed)).values["said"] for seed in (1, 1, 2))
     assert first == same != other
 
 
@@ -259,7 +271,7 @@ def test_reuse_keeps_one_child_for_one_program(worker: Worker) -> None:
     counting = Program(
         "n = 0\ndef run() -> int:\n    global n\n    n += 1\n    return n\n", (), (OutputSpec(name="n", type="int"),)
     )
-    assert [worker.call(counting, {}, reuse=True).values["n"] for _ in range(3)] == [1, 2, 3]
+    assert [worker.call(counting, {}, CallSpec(reuse=True)).values["n"] for _ in range(3)] == [1, 2, 3]
     assert worker.call(counting, {}).values["n"] == 1
 
 
@@ -275,7 +287,7 @@ def run():
     return found
 """
     leaving = Program(source, (), (OutputSpec(name="found", type="list"),))
-    assert [worker.call(leaving, {}, reuse=True).values["found"] for _ in range(3)] == [["model"]] * 3
+    assert [worker.call(leaving, {}, CallSpec(reuse=True)).values["found"] for _ in range(3)] == [["model"]] * 3
 
 
 def test_a_program_sees_only_the_environment_variables_that_it_is_given(
@@ -321,8 +333,8 @@ def test_honest_tools_work(worker: Worker) -> None:
 
 def test_two_workers_run_side_by_side(pool: Pool, environment: Environment, limits: Limits) -> None:
     with (
-        pool.lease(environment, limits) as one,
-        pool.lease(environment, limits, other_than=[one.id]) as other,
+        pool.lease(WorkerSpec(environment, limits)) as one,
+        pool.lease(WorkerSpec(environment, limits), other_than=[one.id]) as other,
         ThreadPoolExecutor(2) as threads,
     ):
         crash = threads.submit(say, one, "time.sleep(0.2); os.abort()")
@@ -334,7 +346,7 @@ def test_two_workers_run_side_by_side(pool: Pool, environment: Environment, limi
 def test_kill_from_another_thread_ends_a_call_at_once(
     sandbox: Sandbox, environment: Environment, limits: Limits
 ) -> None:
-    worker = sandbox.start(environment, limits)
+    worker = sandbox.start(WorkerSpec(environment, limits))
     began = time.monotonic()
     threading.Timer(0.3, worker.kill).start()
     with pytest.raises(EngineGone):
@@ -345,7 +357,7 @@ def test_kill_from_another_thread_ends_a_call_at_once(
 
 
 def test_a_killed_worker_takes_no_more_programs(sandbox: Sandbox, environment: Environment, limits: Limits) -> None:
-    worker = sandbox.start(environment, limits)
+    worker = sandbox.start(WorkerSpec(environment, limits))
     worker.kill()
     with pytest.raises(EngineGone):
         say(worker, "return ''")
@@ -356,7 +368,9 @@ def test_tests_are_reported_one_by_one(worker: Worker, callee: Worker) -> None:
     tests += "def test_bad():\n    assert run() == 'y'\n"
     seen: list[Any] = []
     outcome = worker.test(
-        program("return 'x'"), tests, ["test_good", "test_bad", "test_absent"], callee=callee, on_report=seen.append
+        program("return 'x'"),
+        TestSpec(tests, ["test_good", "test_bad", "test_absent"], on_report=seen.append),
+        callee=callee,
     )
     assert {test.id: test.outcome for test in outcome.outcomes} == {
         "test_good": "passed",
@@ -368,7 +382,7 @@ def test_tests_are_reported_one_by_one(worker: Worker, callee: Worker) -> None:
 
 
 def test_a_test_is_reported_while_the_next_one_runs(sandbox: Sandbox, environment: Environment, limits: Limits) -> None:
-    worker = sandbox.start(environment, limits)
+    worker = sandbox.start(WorkerSpec(environment, limits))
     tests = "def test_quick():\n    pass\ndef test_endless():\n    while True:\n        pass\n"
     seen: list[str] = []
 
@@ -377,15 +391,14 @@ def test_a_test_is_reported_while_the_next_one_runs(sandbox: Sandbox, environmen
         worker.kill()  # nothing else would end it
 
     with pytest.raises(EngineGone):
-        worker.test(program("return 'x'"), tests, ["test_quick", "test_endless"], callee=None, on_report=end)
+        worker.test(program("return 'x'"), TestSpec(tests, ["test_quick", "test_endless"], on_report=end), callee=None)
     assert seen == ["test_quick"]
 
 
 def test_a_missing_module_is_named(worker: Worker, callee: Worker) -> None:
     outcome = worker.test(
         Program("import not_there\ndef run() -> int:\n    return 1\n", (), (OutputSpec(name="n", type="int"),)),
-        "from solution import run\ndef test_it():\n    assert run() == 1\n",
-        ["test_it"],
+        TestSpec("from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"]),
         callee=callee,
     )
     assert outcome.missing_module == "not_there"
@@ -399,10 +412,10 @@ def test_memory_that_does_not_even_start_a_worker_is_named_with_what_does(
     if SLOWER > 1 and megabytes != 20:
         pytest.skip("nine starts that load the libraries take minutes on an emulated machine; three show it there")
     with pytest.raises(SandboxUnavailable, match=f"^{megabytes} MiB of memory is too little to start") as error:
-        sandbox.start(environment, Limits(memory=megabytes * MEBIBYTE))
+        sandbox.start(WorkerSpec(environment, Limits(memory=megabytes * MEBIBYTE)))
     enough = re.search(r"--memory (\d+)Mi", error.value.hint)
     assert enough is not None
-    worker = sandbox.start(environment, Limits(memory=int(enough[1]) * MEBIBYTE))
+    worker = sandbox.start(WorkerSpec(environment, Limits(memory=int(enough[1]) * MEBIBYTE)))
     try:
         assert say(worker, "return 'here'") == "here"
     finally:

@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, TestSpec, WorkerSpec
 from autocoder_jupyter.types import OutputSpec, TypeName
 from tests.readers.watch import LONGEST, Watch, require_short
 
@@ -164,7 +164,7 @@ def test_no_answer_stops_the_other_threads_of_the_notebook(
     wanted = returning(answer)
 
     def read() -> float:
-        with pool.lease(environment, limits) as worker, Watch() as watch, contextlib.suppress(SandboxError):
+        with pool.lease(WorkerSpec(environment, limits)) as worker, Watch() as watch, contextlib.suppress(SandboxError):
             worker.call(wanted, {})
         return watch.longest
 
@@ -187,8 +187,8 @@ def test_no_test_run_stops_the_other_threads_of_the_notebook(
     program = Program("def run():\n    return 1\n", (), (OutputSpec(name="answer", type="int"),))
 
     def read() -> float:
-        with pool.lease(environment, limits) as worker, Watch() as watch:
-            run = worker.test(program, REPORTS, ["test_a"], callee=None)
+        with pool.lease(WorkerSpec(environment, limits)) as worker, Watch() as watch:
+            run = worker.test(program, TestSpec(REPORTS, ["test_a"]), callee=None)
         assert run.outcomes[0].outcome == "failed" and run.outcomes[0].message.count("test_a") == 5_000
         return watch.longest
 

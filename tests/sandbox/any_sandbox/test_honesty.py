@@ -8,7 +8,16 @@ import textwrap
 import pytest
 
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import (
+    CallSpec,
+    Environment,
+    Limits,
+    Program,
+    TestRun,
+    TestSpec,
+    Worker,
+    WorkerSpec,
+)
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import program
 
@@ -66,14 +75,16 @@ def view(body: str, output: str = "str") -> Program:
 
 
 def under_test(worker: Worker, callee: Worker, solution: Program, expected: object) -> TestRun:
-    return worker.test(solution, CALLS_RUN.format(expected=repr(expected)), ["test_it"], callee=callee)
+    return worker.test(solution, TestSpec(CALLS_RUN.format(expected=repr(expected)), ["test_it"]), callee=callee)
 
 
 def test_a_test_the_sample_and_a_person_look_the_same_from_inside(worker: Worker, callee: Worker) -> None:
     looks_around = view(FINGERPRINT)
     by_person = callee.call(looks_around, {"given": "x"}).values["said"]
-    assert callee.call(looks_around, {"given": "x"}, watch_inputs=True).values["said"] == by_person
-    assert worker.call(looks_around, {"given": "x"}, seed=1, seconds=9.0, reuse=True).values["said"] == by_person
+    assert callee.call(looks_around, {"given": "x"}, CallSpec(watch_inputs=True)).values["said"] == by_person
+    assert (
+        worker.call(looks_around, {"given": "x"}, CallSpec(seed=1, seconds=9.0, reuse=True)).values["said"] == by_person
+    )
     by_test = under_test(worker, callee, looks_around, by_person)
     assert by_test.passed, by_test.output
     assert "autocoder_worker.calls" in by_person
@@ -178,7 +189,7 @@ def test_calls_cannot_be_counted(worker: Worker, callee: Worker) -> None:
         (OutputSpec(name="n", type="list"),),
     )
     tests = "from solution import run\n" + "".join(f"def test_{n}(): assert run() == run()\n" for n in range(3))
-    assert worker.test(counts, tests, ["test_0", "test_1", "test_2"], callee=callee).passed
+    assert worker.test(counts, TestSpec(tests, ["test_0", "test_1", "test_2"]), callee=callee).passed
     assert callee.call(counts, {}).values["n"] == [1, False]
 
 
@@ -196,7 +207,7 @@ def test_a_changed_input_is_seen_whatever_the_solution_says_of_it(worker: Worker
     )
     solution = Program(source, (InputSpec(name="f", type="DataFrame"),), (OutputSpec(name="n", type="int"),))
     tests = "import pandas as pd\nfrom solution import run\ndef test_it(): assert run(pd.DataFrame({'x': [1]})) == 1\n"
-    run = worker.test(solution, tests, ["test_it"], callee=callee)
+    run = worker.test(solution, TestSpec(tests, ["test_it"]), callee=callee)
     assert not run.passed and "changed its argument 'f' in place" in run.outcomes[0].message
 
 
@@ -226,7 +237,7 @@ def test_a_solution_that_dies_in_one_test_is_gone_for_the_rest_and_the_reports_s
         (OutputSpec(name="n", type="int"),),
     )
     tests = "from solution import run\n" + "".join(f"def test_{n}(): assert run({n}) == {n}\n" for n in (1, 2, 3))
-    with pool.lease(environment, limits, other_than=[worker.id]) as callee:
-        run = worker.test(dies, tests, ["test_1", "test_2", "test_3"], callee=callee)
+    with pool.lease(WorkerSpec(environment, limits), other_than=[worker.id]) as callee:
+        run = worker.test(dies, TestSpec(tests, ["test_1", "test_2", "test_3"]), callee=callee)
     assert [one.outcome for one in run.outcomes] == ["passed", "failed", "failed"]
     assert "SIGABRT" in run.outcomes[1].message and worker.alive

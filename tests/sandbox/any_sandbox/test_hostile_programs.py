@@ -30,7 +30,16 @@ import pytest
 
 from autocoder_jupyter.errors import OutOfMemory, OutputRefused, SandboxCrash, SandboxError, SandboxTimeout, WrongType
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import (
+    CallSpec,
+    Environment,
+    Limits,
+    Program,
+    Sandbox,
+    TestSpec,
+    Worker,
+    WorkerSpec,
+)
 from autocoder_jupyter.types import OutputSpec
 from tests.sandbox.sandboxes import SLOWER, content_of, program, say, survivors
 
@@ -222,7 +231,7 @@ def test_a_returned_file_has_no_special_mode(worker: Worker) -> None:  # 14
 def test_a_fifo_given_back_does_not_block_the_notebook(worker: Worker) -> None:  # 63
     began = time.monotonic()
     with pytest.raises(SandboxError):
-        worker.call(program("os.mkfifo('f'); return Path('f')", outputs={"file": "File"}), {}, seconds=5)
+        worker.call(program("os.mkfifo('f'); return Path('f')", outputs={"file": "File"}), {}, CallSpec(seconds=5))
     assert time.monotonic() - began < A_MOMENT
 
 
@@ -345,7 +354,7 @@ def test_killing_the_parent_gives_no_result(
 ) -> None:  # 28
     with contextlib.suppress(SandboxError):
         say(worker, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(0.2); return ''", seconds=5)
-    with pool.lease(environment, limits, other_than=[worker.id]) as other:
+    with pool.lease(WorkerSpec(environment, limits), other_than=[worker.id]) as other:
         assert still_works(other)
 
 
@@ -742,7 +751,9 @@ def test_limits_cannot_be_raised(worker: Worker) -> None:  # 62
 def test_an_honest_solution_passes_the_same_test(worker: Worker, callee: Worker) -> None:
     source = Program("def run():\n    return 1\n", (), (OutputSpec(name="n", type="int"),))
     assert worker.test(
-        source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"], callee=callee
+        source,
+        TestSpec("from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"]),
+        callee=callee,
     ).passed
 
 
@@ -751,7 +762,9 @@ def test_an_exit_at_import_passes_no_test(worker: Worker, callee: Worker) -> Non
         "import sys\nsys.exit(0)\ndef run() -> int:\n    return 1\n", (), (OutputSpec(name="n", type="int"),)
     )
     outcome = worker.test(
-        source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"], callee=callee
+        source,
+        TestSpec("from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"]),
+        callee=callee,
     )
     assert not outcome.passed
 
@@ -773,7 +786,7 @@ def test_an_exit_at_import_passes_no_test(worker: Worker, callee: Worker) -> Non
 def test_a_solution_cannot_make_a_wrong_answer_pass(worker: Worker, callee: Worker, code: str) -> None:
     source = Program(code, (), (OutputSpec(name="n", type="int"),))
     tests = "from solution import run\ndef test_it():\n    assert run() == 1\n"
-    outcome = worker.test(source, tests, ["test_it"], callee=callee, seconds=8)
+    outcome = worker.test(source, TestSpec(tests, ["test_it"], seconds=8), callee=callee)
     assert not outcome.passed
 
 
@@ -818,9 +831,9 @@ def test_nothing_survives_a_notebook_that_is_killed(
             import sys
             sys.path.insert(0, {str(Path.cwd())!r})
             from autocoder_jupyter.sandbox.choice import get
-            from autocoder_jupyter.sandbox.protocol import Environment, Limits
+            from autocoder_jupyter.sandbox.protocol import Environment, Limits, WorkerSpec
             from tests.sandbox.sandboxes import content_of, program, say, survivors
-            worker = get({sandbox.name!r}).start({environment!r}, Limits())
+            worker = get({sandbox.name!r}).start(WorkerSpec({environment!r}, Limits()))
             print("ready", flush=True)
             say(worker, 'ctypes.CDLL(None).prctl(15, b"{name}", 0, 0, 0); time.sleep(600)')
             """

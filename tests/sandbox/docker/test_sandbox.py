@@ -14,7 +14,15 @@ from autocoder_jupyter.errors import EngineGone, OutOfMemory, SandboxTimeout, Sa
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import Engine
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Program, Worker
+from autocoder_jupyter.sandbox.protocol import (
+    CallSpec,
+    Environment,
+    EnvironmentSpec,
+    Limits,
+    Program,
+    Worker,
+    WorkerSpec,
+)
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
 A_MOMENT = 30.0
@@ -44,7 +52,7 @@ def transport(request: pytest.FixtureRequest, engine: Engine) -> Transport:
 @pytest.fixture
 def worker(transport: Transport, environment: Environment) -> Iterator[Worker]:
     """A new worker, which a test may end."""
-    worker = DockerSandbox(transport=transport).start(environment, LIMITS)
+    worker = DockerSandbox(transport=transport).start(WorkerSpec(environment, LIMITS))
     yield worker
     worker.kill()
 
@@ -52,7 +60,7 @@ def worker(transport: Transport, environment: Environment) -> Iterator[Worker]:
 @pytest.fixture(scope="module")
 def lasting_worker(transport: Transport, environment: Environment) -> Iterator[Worker]:
     """A worker for all tests that do not end it."""
-    worker = DockerSandbox(transport=transport).start(environment, LIMITS)
+    worker = DockerSandbox(transport=transport).start(WorkerSpec(environment, LIMITS))
     yield worker
     worker.kill()
 
@@ -78,7 +86,7 @@ def test_one_worker_serves_many_calls(lasting_worker: Worker) -> None:
 def test_a_program_that_runs_too_long_is_killed(worker: Worker) -> None:
     began = time.monotonic()
     with pytest.raises(SandboxTimeout):
-        worker.call(WAIT, {"df": FRAME}, seconds=1)
+        worker.call(WAIT, {"df": FRAME}, CallSpec(seconds=1))
     assert time.monotonic() - began < A_MOMENT
 
 
@@ -107,7 +115,7 @@ def test_a_container_removed_in_the_middle_of_a_call_is_not_the_programs_fault(
 def test_an_image_that_was_deleted_is_said(image: str) -> None:
     gone = Environment("gone", "autocode-env:never-built", (), (3, 11))
     with pytest.raises(SandboxUnavailable, match="does not have the image"):
-        DockerSandbox().start(gone, LIMITS)
+        DockerSandbox().start(WorkerSpec(gone, LIMITS))
 
 
 def test_two_kernels_build_an_environment_once(environment: Environment, engine: Engine) -> None:

@@ -15,7 +15,7 @@ from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.host import memory
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, WorkerSpec
 from tests.sandbox.docker.conftest import pools_are_quiet
 from tests.sandbox.sandboxes import say
 
@@ -34,7 +34,7 @@ def pool(engine: Engine, environment: Environment) -> Iterator[Pool]:
     if not sandbox.affords_spare():
         pytest.skip("the engine is not on this machine, or memory is short")
     pool = Pool(sandbox, quiet_seconds=0)
-    with pool.lease(environment, LIMITS):
+    with pool.lease(WorkerSpec(environment, LIMITS)):
         pass
     assert pools_are_quiet()
     yield pool
@@ -56,7 +56,7 @@ def test_the_spare_is_a_container_of_its_own_with_its_own_chance(
     pool: Pool, environment: Environment, containers_of: ContainersOf
 ) -> None:
     spare = spare_of(pool)
-    with pool.lease(environment, LIMITS) as used, pool.lease(environment, LIMITS) as other:
+    with pool.lease(WorkerSpec(environment, LIMITS)) as used, pool.lease(WorkerSpec(environment, LIMITS)) as other:
         assert other.id == spare.id
         assert container_of(used) != container_of(other)
         assert say(used, "return str(hash('a'))") != say(other, "return str(hash('a'))")
@@ -76,9 +76,9 @@ def test_a_function_finds_nothing_in_a_spare_that_another_worker_has_not(pool: P
         limits = Path('/proc/self/limits').read_text()
         return json.dumps([status, loaded, held, len(seen), limits, sorted(os.environ), os.getuid()])
     """
-    plain = DockerSandbox().start(environment, LIMITS)
+    plain = DockerSandbox().start(WorkerSpec(environment, LIMITS))
     try:
-        with pool.lease(environment, LIMITS), pool.lease(environment, LIMITS) as spare:
+        with pool.lease(WorkerSpec(environment, LIMITS)), pool.lease(WorkerSpec(environment, LIMITS)) as spare:
             assert say(spare, look) == say(plain, look)
     finally:
         plain.kill()
@@ -90,13 +90,13 @@ def test_a_spare_whose_container_was_removed_is_replaced_by_a_start(
     client = engine.client()
     client.remove_container(container_of(spare_of(pool)), force=True)
     client.close()
-    with pool.lease(environment, LIMITS), pool.lease(environment, LIMITS) as other:
+    with pool.lease(WorkerSpec(environment, LIMITS)), pool.lease(WorkerSpec(environment, LIMITS)) as other:
         assert say(other, "return 'here'") == "here"
 
 
 def test_a_worker_that_was_ended_is_replaced_while_another_is_at_work(pool: Pool, environment: Environment) -> None:
-    with pool.lease(environment, LIMITS):
-        with pool.lease(environment, LIMITS) as spare:
+    with pool.lease(WorkerSpec(environment, LIMITS)):
+        with pool.lease(WorkerSpec(environment, LIMITS)) as spare:
             spare.kill()
         assert pools_are_quiet()
         assert spare_of(pool).responds()
@@ -115,9 +115,9 @@ def test_the_spare_ends_with_its_kernel(
 import threading, time
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, WorkerSpec
 pool = Pool(DockerSandbox(), quiet_seconds=0)
-with pool.lease({environment!r}, Limits()):
+with pool.lease(WorkerSpec({environment!r}, Limits())):
     pass
 while any(thread.name == "autocode-spare" for thread in threading.enumerate()):
     time.sleep(0.01)

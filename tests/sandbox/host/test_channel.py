@@ -14,7 +14,7 @@ import pytest
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, OutputRefused, SandboxCrash, SandboxTimeout
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
 from autocoder_jupyter.sandbox.host.process import ExitReason
-from autocoder_jupyter.sandbox.protocol import Limits
+from autocoder_jupyter.sandbox.protocol import CallSpec, Limits, TestSpec
 from tests.sandbox.conftest import MakeProgram, PlainProcess, StartPlain
 
 ENDLESS = "def run():\n    while True: pass"
@@ -34,7 +34,7 @@ def test_a_program_that_does_not_end_is_killed_at_its_deadline(
 ) -> None:
     worker = start_plain()
     with pytest.raises(SandboxTimeout, match=r"longer than 0\.5 s"):
-        worker.call(program(code), {}, seconds=0.5)
+        worker.call(program(code), {}, CallSpec(seconds=0.5))
     assert not worker.alive
     with pytest.raises(EngineGone, match="has ended"):
         worker.call(program("def run(): return 1"), {})
@@ -105,7 +105,7 @@ def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(
     process.kill()
     process.popen.wait(5)
     with pytest.raises(EngineGone, match="before the program started"):
-        worker.test(program("def run(): return 1"), "def test_a(): pass", ["test_a"], callee=None)
+        worker.test(program("def run(): return 1"), TestSpec("def test_a(): pass", ["test_a"]), callee=None)
     assert not worker.alive
 
 
@@ -126,7 +126,7 @@ def test_a_programs_time_begins_when_its_worker_takes_it(
     worker = connect(process, Limits())
     os.kill(process.popen.pid, signal.SIGSTOP)
     threading.Timer(1.0, os.kill, (process.popen.pid, signal.SIGCONT)).start()
-    assert worker.call(program("def run(): return 1"), {}, seconds=0.8).values == {"result": 1}
+    assert worker.call(program("def run(): return 1"), {}, CallSpec(seconds=0.8)).values == {"result": 1}
     worker.kill()
 
 
@@ -240,7 +240,7 @@ def test_a_forged_answer_is_refused_and_ends_the_worker(worker: ChannelWorker, p
         "    except OSError: return False\n"
     )
     with pytest.raises(OutputRefused):
-        worker.call(program(code), {}, seconds=20)
+        worker.call(program(code), {}, CallSpec(seconds=20))
     assert not worker.alive
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,16 +15,11 @@ import pytest
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool, shared_pool
-from autocoder_jupyter.sandbox.protocol import (
-    Environment,
-    EnvironmentSpec,
-    Limits,
-    Probe,
-    Worker,
-)
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker, WorkerSpec
 
 ENVIRONMENT = Environment("key", "/somewhere", ("pandas==3.0",), (3, 11))
 LIMITS = Limits()
+SPEC = WorkerSpec(ENVIRONMENT, LIMITS)
 
 
 class IdleWorker(Worker):
@@ -57,7 +52,6 @@ class CountingSandbox:
 
     name: Literal["docker", "local"] = "local"
     started: list[IdleWorker] = field(default_factory=list)
-    preloaded: list[tuple[str, ...]] = field(default_factory=list)
     unlike: list[tuple[str, ...]] = field(default_factory=list)
     may_start: threading.Event = field(default_factory=threading.Event)
     starting: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -79,21 +73,12 @@ class CountingSandbox:
     def affords_spare(self) -> bool:
         return self.affords
 
-    def start(
-        self,
-        environment: Environment,
-        limits: Limits,
-        *,
-        network: bool = False,
-        preload: Sequence[str] = (),
-        unlike: Collection[str] = (),
-    ) -> Worker:
+    def start(self, spec: WorkerSpec, *, unlike: Collection[str] = ()) -> Worker:
         self.starting.release()
         self.may_start.wait(10)
         if self.fails:
             raise SandboxUnavailable("no")
         self.started.append(IdleWorker(f"w{len(self.started)}"))
-        self.preloaded.append(tuple(preload))
         self.unlike.append(tuple(unlike))
         return self.started[-1]
 
@@ -109,15 +94,15 @@ def pool(sandbox: CountingSandbox) -> Pool:
 
 
 def test_a_worker_is_borrowed_again(pool: Pool, sandbox: CountingSandbox) -> None:
-    with pool.lease(ENVIRONMENT, LIMITS) as first:
+    with pool.lease(SPEC) as first:
         pass
-    with pool.lease(ENVIRONMENT, LIMITS) as second:
+    with pool.lease(SPEC) as second:
         assert second is first
     assert len(sandbox.started) == 1
 
 
 def test_two_borrowers_at_a_time_get_two_workers(pool: Pool) -> None:
-    with pool.lease(ENVIRONMENT, LIMITS) as one, pool.lease(ENVIRONMENT, LIMITS) as other:
+    with pool.lease(SPEC) as one, pool.lease(SPEC) as other:
         assert one is not other
 
 
@@ -128,101 +113,105 @@ def test_a_worker_is_not_shared_over_environments_limits_or_network(pool: Pool, 
         (ENVIRONMENT, Limits(memory=2**30), False),
         (ENVIRONMENT, LIMITS, True),
     ):
-        with pool.lease(environment, limits, network):
+        with pool.lease(WorkerSpec(environment, limits, network)):
             pass
     assert len(sandbox.started) == 4
 
 
 def test_a_dead_worker_is_never_lent(pool: Pool) -> None:
-    with pool.lease(ENVIRONMENT, LIMITS) as first:
+    with pool.lease(SPEC) as first:
         pass
     first.kill()
-    with pool.lease(ENVIRONMENT, LIMITS) as second:
+    with pool.lease(SPEC) as second:
         assert second.alive
         second.kill()
-    with pool.lease(ENVIRONMENT, LIMITS) as third:
+    with pool.lease(SPEC) as third:
         assert third.alive
 
 
 def test_a_worker_that_does_not_answer_is_replaced_before_anybody_gets_it(pool: Pool, sandbox: CountingSandbox) -> None:
-    with pool.lease(ENVIRONMENT, LIMITS) as first:
+    with pool.lease(SPEC) as first:
         pass
     sandbox.started[0].damaged = True
-    with pool.lease(ENVIRONMENT, LIMITS) as second:
+    with pool.lease(SPEC) as second:
         assert second is not first
     assert not first.alive
 
 
 def test_another_worker_than_a_given_one_can_be_asked_for(pool: Pool) -> None:
-    with pool.lease(ENVIRONMENT, LIMITS) as first:
+    with pool.lease(SPEC) as first:
         pass
-    with pool.lease(ENVIRONMENT, LIMITS, other_than=[first.id]) as second:
+    with pool.lease(SPEC, other_than=[first.id]) as second:
         assert second.id != first.id
 
 
 def test_a_worker_of_another_interpreter_can_be_asked_for(pool: Pool, sandbox: CountingSandbox) -> None:
-    with pool.lease(ENVIRONMENT, LIMITS) as first:
+    with pool.lease(SPEC) as first:
         first.id = "a.1"
-    with pool.lease(ENVIRONMENT, LIMITS, other_than=["a.1"]) as sibling:
+    with pool.lease(SPEC, other_than=["a.1"]) as sibling:
         sibling.id = "a.2"
-    with pool.lease(ENVIRONMENT, LIMITS, unlike=["a.3"]) as third:
+    with pool.lease(SPEC, unlike=["a.3"]) as third:
         assert third not in (first, sibling)
         assert sandbox.unlike[-1] == ("a.3",)
     assert all(worker.alive for worker in (first, sibling))
 
 
 def test_a_failing_program_does_not_cost_the_worker(pool: Pool) -> None:
-    with pytest.raises(ValueError, match="program"), pool.lease(ENVIRONMENT, LIMITS) as first:
+    with pytest.raises(ValueError, match="program"), pool.lease(SPEC) as first:
         raise ValueError("the program's")
-    with pool.lease(ENVIRONMENT, LIMITS) as second:
+    with pool.lease(SPEC) as second:
         assert second is first
 
 
 def test_an_interrupt_in_the_middle_ends_the_worker(pool: Pool) -> None:
-    with pytest.raises(KeyboardInterrupt), pool.lease(ENVIRONMENT, LIMITS) as first:
+    with pytest.raises(KeyboardInterrupt), pool.lease(SPEC) as first:
         raise KeyboardInterrupt
     assert not first.alive
 
 
 def test_warming_returns_at_once_and_the_borrower_gets_that_worker(pool: Pool, sandbox: CountingSandbox) -> None:
     sandbox.may_start.clear()
-    pool.warm(ENVIRONMENT, LIMITS, preload=("sklearn",))
+    pool.warm(SPEC)
     assert sandbox.starting.acquire(timeout=5)
     threading.Timer(0.05, sandbox.may_start.set).start()
-    with pool.lease(ENVIRONMENT, LIMITS) as worker:
+    with pool.lease(SPEC) as worker:
         assert worker.alive
-    assert sandbox.preloaded == [("sklearn",)]
+    assert len(sandbox.started) == 1
 
 
 def test_warming_twice_starts_no_more_than_asked(pool: Pool, sandbox: CountingSandbox) -> None:
     sandbox.may_start.clear()
-    pool.warm(ENVIRONMENT, LIMITS, count=2)
-    pool.warm(ENVIRONMENT, LIMITS, count=2)
+    pool.warm(SPEC, count=2)
+    pool.warm(SPEC, count=2)
     sandbox.may_start.set()
-    with pool.lease(ENVIRONMENT, LIMITS), pool.lease(ENVIRONMENT, LIMITS):
+    with pool.lease(SPEC), pool.lease(SPEC):
         assert len(sandbox.started) == 2
 
 
 def test_a_failure_while_warming_shows_when_a_worker_is_wanted(pool: Pool, sandbox: CountingSandbox) -> None:
     sandbox.fails = True
-    pool.warm(ENVIRONMENT, LIMITS)
-    with pytest.raises(SandboxUnavailable), pool.lease(ENVIRONMENT, LIMITS):
+    pool.warm(SPEC)
+    with pytest.raises(SandboxUnavailable), pool.lease(SPEC):
         pass
 
 
 def test_only_so_many_wait_and_the_oldest_goes(sandbox: CountingSandbox) -> None:
     pool = Pool(sandbox, most_idle=2)
-    with pool.lease(ENVIRONMENT, LIMITS), pool.lease(ENVIRONMENT, LIMITS), pool.lease(ENVIRONMENT, LIMITS):
+    with (
+        pool.lease(SPEC),
+        pool.lease(SPEC),
+        pool.lease(SPEC),
+    ):
         pass
     assert sum(worker.alive for worker in sandbox.started) == 2
 
 
 def test_an_idle_worker_is_ended_after_a_while(sandbox: CountingSandbox) -> None:
     pool = Pool(sandbox, idle_seconds=0.05)
-    with pool.lease(ENVIRONMENT, LIMITS):
+    with pool.lease(SPEC):
         pass
     assert sandbox.started[0].dead.wait(5)
-    with pool.lease(ENVIRONMENT, LIMITS) as again:
+    with pool.lease(SPEC) as again:
         assert again.alive
     assert sandbox.started[1].dead.wait(5)
 
@@ -232,7 +221,7 @@ def with_spare(sandbox: CountingSandbox) -> Pool:
     """A pool whose first worker was lent and given back, and whose spare was started."""
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0)
-    with pool.lease(ENVIRONMENT, LIMITS):
+    with pool.lease(SPEC):
         pass
     assert spares_of(pool) == ["w1"]
     return pool
@@ -248,14 +237,17 @@ def spares_of(pool: Pool, patience: float = 5.0) -> list[str]:
 
 
 def test_who_waited_for_a_start_leaves_a_spare_and_who_takes_it_another(with_spare: Pool) -> None:
-    with with_spare.lease(ENVIRONMENT, LIMITS) as used, with_spare.lease(ENVIRONMENT, LIMITS) as spare:
+    with (
+        with_spare.lease(SPEC) as used,
+        with_spare.lease(SPEC) as spare,
+    ):
         assert (used.id, spare.id) == ("w0", "w1")
     assert spares_of(with_spare) == ["w2"]
 
 
 def test_what_ran_something_is_never_a_spare_again(with_spare: Pool, sandbox: CountingSandbox) -> None:
     for _ in range(3):
-        with with_spare.lease(ENVIRONMENT, LIMITS), with_spare.lease(ENVIRONMENT, LIMITS):
+        with with_spare.lease(SPEC), with_spare.lease(SPEC):
             pass
     assert spares_of(with_spare) == ["w2"]
     assert len(sandbox.started) == 3
@@ -264,11 +256,11 @@ def test_what_ran_something_is_never_a_spare_again(with_spare: Pool, sandbox: Co
 def test_a_worker_that_has_died_is_replaced_while_others_are_at_work(sandbox: CountingSandbox) -> None:
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=60)
-    with pool.lease(ENVIRONMENT, LIMITS):
-        with pool.lease(ENVIRONMENT, LIMITS) as dying:
+    with pool.lease(SPEC):
+        with pool.lease(SPEC) as dying:
             dying.kill()
         assert spares_of(pool) == ["w2"]
-        with pytest.raises(KeyboardInterrupt), pool.lease(ENVIRONMENT, LIMITS) as spare:
+        with pytest.raises(KeyboardInterrupt), pool.lease(SPEC) as spare:
             assert spare.id == "w2"
             raise KeyboardInterrupt
         assert spares_of(pool) == ["w3"]
@@ -277,10 +269,10 @@ def test_a_worker_that_has_died_is_replaced_while_others_are_at_work(sandbox: Co
 def test_there_is_no_spare_beside_as_many_idle_workers_as_are_kept(sandbox: CountingSandbox) -> None:
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0, most_idle=2)
-    with pool.lease(ENVIRONMENT, LIMITS), pool.lease(ENVIRONMENT, LIMITS):
+    with pool.lease(SPEC), pool.lease(SPEC):
         pass
     assert spares_of(pool) == []
-    with pool.lease(ENVIRONMENT, LIMITS) as dying:
+    with pool.lease(SPEC) as dying:
         dying.kill()
     assert spares_of(pool) == ["w2"]
 
@@ -288,35 +280,36 @@ def test_there_is_no_spare_beside_as_many_idle_workers_as_are_kept(sandbox: Coun
 def test_a_spare_is_not_started_while_somebody_is_at_work(sandbox: CountingSandbox) -> None:
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0)
-    with pool.lease(ENVIRONMENT, LIMITS):
+    with pool.lease(SPEC):
         assert sandbox.starting.acquire(timeout=5)
         assert not sandbox.starting.acquire(timeout=0.2)
     assert sandbox.starting.acquire(timeout=5)
 
 
 @pytest.mark.parametrize(
-    ("environment", "limits", "network"),
+    "other",
     [
-        (Environment("other", "/other", (), (3, 11)), LIMITS, False),
-        (ENVIRONMENT, Limits(memory=2**30), False),
-        (ENVIRONMENT, Limits(cpu=2), False),
-        (ENVIRONMENT, LIMITS, True),
+        WorkerSpec(Environment("other", "/other", (), (3, 11)), LIMITS),
+        WorkerSpec(ENVIRONMENT, Limits(memory=2**30)),
+        WorkerSpec(ENVIRONMENT, Limits(cpu=2)),
+        WorkerSpec(ENVIRONMENT, LIMITS, network=True),
     ],
     ids=["environment", "memory", "threads", "network"],
 )
-def test_a_spare_serves_nobody_who_wants_something_else(
-    with_spare: Pool, environment: Environment, limits: Limits, network: bool
-) -> None:
-    with with_spare.lease(environment, limits, network) as worker:
+def test_a_spare_serves_nobody_who_wants_something_else(with_spare: Pool, other: WorkerSpec) -> None:
+    with with_spare.lease(other) as worker:
         assert worker.id == "w2"
 
 
 def test_there_is_one_spare_of_the_kind_that_was_wanted_last(with_spare: Pool, sandbox: CountingSandbox) -> None:
-    with with_spare.lease(ENVIRONMENT, LIMITS, True):
+    with with_spare.lease(WorkerSpec(ENVIRONMENT, LIMITS, True)):
         pass
     assert spares_of(with_spare) == ["w3"]
     assert not sandbox.started[1].alive
-    with with_spare.lease(ENVIRONMENT, LIMITS, True), with_spare.lease(ENVIRONMENT, LIMITS, True) as spare:
+    with (
+        with_spare.lease(WorkerSpec(ENVIRONMENT, LIMITS, True)),
+        with_spare.lease(WorkerSpec(ENVIRONMENT, LIMITS, True)) as spare,
+    ):
         assert spare.id == "w3"
 
 
@@ -328,38 +321,38 @@ def test_a_spare_that_cannot_be_used_is_replaced_by_a_start(
         sandbox.started[1].kill()
     else:
         sandbox.started[1].damaged = True
-    with with_spare.lease(ENVIRONMENT, LIMITS), with_spare.lease(ENVIRONMENT, LIMITS) as worker:
+    with with_spare.lease(SPEC), with_spare.lease(SPEC) as worker:
         assert worker.id == "w2"
     assert not sandbox.started[1].alive
 
 
 def test_a_spare_that_does_not_start_harms_nobody(with_spare: Pool, sandbox: CountingSandbox) -> None:
     sandbox.fails = True
-    with with_spare.lease(ENVIRONMENT, LIMITS), with_spare.lease(ENVIRONMENT, LIMITS) as spare:
+    with with_spare.lease(SPEC), with_spare.lease(SPEC) as spare:
         assert spare.id == "w1"
     assert spares_of(with_spare) == []
     sandbox.fails = False
-    with with_spare.lease(ENVIRONMENT, LIMITS) as worker:
+    with with_spare.lease(SPEC) as worker:
         assert worker.alive
 
 
 def test_who_comes_while_the_spare_is_started_gets_it(sandbox: CountingSandbox) -> None:
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0)
-    with pool.lease(ENVIRONMENT, LIMITS) as first:
+    with pool.lease(SPEC) as first:
         assert sandbox.starting.acquire(timeout=5)
         sandbox.may_start.clear()
         first.kill()
     assert sandbox.starting.acquire(timeout=5)
     threading.Timer(0.05, sandbox.may_start.set).start()
-    with pool.lease(ENVIRONMENT, LIMITS) as second:
+    with pool.lease(SPEC) as second:
         assert second.id == "w1"
     assert spares_of(pool) == ["w2"]
 
 
 def test_where_it_cannot_be_afforded_there_is_no_spare(sandbox: CountingSandbox) -> None:
     pool = Pool(sandbox, quiet_seconds=0)
-    with pool.lease(ENVIRONMENT, LIMITS) as dying:
+    with pool.lease(SPEC) as dying:
         dying.kill()
     assert spares_of(pool) == []
     assert len(sandbox.started) == 1
@@ -368,7 +361,7 @@ def test_where_it_cannot_be_afforded_there_is_no_spare(sandbox: CountingSandbox)
 def test_a_spare_ends_after_a_while_and_a_worker_that_was_used_stays(sandbox: CountingSandbox) -> None:
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0, spare_seconds=0.05)
-    with pool.lease(ENVIRONMENT, LIMITS):
+    with pool.lease(SPEC):
         pass
     assert spares_of(pool) in ([], ["w1"])
     assert sandbox.started[1].dead.wait(5)
@@ -379,7 +372,7 @@ def test_a_spare_ends_when_memory_gets_short(sandbox: CountingSandbox, monkeypat
     monkeypatch.setattr(pool_module, "CHECK_SECONDS", 0.01)
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0)
-    with pool.lease(ENVIRONMENT, LIMITS):
+    with pool.lease(SPEC):
         pass
     assert spares_of(pool) == ["w1"]
     sandbox.affords = False
@@ -388,7 +381,7 @@ def test_a_spare_ends_when_memory_gets_short(sandbox: CountingSandbox, monkeypat
 
 
 def test_closing_ends_the_spare_and_one_that_is_being_started(with_spare: Pool, sandbox: CountingSandbox) -> None:
-    with with_spare.lease(ENVIRONMENT, LIMITS), with_spare.lease(ENVIRONMENT, LIMITS):
+    with with_spare.lease(SPEC), with_spare.lease(SPEC):
         while sandbox.starting.acquire(blocking=False):
             pass
         sandbox.may_start.clear()
@@ -402,12 +395,12 @@ def test_closing_ends_the_spare_and_one_that_is_being_started(with_spare: Pool, 
 def test_closing_ends_idle_workers_now_and_borrowed_ones_when_they_come_back(
     pool: Pool, sandbox: CountingSandbox
 ) -> None:
-    with pool.lease(ENVIRONMENT, LIMITS), pool.lease(ENVIRONMENT, LIMITS) as borrowed:
-        pool.warm(ENVIRONMENT, LIMITS)
+    with pool.lease(SPEC), pool.lease(SPEC) as borrowed:
+        pool.warm(SPEC)
         pool.close()
         assert borrowed.alive
     assert not borrowed.alive
-    pool.warm(ENVIRONMENT, LIMITS)
+    pool.warm(SPEC)
 
 
 def test_the_shared_pool_is_one_for_each_sandbox(sandbox: CountingSandbox) -> None:
@@ -428,8 +421,8 @@ def test_idle_workers_do_not_keep_a_kernel_from_ending() -> None:
         "import sys; sys.path.insert(0, '.')\n"
         "from tests.sandbox.host.test_pool import *\n"
         "pool = Pool(CountingSandbox())\n"
-        "with pool.lease(ENVIRONMENT, LIMITS): pass\n"
-        "blocked = CountingSandbox(); blocked.may_start.clear(); Pool(blocked).warm(ENVIRONMENT, LIMITS)\n"
+        "with pool.lease(SPEC): pass\n"
+        "blocked = CountingSandbox(); blocked.may_start.clear(); Pool(blocked).warm(SPEC)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], timeout=9, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

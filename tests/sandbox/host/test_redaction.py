@@ -9,7 +9,7 @@ import pytest
 from autocoder_jupyter.errors import SolutionError
 from autocoder_jupyter.redaction.secrets import redact, without_secrets
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.types import OutputSpec, TestOutcome
 
 SECRETS = {"TOKEN": "correct-horse", "LONG_TOKEN": "correct-horse-battery", "EMPTY": ""}
@@ -24,9 +24,9 @@ class TalkativeWorker(Worker):
     def call(self, *_: Any, **__: Any) -> CallOutcome:
         return CallOutcome({"x": 1}, {}, (), "out correct-horse", "err correct-horse", 0.0)
 
-    def test(self, *_: Any, on_report: Any = None, **__: Any) -> TestRun:
-        if on_report is not None:
-            on_report(CASE)
+    def test(self, program: Program, tests: TestSpec, **_: Any) -> TestRun:
+        if tests.on_report is not None:
+            tests.on_report(CASE)
         return TestRun((TOLD,), 1, "output correct-horse", "collecting correct-horse", "", 0.0)
 
     def kill(self) -> None:
@@ -54,11 +54,16 @@ def test_a_call_says_no_secret() -> None:
 
 def test_a_test_run_says_no_secret_neither_at_once_nor_at_its_end() -> None:
     heard: list[TestOutcome] = []
-    run = RedactingWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), callee=None, on_report=heard.append)
+    run = RedactingWorker(TalkativeWorker(), SECRETS).test(
+        PROGRAM, TestSpec("", (), on_report=heard.append), callee=None
+    )
     assert [(case.id, case.message) for case in heard] == [("test_x[<TOKEN>]", "got <LONG_TOKEN>")]
     assert run.outcomes == (TOLD.model_copy(update={"message": "test_x[<TOKEN>]: got <LONG_TOKEN>"}),)
     assert (run.output, run.collection_error) == ("output <TOKEN>", "collecting <TOKEN>")
-    assert RedactingWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), callee=None).outcomes == run.outcomes
+    assert (
+        RedactingWorker(TalkativeWorker(), SECRETS).test(PROGRAM, TestSpec("", ()), callee=None).outcomes
+        == run.outcomes
+    )
 
 
 def test_an_error_says_no_secret_in_any_of_its_parts() -> None:

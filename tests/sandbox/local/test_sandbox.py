@@ -30,7 +30,7 @@ from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.supervisor import Ending, Policy
 from autocoder_jupyter.sandbox.local.trial_program import read_all
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, WorkerSpec
 from autocoder_jupyter.sandbox.temporary_folder import Use, make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.worker import removal
 from tests.sandbox.sandboxes import say
@@ -285,7 +285,7 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
     assert not probe.available
     assert "can read a file" in probe.reason
     with pytest.raises(SandboxUnavailable):
-        LocalSandbox().start(Environment("k", str(tmp_path), (), (3, 11)), Limits())
+        LocalSandbox().start(WorkerSpec(Environment("k", str(tmp_path), (), (3, 11)), Limits()))
 
 
 @pytest.mark.usefixtures("forgetful_probe")
@@ -318,7 +318,7 @@ def test_a_trial_that_fails_is_told_in_words(
 @pytest.mark.local_sandbox
 def test_a_removed_environment_is_told(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match="damaged"):
-        LocalSandbox().start(Environment("k", str(tmp_path / "gone"), (), (3, 11)), Limits())
+        LocalSandbox().start(WorkerSpec(Environment("k", str(tmp_path / "gone"), (), (3, 11)), Limits()))
 
 
 # What it allows on request
@@ -329,7 +329,7 @@ def test_the_network_is_there_on_request_and_unix_sockets_are_not(environment: E
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as neighbour:
         neighbour.bind(str(tmp_path / "s"))
         neighbour.listen()
-        worker = LocalSandbox().start(environment, Limits(), network=True)
+        worker = LocalSandbox().start(WorkerSpec(environment, Limits(), network=True))
         try:
             say(worker, f"socket.create_connection({listener.getsockname()}, 5); return ''")
             listener.settimeout(5)
@@ -354,7 +354,7 @@ def test_removed_files_on_their_way_through_a_socket_count(environment: Environm
         time.sleep(60)
         return "held"
     """
-    worker = LocalSandbox().start(environment, Limits(disk=48 * MIB, seconds=30), network=True)
+    worker = LocalSandbox().start(WorkerSpec(environment, Limits(disk=48 * MIB, seconds=30), network=True))
     try:
         with pytest.raises(SandboxError) as caught:
             say(worker, body)
@@ -365,7 +365,7 @@ def test_removed_files_on_their_way_through_a_socket_count(environment: Environm
 
 @pytest.mark.local_sandbox
 def test_less_than_a_core_is_less(environment: Environment) -> None:
-    worker = LocalSandbox().start(environment, Limits(cpu=0.5))
+    worker = LocalSandbox().start(WorkerSpec(environment, Limits(cpu=0.5)))
     try:
         body = "end = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nreturn str(time.process_time())"
         assert float(say(worker, body)) < 0.8

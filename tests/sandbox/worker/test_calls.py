@@ -20,7 +20,7 @@ from autocoder_jupyter.errors import (
     WrongType,
 )
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
-from autocoder_jupyter.sandbox.protocol import Limits, Program
+from autocoder_jupyter.sandbox.protocol import CallSpec, Limits, Program
 from autocoder_jupyter.types import ColumnSpec, File, InputSpec, OutputSpec
 from tests.sandbox.conftest import MakeProgram, PlainProcess, StartPlain
 
@@ -262,7 +262,7 @@ def test_changed_inputs_are_named_when_they_are_watched(worker: ChannelWorker, p
     code = "def run(f, g, d):\n    f['x'] = 0; d['k'] = 1\n    return len(g)"
     frames: dict[str, Any] = {"f": pd.DataFrame({"x": [1, 2]}), "g": pd.DataFrame({"x": [1]}), "d": {}}
     wanted = program(code, "f: DataFrame, g: DataFrame, d: dict")
-    assert worker.call(wanted, frames, watch_inputs=True).mutated == ("f", "d")
+    assert worker.call(wanted, frames, CallSpec(watch_inputs=True)).mutated == ("f", "d")
     assert worker.call(wanted, frames).mutated == ()
     assert frames["f"]["x"].tolist() == [1, 2]
 
@@ -278,7 +278,7 @@ def test_equal_values_have_equal_digests(worker: ChannelWorker, program: MakePro
 def test_a_seed_makes_hidden_randomness_repeatable(worker: ChannelWorker, program: MakeProgram) -> None:
     code = "import random, numpy as np\ndef run(): return [random.random(), float(np.random.rand())]"
     wanted = program(code, "", "r: list")
-    first, again, other = (worker.call(wanted, {}, seed=seed).values["r"] for seed in (1, 1, 2))
+    first, again, other = (worker.call(wanted, {}, CallSpec(seed=seed)).values["r"] for seed in (1, 1, 2))
     assert first == again != other
 
 
@@ -303,10 +303,10 @@ def test_each_call_has_an_empty_folder_of_its_own(worker: ChannelWorker, program
 def test_a_fresh_child_remembers_nothing_and_a_reused_one_does(worker: ChannelWorker, program: MakeProgram) -> None:
     wanted = program("n = 0\ndef run():\n    global n; n += 1\n    return n")
     assert [worker.call(wanted, {}).values["result"] for _ in range(2)] == [1, 1]
-    assert [worker.call(wanted, {}, reuse=True).values["result"] for _ in range(3)] == [1, 2, 3]
+    assert [worker.call(wanted, {}, CallSpec(reuse=True)).values["result"] for _ in range(3)] == [1, 2, 3]
     other = program("n = 5\ndef run():\n    global n; n += 1\n    return n")
-    assert worker.call(other, {}, reuse=True).values["result"] == 6
-    assert worker.call(wanted, {}, reuse=True).values["result"] == 1
+    assert worker.call(other, {}, CallSpec(reuse=True)).values["result"] == 6
+    assert worker.call(wanted, {}, CallSpec(reuse=True)).values["result"] == 1
 
 
 def at_work(worker: ChannelWorker) -> bool:
@@ -316,7 +316,7 @@ def at_work(worker: ChannelWorker) -> bool:
 
 def test_the_sandbox_hears_whether_a_process_may_be_at_work(worker: ChannelWorker, program: MakeProgram) -> None:
     wanted = program("def run():\n    return 1")
-    worker.call(wanted, {}, reuse=True)
+    worker.call(wanted, {}, CallSpec(reuse=True))
     assert at_work(worker)  # the process is kept, and continues at any time
     assert worker.responds() and at_work(worker)
     worker.call(wanted, {})
@@ -329,10 +329,10 @@ def test_a_process_that_failed_is_dismissed_unless_it_is_to_be_used_again(
     """It is kept because it may be asked whether it changed its arguments."""
     wanted = program("def run(x):\n    return 10 // x", "x: int")
     with pytest.raises(SolutionError):
-        worker.call(wanted, {"x": 0}, watch_inputs=True)
+        worker.call(wanted, {"x": 0}, CallSpec(watch_inputs=True))
     assert not at_work(worker)
     with pytest.raises(SolutionError):
-        worker.call(wanted, {"x": 0}, watch_inputs=True, reuse=True)
+        worker.call(wanted, {"x": 0}, CallSpec(watch_inputs=True, reuse=True))
     assert at_work(worker)
 
 
@@ -340,10 +340,10 @@ def test_a_reused_child_survives_an_error_of_the_solution(worker: ChannelWorker,
     wanted = program("def run(x):\n    return 10 // x", "x: int")
     for x in (1, 0, 2):
         if x:
-            assert worker.call(wanted, {"x": x}, reuse=True).values["result"] == 10 // x
+            assert worker.call(wanted, {"x": x}, CallSpec(reuse=True)).values["result"] == 10 // x
         else:
             with pytest.raises(SolutionError, match="ZeroDivisionError"):
-                worker.call(wanted, {"x": x}, reuse=True)
+                worker.call(wanted, {"x": x}, CallSpec(reuse=True))
 
 
 @pytest.mark.parametrize(

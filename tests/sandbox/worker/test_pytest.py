@@ -6,7 +6,7 @@ import pytest
 
 from autocoder_jupyter.errors import EngineGone
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
-from autocoder_jupyter.sandbox.protocol import TestRun
+from autocoder_jupyter.sandbox.protocol import TestRun, TestSpec
 from autocoder_jupyter.types import TestOutcome as Outcome
 from tests.sandbox.conftest import MakeProgram, StartPlain
 
@@ -27,7 +27,7 @@ def outcomes(worker: ChannelWorker, callee: ChannelWorker, program: MakeProgram)
     def run(
         code: str, tests: str, *expected: str, inputs: str = "x: int", outputs: str = "y: int"
     ) -> tuple[dict[str, str], TestRun]:
-        result = worker.test(program(code, inputs, outputs), HEAD + tests, expected, callee=callee)
+        result = worker.test(program(code, inputs, outputs), TestSpec(HEAD + tests, expected), callee=callee)
         return {one.id: one.outcome for one in result.outcomes}, result
 
     return run
@@ -54,7 +54,7 @@ def test_a_stub_leaves_the_files_of_the_tests_alone(worker: ChannelWorker, progr
         "    assert (tmp_path / 'a').read_text() == 'a'\n"
         "def test_b(tmp_path): assert run(1) == 2 and tmp_path.is_dir()\n"
     )
-    result = worker.test(program(DOUBLE, "x: int", "y: int"), HEAD + tests, ["test_a", "test_b"], callee=None)
+    result = worker.test(program(DOUBLE, "x: int", "y: int"), TestSpec(HEAD + tests, ["test_a", "test_b"]), callee=None)
     assert [one.outcome for one in result.outcomes] == ["passed", "passed"], result.output
 
 
@@ -74,7 +74,7 @@ def test_reports_stream_with_the_sentence_that_each_test_checks(
 ) -> None:
     tests = HEAD + "def test_a():\n    '''Doubles its input.'''\n    assert run(2) == 4\n"
     seen: list[Outcome] = []
-    worker.test(program(DOUBLE, "x: int"), tests, ["test_a"], callee=callee, on_report=seen.append)
+    worker.test(program(DOUBLE, "x: int"), TestSpec(tests, ["test_a"], on_report=seen.append), callee=callee)
     assert [(one.id, one.outcome, one.sentence) for one in seen] == [("test_a", "passed", "Doubles its input.")]
 
 
@@ -141,7 +141,7 @@ def test_no_trick_of_a_solution_makes_a_test_pass(
     worker: ChannelWorker, callee: ChannelWorker, program: MakeProgram, code: str
 ) -> None:
     tests = HEAD + "def test_a(): assert run(2) == 4\n"
-    result = worker.test(program(code, "x: int", "y: int"), tests, ["test_a"], callee=callee)
+    result = worker.test(program(code, "x: int", "y: int"), TestSpec(tests, ["test_a"]), callee=callee)
     assert not result.passed
     assert result.outcomes[0].outcome in ("failed", "missing", "error")
 
@@ -207,7 +207,7 @@ def test_two_runs_of_a_failure_give_the_same_text_without_places_and_times(
     tests = HEAD + "import json\ndef test_a(): run(1)\ndef test_b(): json.loads('{')\n"
     wrong = program(code, "x: int", "y: int")
     either_way = ((worker, callee), (callee, worker))
-    results = [one.test(wrong, tests, ["test_a", "test_b"], callee=other) for one, other in either_way]
+    results = [one.test(wrong, TestSpec(tests, ["test_a", "test_b"]), callee=other) for one, other in either_way]
     texts = [result.output + "".join(one.message for one in result.outcomes) for result in results]
     assert texts[0] == texts[1]
     assert (
@@ -220,11 +220,13 @@ def test_an_endless_test_keeps_what_was_reported_and_ends_the_worker(
 ) -> None:
     worker = start_plain()
     tests = HEAD + "def test_a(): assert run(1) == 2\ndef test_b():\n    while True: pass\ndef test_c(): pass\n"
-    result = worker.test(program(DOUBLE, "x: int"), tests, ["test_a", "test_b", "test_c"], callee=callee, seconds=2)
+    result = worker.test(
+        program(DOUBLE, "x: int"), TestSpec(tests, ["test_a", "test_b", "test_c"], seconds=2), callee=callee
+    )
     assert [one.outcome for one in result.outcomes] == ["passed", "missing", "missing"]
     assert "longer than 2 s" in result.output and not worker.alive and result.exit_code != 0
     with pytest.raises(EngineGone):
-        worker.test(program(DOUBLE, "x: int"), tests, ["test_a"], callee=callee)
+        worker.test(program(DOUBLE, "x: int"), TestSpec(tests, ["test_a"]), callee=callee)
 
 
 def test_a_crash_of_the_tests_keeps_what_was_reported(outcomes: RunTests) -> None:
@@ -242,7 +244,7 @@ def test_of_a_run_that_sends_what_no_test_run_sends_no_report_counts(
         "for fd in range(3, 64):\n        try: os.write(fd, b'\\0\\0\\0\\x08not json')\n        except OSError: pass\n"
     )
     tests = f"{HEAD}import os\ndef test_a(): assert run(1) == 2\ndef test_b():\n    {noise}"
-    result = worker.test(program(DOUBLE, "x: int"), tests, ["test_a", "test_b"], callee=callee, seconds=20)
+    result = worker.test(program(DOUBLE, "x: int"), TestSpec(tests, ["test_a", "test_b"], seconds=20), callee=callee)
     assert [one.outcome for one in result.outcomes] == ["missing", "missing"] and not result.passed
     assert all("sent invalid data" in one.message for one in result.outcomes)
     assert "not JSON" in result.output and result.exit_code != 0 and not worker.alive
