@@ -168,8 +168,8 @@ class CollectedFiles:
         kind = stat.S_IFMT(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
         if kind != stat.S_IFREG:
             return _KINDS.get(kind, "no plain file")
-        if len(path) > LONGEST_PATH or not path.isprintable():
-            return "its name is too long or holds signs that nobody sees"
+        if len(path) > LONGEST_PATH or not path.isprintable() or not path.strip() or path.startswith("~"):
+            return "its name is too long, starts with ~ or holds signs that nobody sees"  # `confined` refuses it
         if len(self.files) == MOST_FILES:
             return f"more than {MOST_FILES} files"
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)

@@ -117,14 +117,14 @@ def test_only_plain_files_that_fit_are_taken_and_the_others_are_named(worker: Wo
         ln -s /etc/passwd link.txt; ln -s / root; ln -s . here; ln -s fine.txt inside.txt
         mkdir -p {deep} __pycache__; echo x > {deep}/x; echo x > __pycache__/x.pyc
         head -c 2000000 /dev/urandom > large.bin
-        touch "$(printf 'odd\\nname')" "$(printf 'un\\377readable')"
+        touch "$(printf 'odd\\nname')" "$(printf 'un\\377readable')" ' ' '~backup'; mkdir '~'; touch '~/y'
         """,
     )
     assert outcome.files == {"fine.txt": b"fine\n", "same.txt": b"fine\n"}
     told = "\n".join(outcome.left_out)
     for entry in ("here (a link)", "inside.txt (a link)", "link.txt (a link)", "root (a link)"):
         assert entry in told
-    for part in ("(deeper than 8 folders)", "large.bin (larger than 1 MiB)", "odd\\nname (its name", "readable ("):
+    for part in ("(deeper than 8 folders)", "large.bin (larger than 1 MiB)", "odd\\nname (its name", "readable (", "~backup (", "~/y ("):
         assert part in told
 
 
