@@ -1,12 +1,14 @@
 """Compares an agent's tests with their first versions, so that a test that was weakened is noticed.
 
-It does not matter what the agent ran or saw in between: it may hide a failure from us, as with `pytest || true`.
+It does not matter what the agent ran or saw in between: it may hide a failure from us, as with `pytest || true`. The
+source is compared. What a new test changes only when it runs, for example through another module, is not found.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Iterator
 
 from autocoder_jupyter.engine.tests import read_suite
@@ -14,6 +16,16 @@ from autocoder_jupyter.untrusted.parsing import parse
 
 OUTSIDE = "what the tests share"
 """The name for the imports, helper functions and constants of a test module."""
+
+_RUN_BY_PYTEST = re.compile(r"pytest|(?i:(?:setup|teardown)_?(?:module|function|class|method)?)$")
+"""Names that pytest calls around the tests of a module, and its hooks."""
+
+_REACHES_OTHERS = re.compile(
+    r"\bGlobal\(|\bNamedExpr\(|\bName\(id='(?:globals|locals|vars|setattr|delattr|exec|eval|__\w+)'|\battr='__"
+)
+"""In a dump, what can change names of the module that are bound elsewhere."""
+
+_CHANGED_ATTRIBUTE = re.compile(r"\bAttribute\(value=Name\(id='(\w+)', ctx=Load\(\)\), attr='\w+', ctx=(?:Store|Del)\(")
 
 _Part = tuple[str, str]
 """The id of a test and "", or `OUTSIDE` and the names that a statement binds."""
@@ -39,7 +51,11 @@ class SuiteWatch:
             parts = _parts(source)
         except SyntaxError:
             return
-        if self._first and any(part not in self._first and not _is_harmless(part, parts[part]) for part in parts):
+        known = {
+            name for test, bound in self._first for name in (bound.split() if bound else [test.partition("::")[0]])
+        }
+        new = [part for part in parts if part not in self._first]
+        if self._first and not all(_is_harmless(part, parts[part], known) for part in new):
             self._added.add(OUTSIDE)
         for part, text in parts.items():
             self._first.setdefault(part, text)
@@ -51,13 +67,28 @@ class SuiteWatch:
         self._now = dict(self._first)
 
 
-def _is_harmless(part: _Part, text: str) -> bool:
-    """Whether a part that is new cannot change what the others test: a test, or something with a name of its own."""
+def _is_harmless(part: _Part, text: str, known: set[str]) -> bool:
+    """Whether the source of a new part does not change what the others test.
+
+    Args:
+        part: a test, or a statement that binds names.
+        text: its dump.
+        known: the names that the first versions bind.
+    """
+    if _REACHES_OTHERS.search(text) or not known.isdisjoint(_CHANGED_ATTRIBUTE.findall(text)):
+        return False
     name, bound = part
     if name != OUTSIDE:
         return True
     names = bound.split()
-    return bool(names) and not any(hasattr(builtins, one) or one.startswith("pytest") for one in names)
+    return bool(names) and all(
+        one.isidentifier()
+        and one not in known
+        and not hasattr(builtins, one)
+        and not one.startswith("__")
+        and not _RUN_BY_PYTEST.match(one)
+        for one in names
+    )
 
 
 def _parts(source: str) -> dict[_Part, str]:

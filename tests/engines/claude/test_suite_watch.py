@@ -63,6 +63,32 @@ def test_a_test_that_is_not_as_it_was_first_written_is_named_whatever_ran(
     assert changed(FIRST, FIRST.replace(before, after)) == names
 
 
+@pytest.mark.parametrize(
+    "new",
+    [
+        "from helper import *",
+        "X = (close := lambda *a: True)",
+        "X = globals().update(close=lambda *a: True)",
+        "X = setattr(test_sum, '__code__', (lambda: None).__code__)",
+        "X = pytest.__dict__.update(approx=abs)",
+        "def made(x=globals().pop('close')): ...",
+        "class Made:\n    globals()['LIMIT'] = 1e9",
+        "class TestNew:\n    def setup_class(self):\n        global LIMIT\n        LIMIT = 1e9",
+        "def test_0():\n    global LIMIT\n    LIMIT = 1e9",
+        "def test_0():\n    pytest.approx = abs",
+        "def setup_module():\n    ...",
+        "def setup_function(f):\n    ...",
+        "def setUpModule():\n    ...",
+        "__test__ = False",
+        "test_sum = None",
+        "class test_sum: ...",
+        "import LIMIT",
+    ],
+)
+def test_something_new_that_changes_what_others_test_is_a_change(new: str) -> None:
+    assert changed(FIRST, f"{FIRST}\n{new}\n") == (OUTSIDE,)
+
+
 def test_new_tests_layout_and_what_new_tests_need_are_no_change() -> None:
     grown = FIRST.replace("import pytest\n", "import numpy as np\nimport pytest\n") + (
         "\n\nTABLE = pd.DataFrame()\n\n\ndef made():\n    return np.zeros(1)\n"
