@@ -15,9 +15,9 @@ from autocoder_jupyter.settings.config import RECORDS
 
 ActionName = Literal[
     "cancel", "approve", "decline", "call", "insert-call", "retry", "edit-request", "edit-code", "raise-limit",
-    "inspect", "insert-code", "export",
+    "inspect", "insert-code", "export", "versions",
 ]  # fmt: skip
-"""The names of the page's commands, without `autocoder-jupyter:`."""
+"""The names of the page's commands, without `autocoder-jupyter:`, and `versions`, the list in its panel."""
 
 
 _State = CardState | CodeState
@@ -85,6 +85,7 @@ ACTIONS = (
     Action("inspect", _always, _ready),
     Action("insert-code", _has_code, _never),
     Action("export", _can_be_called, _never),
+    Action("versions", lambda state: state.finished and _is_function(state), _never),
 )
 """All actions, in the order of the buttons on a card."""
 

@@ -44,6 +44,7 @@ def card(state: CardState) -> Document:
         title(state),
         tone(state),
         facts=facts(state),
+        last_step=f"last step at {clock(state.log[-1].at)}" if state.log and not state.finished else "",
         marks=_stages(state),
         status=_status(state),
         sections=(Section("", rows(state), folded=False), *folded_sections(state)),
@@ -94,8 +95,8 @@ def title(state: CardState) -> str:
 
 
 def tone(state: CardState) -> Tone:
-    """The colour of the state. A ready result that went over its budget is not green."""
-    return "warn" if state.phase == "ready" and state.reason else TONES[state.phase]
+    """The colour of the state. A ready result with a warning is not green."""
+    return "warn" if state.phase == "ready" and title(state) != "Ready" else TONES[state.phase]
 
 
 def facts(state: CardState) -> tuple[str, ...]:
@@ -111,8 +112,6 @@ def facts(state: CardState) -> tuple[str, ...]:
         spending(state.usage, state.max_cost),
         _from_a_record(state),
         "slower than usual" if state.is_slow else "",
-        # For readers without the strip, which has a clock.
-        f"last step at {clock(state.log[-1].at)}" if state.log and not state.finished else "",
     )
     return tuple(fact for fact in found if fact)
 
@@ -203,12 +202,7 @@ def _approval(state: CardState) -> tuple[Block, ...]:
         "The code imports it, and it is not in the list of known packages. Allow it with "
         f"%autocode approve {state.name}, refuse it with %autocode decline {state.name}."
     )
-    return (line(Span(approval_question(state), "warn"), how),)
-
-
-def approval_question(state: CardState) -> str:
-    """What the user is asked to allow."""
-    return f"May it install {', '.join(state.approval)}?"
+    return (line(Span(state.asks, "warn"), how),)
 
 
 def _questions(state: CardState) -> tuple[Block, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from autocoder_jupyter.display import parts, tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
-from autocoder_jupyter.display.card import approval_question
 from autocoder_jupyter.display.state import Answer, CardState
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, row, window
 from autocoder_jupyter.types import TestOutcome
@@ -28,7 +27,7 @@ def _columns(state: CardState) -> list[Column]:
         return [Column("Waiting for you", lines((line(words, "muted"),)))]
     if state.phase == "waiting":
         why = "The code imports it, and it is not in the list of known packages."
-        return [Column("Waiting for you", lines((line(approval_question(state)), line(why, "muted"))))]
+        return [Column("Waiting for you", lines((line(state.asks), line(why, "muted"))))]
     running = [stage for stage, how in state.stages if how.status == "running"]
     columns = [_column(state, stage) for stage in running]
     if state.building and "environment" not in running:

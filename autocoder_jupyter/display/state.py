@@ -159,6 +159,11 @@ class CardState(RunState[Event]):
         return ", ".join(self.approval)
 
     @property
+    def asks(self) -> str:
+        """The question about it."""
+        return f"May it install {', '.join(self.approval)}?" if self.approval else ""
+
+    @property
     def is_slow(self) -> bool:
         """Whether the first attempt takes longer than usual."""
         return self.phase == "running" and self.seconds >= SLOW_SECONDS and self.attempt <= 1

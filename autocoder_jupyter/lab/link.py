@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.state import CardState
     from autocoder_jupyter.lab.messages import Job, Message, NotebookData
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the messages; a page with another version does not connect."""
 
 UPDATE_SECONDS = 0.25

@@ -7,41 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
+from autocoder_jupyter.view.as_page import PageDocument
+
 if TYPE_CHECKING:
     from autocoder_jupyter.display.run_state import Phase
     from autocoder_jupyter.lab.vocabulary import Vocabulary
     from autocoder_jupyter.magics.variables import Variable
 
 
-class Progress(TypedDict):
-    """The progress of a job: what differs between functions and answers of `--mode tools`."""
+class JobState(PageDocument):
+    """What is shown of a job: its document, what it asks the user, what can be done, what it cost.
 
-    mode: str
-    stage: str | None
-    attempt: int
-    of: int
-    passed: int
-    tests: int
-    tests_changed: bool
-    signature: str
-    held: list[str]
-    warnings: list[str]
-    agent: str
-
-
-class JobState(Progress):
-    """The progress and the outcome of a job."""
+    `question` identifies what it `asks`. `cost` is None if it is not known, and 0 if nothing was spent.
+    """
 
     name: str
     phase: Phase
-    title: str
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    max_cost: float | None
-    approval: list[str]
+    asks: str
     question: str
-    reason: str
+    cost: float | None
     progress: float
     step: str
     actions: list[str]
@@ -55,7 +39,6 @@ class JobRun(TypedDict):
     seconds: float
     cell_id: str | None
     run_id: str
-    replayed: bool
     limit: str
     limit_value: float | None
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display import actions, parts
+from autocoder_jupyter.display import actions
 from autocoder_jupyter.display.bundles import step
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.inspector.of_report import state_of
 from autocoder_jupyter.display.run_state import Phase
-from autocoder_jupyter.display.shown import Shown, title
+from autocoder_jupyter.display.shown import Shown, document_of
 from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.display.tool_calls import turns
-from autocoder_jupyter.lab.messages import Job, JobRun, JobState, Progress
+from autocoder_jupyter.lab.messages import Job, JobRun, JobState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.untrusted.visible import visible_block
-from autocoder_jupyter.view.amounts import counted
+from autocoder_jupyter.view.as_page import MOST_CHARACTERS, page_document
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 MOST_HELD = 200
 """Maximum number of results without a job; only a loop creates more."""
 
-MOST_CHARACTERS = 1000
-"""Maximum length of a text."""
+ROWS = ("Note", "Reason", "Warnings", "Passed", "Call")
+"""The rows of a card that a page gets."""
 
 
 def listed(notebook: Notebook) -> list[Job]:
@@ -55,7 +54,6 @@ def _of_launch(name: str, launch: Launch) -> Job:
         "seconds": round(max(seconds, 0.0), 3),
         "cell_id": launch.cell_id,
         "run_id": launch.job.run_id,
-        "replayed": state.replayed,
         "limit": state.limit,
         "limit_value": getattr(launch.job.config, state.limit) if actions.limit_flag(state) else None,
     }
@@ -80,7 +78,6 @@ def _of_result(name: str, result: Any) -> Job:
         "started": report.started.timestamp() if report.started else 0.0,
         "seconds": round(report.seconds, 3),
         "run_id": report.run_id,
-        "replayed": state.replayed,
     }
     return {**_of_state(name, state), **run}
 
@@ -93,7 +90,6 @@ def _of_ended_answer(name: str, result: Any) -> Job:
         **_no_run(),
         "seconds": round(state.seconds, 3),
         "run_id": result.run_id,
-        "replayed": state.replayed,
     }
     return {**_of_state(name, state), **run}
 
@@ -105,79 +101,22 @@ def _no_run() -> JobRun:
         "seconds": 0.0,
         "cell_id": None,
         "run_id": "",
-        "replayed": False,
         "limit": "",
         "limit_value": None,
     }
 
 
 def _of_state(name: str, state: Shown) -> JobState:
-    progress = _of_answer(state) if isinstance(state, CodeState) else _of_function(state)
-    exchanges: JobState = {
-        **progress,
-        "name": name,
+    shown = page_document(document_of(state), ROWS)
+    return {
+        **shown,
+        "name": visible_block(name),
         "phase": state.phase,
-        "title": title(state),
-        "input_tokens": state.usage.input_tokens,
-        "output_tokens": state.usage.output_tokens,
-        "cost": state.usage.cost,
-        "max_cost": state.max_cost,
-        "approval": list(state.approval),
+        "asks": visible_block(state.asks)[:MOST_CHARACTERS],
         "question": state.question,
-        "reason": state.reason,
+        "cost": state.usage.cost,
         "progress": round(state.progress, 3),
         "step": step(state),
         "actions": list(actions.possible(state)),
         "buttons": list(actions.on_card(state)),
     }
-    return cast(JobState, {key: _shown(value) for key, value in exchanges.items()})
-
-
-def _of_answer(state: CodeState) -> Progress:
-    """The progress of a run of `--mode tools`; fields that only functions have are empty."""
-    calls = counted(len(state.calls), "call")
-    turn = f"turn {state.turn} of {state.of}" if not state.finished else counted(state.turn, "turn")
-    return {
-        "mode": "tools",
-        "stage": None,
-        "attempt": 0,
-        "of": 0,
-        "passed": 0,
-        "tests": 0,
-        "tests_changed": False,
-        "signature": "",
-        "held": [],
-        "warnings": list(state.notice),
-        "agent": f"{turn}, {calls}" if state.turn else "",
-    }
-
-
-def _of_function(state: CardState) -> Progress:
-    evidence = state.evidence
-    return {
-        "mode": "function",
-        "stage": state.stage,
-        "attempt": state.attempt,
-        "of": state.of,
-        "passed": state.passed,
-        "tests": state.test_count,
-        "tests_changed": evidence is not None and parts.has_changed_tests(evidence, state.trace),
-        "signature": parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else "",
-        "held": list(parts.passed(evidence)) if evidence else [],
-        "warnings": list(parts.warning_lines(evidence, state.trace)) if evidence else [],
-        "agent": _agent(state),
-    }
-
-
-def _agent(state: CardState) -> str:
-    """`turn 4 of 50, 12 tool calls`; "" without an agent."""
-    if state.trace is None or not state.trace.turns:
-        return ""
-    return f"{turns(state.trace, finished=state.finished)}, {counted(len(state.trace.calls), 'tool call')}"
-
-
-def _shown(value: Any) -> Any:
-    """A value whose texts have escapes in place of hidden characters."""
-    if isinstance(value, list):
-        return [_shown(item) for item in value]
-    return visible_block(value)[:MOST_CHARACTERS] if isinstance(value, str) else value

@@ -60,7 +60,7 @@ def head_html(document: Document) -> Html:
     shown = (
         element("strong", escape(document.name), look="name"),
         element("strong", escape(f"● {document.title}"), look=document.tone),
-        element("span", escape(" · ".join(document.facts)), look="muted digits"),
+        element("span", escape(" · ".join(filter(None, (*document.facts, document.last_step)))), look="muted digits"),
     )
     return element("div", join(*shown, between=" "), class_="autocode-head", look="head")
 

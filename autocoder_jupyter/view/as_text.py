@@ -33,7 +33,8 @@ TABLE_CHARACTERS = 100
 
 def document_text(document: Document) -> str:
     """The document in lines of text."""
-    first = " · ".join((f"● {document.name}  {document.title}", *document.facts))
+    facts = filter(None, (*document.facts, document.last_step))
+    first = " · ".join((f"● {document.name}  {document.title}", *facts))
     shown = (section for section in document.sections if section.only != "html")
     return markup.lines([first, *(f"  {words}" for section in shown for words in _section(section))])
 

@@ -242,6 +242,7 @@ class Document:
         title: the state in a few words.
         tone: the colour of the state.
         facts: facts beside the title.
+        last_step: when the last step was; a page that has a clock does not show it.
         marks: the stages, each with its mark.
         status: what it waits for.
         sections: its parts.
@@ -255,6 +256,7 @@ class Document:
     title: str
     tone: Tone
     facts: tuple[str, ...] = ()
+    last_step: str = ""
     marks: tuple[Span, ...] = ()
     status: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()

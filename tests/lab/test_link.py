@@ -29,7 +29,7 @@ def test_before_a_hello_nothing_is_said_and_no_thread_runs(
 ) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame()")
     shell.run("%%autocode growth\nWords")
-    assert channels[0].opening == {"protocol": 1, "version": "0.1.0"}
+    assert channels[0].opening == {"protocol": 2, "version": "0.1.0"}
     assert channels[0].said == [] and not link.has_page
     assert "autocode-link" not in [thread.name for thread in threading.enumerate()]
 
@@ -58,14 +58,15 @@ def test_a_person_who_writes_a_cell_has_ready_what_it_needs(
 def test_a_job_is_told_when_it_changes_and_not_for_its_clock(shell: Any, jobs: PlayedJobs, page: PlayedChannel) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.tell(StageStarted("run", 2, 5))
-    job = page.wait_for("jobs", lambda told: bool(told["jobs"]) and told["jobs"][0]["stage"] == "run")["jobs"][0]
-    assert (job["phase"], job["title"], job["attempt"], job["of"]) == ("running", "Running the tests", 2, 5)
+    told = page.wait_for("jobs", lambda told: bool(told["jobs"]) and told["jobs"][0]["title"] == "Running the tests")
+    (job,) = told["jobs"]
+    assert (job["phase"], job["title"], job["facts"]) == ("running", "Running the tests", ["attempt 2 of 5"])
     count = len(page.of("jobs"))
     time.sleep(2.5)  # two heartbeats of the card
     assert len(page.of("jobs")) == count
     jobs.last.end("failed", error="It did not work.")
     job = page.wait_for("jobs", lambda told: bool(told["jobs"]) and told["jobs"][0]["phase"] == "failed")["jobs"][0]
-    assert (job["reason"], job["progress"], job["cell_id"]) == ("It did not work.", 1.0, None)
+    assert (job["rows"]["Reason"], job["progress"], job["cell_id"]) == (["It did not work."], 1.0, None)
     assert abs(job["started"] - time.time()) < 60 and job["seconds"] > 2
 
 
@@ -104,7 +105,7 @@ def test_pages_that_talk_without_end_do_not_keep_the_jobs_back(
     talker = threading.Thread(target=talk)
     talker.start()
     jobs.last.tell(StageStarted("verify", 1, 1))
-    page.wait_for("jobs", lambda told: bool(told["jobs"]) and told["jobs"][0]["stage"] == "verify")
+    page.wait_for("jobs", lambda told: bool(told["jobs"]) and told["jobs"][0]["title"] == "Verifying")
     stop.set()
     talker.join()
 

@@ -39,10 +39,8 @@ from autocoder_jupyter.untrusted.visible import visible_block
 from tests.lab.conftest import PlayedJobs
 
 FIELDS = {
-    "name", "phase", "title", "stage", "attempt", "of", "passed", "tests", "tests_changed", "started", "seconds",
-    "input_tokens", "output_tokens", "cost", "max_cost", "approval", "question", "reason", "signature", "held",
-    "warnings", "agent", "mode", "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
-    "actions", "buttons",
+    "name", "phase", "title", "tone", "facts", "rows", "started", "seconds", "cost", "asks", "question", "progress",
+    "step", "cell_id", "run_id", "limit", "limit_value", "actions", "buttons",
 }  # fmt: skip
 PLAN = CodePlan(
     description="",
@@ -76,27 +74,22 @@ def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: Pla
     (told,) = listed(notebook)
     assert set(told) == FIELDS
     expected = {
-        "name": "growth", "phase": "running", "title": "Running the tests", "stage": "run", "attempt": 2, "of": 10,
-        "passed": 1, "tests": 3, "input_tokens": 100, "output_tokens": 20, "cost": None, "max_cost": 0.5,
-        "signature": "growth.run(sales: DataFrame) -> total: float", "run_id": "run-1", "replayed": False,
+        "name": "growth", "phase": "running", "title": "Running the tests", "tone": "busy", "cost": None,
+        "facts": ["1 of 3 tests passed", "attempt 2 of 10", "100 tokens in, 20 out · cost unknown, limit $0.50"],
+        "rows": {"Call": ["growth.run(sales: DataFrame) -> total: float"]}, "run_id": "run-1",
     }  # fmt: skip
-    assert dict(told).items() >= expected.items()
+    assert {name: told[name] for name in expected} == expected  # type: ignore[literal-required]
     job.tell(ApprovalNeeded(("fiscalmonths",)))
-    assert (listed(notebook)[0]["phase"], listed(notebook)[0]["approval"]) == ("waiting", ["fiscalmonths"])
+    assert (listed(notebook)[0]["phase"], listed(notebook)[0]["asks"]) == ("waiting", "May it install fiscalmonths?")
     assert listed(notebook)[0]["actions"] == ["cancel", "approve", "decline", "edit-request", "inspect"]
     assert listed(notebook)[0]["buttons"] == ["cancel"]
     job.tell(EvidenceGathered(2, EVIDENCE))
     (told,) = listed(notebook)
-    assert told["held"] == ["2 tests", "two runs agree"]
-    assert told["warnings"] == ["Tests changed since they were first written: test_b"] and told["tests_changed"]
+    assert told["rows"]["Passed"] == ["2 tests", "two runs agree"]
+    assert told["rows"]["Warnings"] == ["⚠ Tests changed since they were first written: test_b"]
     job.end("over_budget", error="Too dear.")
     (told,) = listed(notebook)
-    assert (told["phase"], told["title"], told["reason"], told["stage"]) == (
-        "over_budget",
-        "Over budget",
-        "Too dear.",
-        None,
-    )
+    assert (told["phase"], told["title"], told["rows"]["Reason"]) == ("over_budget", "Over budget", ["Too dear."])
 
 
 def test_a_result_that_the_namespace_holds_is_listed_with_its_evidence(shell: Any, notebook: Notebook) -> None:
@@ -115,11 +108,14 @@ def test_a_result_that_the_namespace_holds_is_listed_with_its_evidence(shell: An
     (told,) = listed(notebook)
     assert set(told) == FIELDS
     expected = {
-        "name": "old", "phase": "ready", "title": "Ready, with changed tests", "attempt": 3, "passed": 2, "tests": 2,
-        "started": started.timestamp(), "seconds": 8.5, "cost": 0.25, "run_id": "run-7", "replayed": True,
-        "cell_id": None, "signature": "old.run(sales: DataFrame) -> total: float",
+        "name": "old", "phase": "ready", "title": "Ready, with changed tests", "tone": "warn",
+        "facts": [
+            "2 of 2 tests passed", "3 attempts", "8.5 s", "5 tokens in, 0 out · $0.250", "replayed from the journal",
+        ],
+        "started": started.timestamp(), "seconds": 8.5, "cost": 0.25, "run_id": "run-7", "cell_id": None,
     }  # fmt: skip
-    assert dict(told).items() >= expected.items()
+    assert {name: told[name] for name in expected} == expected  # type: ignore[literal-required]
+    assert told["rows"]["Call"] == ["old.run(sales: DataFrame) -> total: float"]
 
 
 def test_an_agent_says_how_far_it_is(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
@@ -128,10 +124,10 @@ def test_an_agent_says_how_far_it_is(shell: Any, notebook: Notebook, jobs: Playe
     for event in (TurnBegun(4, 50), *call, SuiteChanged(("test_b",)), EvidenceGathered(1, Evidence())):
         jobs.last.tell(event)
     (told,) = listed(notebook)
-    assert told["agent"] == "turn 4 of 50, 1 tool call" and told["tests_changed"]
-    assert told["warnings"] == ["Tests changed by the agent since it first wrote them: test_b"]
+    assert told["facts"] == ["turn 4 of 50"]
+    assert told["rows"]["Warnings"] == ["⚠ Tests changed by the agent since it first wrote them: test_b"]
     shell.user_ns["old"] = finished("old", trace=Trace(turns=4, max_turns=50, suite_changed=("test_b",)))
-    assert listed(notebook)[1]["agent"] == "4 of 50 turns, 0 tool calls"
+    assert "4 of 50 turns" in listed(notebook)[1]["facts"]
     assert listed(notebook)[1]["title"] == "Ready, with changed tests"
 
 
@@ -151,7 +147,7 @@ def test_each_result_is_listed_once(shell: Any, notebook: Notebook, jobs: Played
 def test_every_ending_is_json(shell: Any, notebook: Notebook, state: Any) -> None:
     shell.user_ns["old"] = finished("old", state, error="x" * 5000)
     (told,) = listed(notebook)
-    assert told["phase"] == state and len(told["reason"]) == 1000
+    assert told["phase"] == state and len(told["rows"].get("Reason", [""])[0]) <= 1000
     json.dumps(told, allow_nan=False)
 
 
@@ -160,7 +156,7 @@ def test_words_of_others_hide_nothing_in_the_page(shell: Any, notebook: Notebook
     evidence = Evidence(checks=(CheckOutcome(name=nasty, passed=False),), tests_changed=(nasty,))
     shell.user_ns["old"] = finished("old", "failed", error=nasty, evidence=evidence)
     (told,) = listed(notebook)
-    assert told["reason"] == r"a\u202eb\x1b[31m"
+    assert told["rows"]["Reason"] == [r"a\u202eb\x1b[31m"]
     text = json.dumps(told, ensure_ascii=False)
     assert visible_block(text) == text
 

@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 
 from autocoder_jupyter.display.run_state import Phase
+from autocoder_jupyter.view.document import Tone
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "autocoder_jupyter"
@@ -30,7 +31,7 @@ RECORDS = {
 }
 """The names of a record in Python and on the page."""
 
-OLDER_KERNELS = {"actions", "buttons", "mode", "page"}
+OLDER_KERNELS = {"page"}
 """Fields that older versions of the kernel's side do not send."""
 
 
@@ -58,6 +59,7 @@ def test_a_reply_is_one_of_the_two_that_the_page_knows() -> None:
 def test_the_page_knows_every_phase_and_can_ask_for_every_action() -> None:
     tokens = (PAGE / "link" / "tokens.ts").read_text(encoding="utf-8")
     assert _union(tokens, "Phase") == set(_words(Phase))
+    assert _union(tokens, "Tone") == set(_words(Tone))
     tree = ast.parse((PACKAGE / "lab" / "requests.py").read_text(encoding="utf-8"))
     actions = next(
         node.value
@@ -123,7 +125,10 @@ def _words(kind: object) -> Iterator[object]:
 
 
 CLASSES = _typed_dicts(
-    PACKAGE / "magics" / "variables.py", PACKAGE / "lab" / "vocabulary.py", PACKAGE / "lab" / "messages.py"
+    PACKAGE / "view" / "as_page.py",
+    PACKAGE / "magics" / "variables.py",
+    PACKAGE / "lab" / "vocabulary.py",
+    PACKAGE / "lab" / "messages.py",
 )
 INTERFACES = dict(_interfaces(PAGE / "link" / "tokens.ts", PAGE / "vocabulary.ts"))
 HEARD = list(_heard())

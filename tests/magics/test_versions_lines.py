@@ -95,8 +95,11 @@ def test_every_line_says_that_an_edited_record_is_not_verified_here(shell: Any, 
     growth = shell.user_ns["growth"]
     assert (growth.success, growth.state, growth.code) == (False, "not_verified", "x = 20\n")
     (job,) = listed(shell.magics_manager.registry["AutocodeMagics"].notebook)
-    assert (job["phase"], job["title"], job["held"], job["tests"]) == ("not_verified", "Not verified here", [], 0)
-    assert job["reason"] == growth.error and {"call", "export", "insert-code"} <= {*job["actions"]}
+    assert (job["phase"], job["title"]) == ("not_verified", "Not verified here")
+    assert "Passed" not in job["rows"] and not any("tests passed" in fact for fact in job["facts"])
+    assert job["rows"]["Reason"] == str(growth.error).splitlines() and {"call", "export", "insert-code"} <= {
+        *job["actions"]
+    }
     shell.run("%autocode restore growth 1")
     assert shell.user_ns["growth"].success
 

@@ -145,6 +145,11 @@ class CodeState(RunState[Event]):
         return self.waiting[0].call if self.waiting else ""
 
     @property
+    def asks(self) -> str:
+        """The question about it."""
+        return f"May it call {self.waiting[0].words}?" if self.waiting else ""
+
+    @property
     def under_way(self) -> tuple[CallState, ...]:
         """The calls that are running."""
         return tuple(call for call in self.calls if call.outcome is None and not call.waits)

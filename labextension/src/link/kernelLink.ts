@@ -7,7 +7,7 @@ import { Signal } from '@lumino/signaling';
 import type { IVocabulary } from '../vocabulary';
 import { VOCABULARY } from '../vocabulary';
 import type { Heard, Said } from './messages';
-import { heard } from './messages';
+import { heard, PROTOCOL } from './messages';
 import type { Action, ICellProblem, IJob, IKernelLink, RequestDetails, IVariable, Settings } from './tokens';
 
 /** Time limit for an answer of the kernel, in milliseconds. */
@@ -196,8 +196,20 @@ export class KernelLink implements IKernelLink, IDisposable {
   }
 
   private _hear(message: Heard | null): void {
+    if (message?.kind === 'welcome') {
+      this._isForeign = message.protocol !== PROTOCOL;
+    } else if (this._isForeign) {
+      return;
+    }
     switch (message?.kind) {
       case 'welcome':
+        if (this._isForeign) {
+          this._refused.emit([
+            `The kernel has version ${message.version} of autocoder_jupyter, whose messages this page does not know. ` +
+              'Install the same version for JupyterLab and for the kernel, then restart both.'
+          ]);
+          return;
+        }
         this._connected = true;
         this._vocabulary = message.vocabulary;
         this._sayPrepare();
@@ -245,6 +257,8 @@ export class KernelLink implements IKernelLink, IDisposable {
   private readonly _refused = new Signal<KernelLink, readonly string[]>(this);
   private _wire: Wire | null = null;
   private _connected = false;
+  /** Whether the kernel sends messages of another version. */
+  private _isForeign = false;
   private _absent = false;
   private _preparing = false;
   private _jobs: readonly IJob[] = [];

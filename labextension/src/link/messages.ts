@@ -1,6 +1,9 @@
 import type { IVocabulary } from '../vocabulary';
 import type { Action, IJob, RequestDetails, IVariable, Settings } from './tokens';
 
+/** Version of the messages, as in `lab/link.py`. A kernel with another version is not listened to. */
+export const PROTOCOL = 2;
+
 /** The name under which a kernel opens its comm. */
 export const TARGET = 'autocoder_jupyter';
 

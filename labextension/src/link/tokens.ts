@@ -8,49 +8,38 @@ import type { IVocabulary } from '../vocabulary';
 /** The state of a job; the last four are final. */
 export type Phase = 'running' | 'waiting' | 'ready' | 'failed' | 'cancelled' | 'over_budget' | 'not_verified';
 
-/** One generation, or a result in the namespace without a generation. Times in seconds, costs in US dollars. */
+/** The colour of a state. */
+export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'quiet';
+
+/** One job, or a result in the namespace without a job. Its texts are those of its card. Times in seconds. */
 export interface IJob {
   name: string;
-  /** `tools` for a cell with `--mode tools`; otherwise `function`, or absent from older kernels. */
-  mode?: string;
   phase: Phase;
-  /** The current step: `Running the tests`. */
+  /** The state in a few words: `Running the tests`. */
   title: string;
-  stage: string | null;
-  attempt: number;
-  of: number;
-  passed: number;
-  tests: number;
-  tests_changed: boolean;
+  tone: Tone;
+  /** Tests, attempts, tokens, cost; after the end the duration. */
+  facts: string[];
+  /** Rows of the card, by label; a row without content is absent. */
+  rows: { [name: string]: string[] };
   /** Seconds since 1970. */
   started: number;
   seconds: number;
-  input_tokens: number;
-  output_tokens: number;
-  /** `null` when it is not known. */
+  /** In US dollars; `null` if it is not known. */
   cost: number | null;
-  max_cost: number | null;
-  /** The distributions, or the tool call, that wait for approval. */
-  approval: string[];
-  /** Identifies what waits for approval; empty if nothing does. */
+  /** What it asks the user, and what identifies this question; empty if it asks nothing. */
+  asks: string;
   question: string;
-  reason: string;
-  signature: string;
-  held: string[];
-  warnings: string[];
-  /** The progress of an agent: `turn 4 of 50, 12 tool calls`; empty without an agent. */
-  agent: string;
   /** From 0 to 1. */
   progress: number;
   /** Changes with the content of its card. */
   step: string;
-  /** The actions that are possible: ids of commands, without their prefix. Absent from older kernels. */
-  actions?: string[];
+  /** The actions that are possible: ids of commands, without their prefix, and `versions`. */
+  actions: string[];
   /** Those of them that its card has a button for, in order. */
-  buttons?: string[];
+  buttons: string[];
   cell_id: string | null;
   run_id: string;
-  replayed: boolean;
   /** The setting that ended it, such as `max_cost`, and its value; empty if none did. */
   limit: string;
   limit_value: number | null;

@@ -4,7 +4,7 @@ import * as React from 'react';
 import { CommandIDs } from '../commands/ids';
 import { counted } from '../results/amounts';
 import type { IEntry } from '../results/entries';
-import { allows, isFunction, isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
+import { allows, facts, isUnderWay, standing, word } from '../results/entries';
 import { ACT_ICONS, STANDING_ICONS } from '../icons';
 import { FirstRun } from './firstRun';
 import type { VersionManager } from './versionManager';
@@ -85,24 +85,23 @@ function Item({ entry, since, execute, versionManager }: IItemProps): React.Reac
     <li className={`jp-AutocodePanel-item jp-mod-${how}`} data-name={name} aria-label={`${name}: ${word(entry)}`}>
       <div className="jp-AutocodePanel-head">
         <Icon.react tag="span" className="jp-AutocodePanel-standing" aria-hidden="true" />
-        <strong title={job?.signature || undefined}>{name}</strong>
+        <strong title={job?.rows.Call?.[0]}>{name}</strong>
         <span className="jp-AutocodePanel-word">{word(entry)}</span>
         <Actions entry={entry} execute={execute} />
       </div>
       {job !== null && (
         <>
           {isUnderWay(job) && <Bar value={job.progress} label={`Progress of ${name}`} />}
-          <Facts facts={progress(job, since)} />
-          <Facts facts={spending(job)} />
-          {reason(job) && <p className="jp-AutocodePanel-reason">{reason(job)}</p>}
-          {job.approval.length > 0 && <Consent key={job.question} entry={entry} execute={execute} />}
-          {job.warnings.map(warning => (
+          <Facts facts={facts(job, since)} />
+          {job.rows.Reason?.length > 0 && <p className="jp-AutocodePanel-reason">{job.rows.Reason.join('\n')}</p>}
+          {job.asks !== '' && <Consent key={job.question} entry={entry} asks={job.asks} execute={execute} />}
+          {[...(job.rows.Note ?? []), ...(job.rows.Warnings ?? [])].map(warning => (
             <p key={warning} className="jp-AutocodePanel-warning">
               {warning}
             </p>
           ))}
-          {!isUnderWay(job) && <Evidence held={job.held} signature={job.signature} />}
-          {!isUnderWay(job) && isFunction(job) && (
+          {!isUnderWay(job) && <Evidence held={job.rows.Passed ?? []} signature={job.rows.Call?.[0] ?? ''} />}
+          {job.actions.includes('versions') && (
             <Versions name={name} run={job.step} versionManager={versionManager} />
           )}
         </>
@@ -136,18 +135,16 @@ function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React
 /** Milliseconds that a new question is shown before it can be answered, so that a double click answers one only. */
 const SEEN_MS = 700;
 
-function Consent({ entry, execute }: { entry: IEntry; execute: Execute }): React.ReactElement {
+function Consent(props: { entry: IEntry; asks: string; execute: Execute }): React.ReactElement {
+  const { entry, asks, execute } = props;
   const [seen, setSeen] = React.useState(false);
   React.useEffect(() => {
     const timer = setTimeout(() => setSeen(true), SEEN_MS);
     return () => clearTimeout(timer);
   }, []);
-  const [what, act] = isFunction(entry.job) ? ['Packages', 'install'] : ['A call', 'call'];
   return (
-    <div className="jp-AutocodePanel-consent" role="group" aria-label={`${what} of ${entry.name}`}>
-      <p>
-        May it {act} <strong>{entry.job?.approval.join(', ')}</strong>?
-      </p>
+    <div className="jp-AutocodePanel-consent" role="group" aria-label={`Question of ${entry.name}`}>
+      <p>{asks}</p>
       <button
         type="button"
         className="jp-Button jp-mod-styled jp-mod-accept"

@@ -18,7 +18,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       const message = sentences.join(' ');
       if (message !== complaint) {
         complaint = message; // each kernel sends the same message
-        Notification.error(`Autocode settings: ${message}`, { autoClose: false });
+        Notification.error(`Autocode: ${message}`, { autoClose: false });
       }
     });
     registry

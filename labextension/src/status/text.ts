@@ -15,14 +15,8 @@ export function statusText(jobs: readonly IJob[]): string {
 
 /** The cost of all jobs; an unknown cost is shown as unknown. */
 export function spend(jobs: readonly IJob[]): string {
-  const spending = jobs.filter(job => job.input_tokens > 0 || job.output_tokens > 0);
-  const known = spending.flatMap(job => (job.cost === null ? [] : [job.cost]));
-  if (spending.length === 0) {
-    return '';
-  }
-  if (known.length === 0) {
-    return 'cost unknown';
-  }
-  const sum = dollars(known.reduce((sum, cost) => sum + cost, 0));
-  return known.length === spending.length ? sum : `${sum} + unknown cost`;
+  const known = jobs.flatMap(job => (job.cost === null ? [] : [job.cost]));
+  const sum = known.reduce((sum, cost) => sum + cost, 0);
+  const parts = [sum > 0 && dollars(sum), known.length < jobs.length && 'unknown cost'].filter(Boolean);
+  return parts.length === 1 && sum === 0 ? 'cost unknown' : parts.join(' + ');
 }

@@ -91,7 +91,7 @@ def test_a_name_that_is_a_function_now_is_one_again(answered: Any) -> None:
 def test_the_panel_is_told_of_it(answered: Any) -> None:
     room = answered.shell.magics_manager.registry["AutocodeMagics"].notebook
     [job] = listed(room)
-    assert (job["name"], job["mode"], job["phase"], job["agent"]) == ("dearest", "tools", "ready", "2 turns, 1 call")
+    assert (job["name"], job["phase"], job["facts"][:2]) == ("dearest", "ready", ["2 turns", "1 call"])
     room.launched.clear()
     [held] = listed(room)
     assert {**held, "seconds": 0, "step": ""} == {

@@ -1,10 +1,11 @@
 import { VOCABULARY } from '../../vocabulary';
 import { KernelLink, PATIENCE } from '../kernelLink';
 import type { Said } from '../messages';
+import { PROTOCOL } from '../messages';
 import type { IJob, IVariable } from '../tokens';
 import { FakeComm, job } from './fakes';
 
-const WELCOME = { kind: 'welcome', client: 'x', protocol: 1, version: '0.1.0', vocabulary: VOCABULARY };
+const WELCOME = { kind: 'welcome', client: 'x', protocol: PROTOCOL, version: '0.1.0', vocabulary: VOCABULARY };
 
 const NOW = Promise.resolve();
 
@@ -77,6 +78,17 @@ describe('a link to a kernel', () => {
       comm.hear(strange);
     }
     expect(link.connected).toBe(true);
+  });
+
+  it('does not listen to a kernel with other messages, and says what to do', () => {
+    const said: (readonly string[])[] = [];
+    link.refused.connect((_, sentences) => said.push(sentences));
+    const comm = new FakeComm('other');
+    link.attach(comm, Promise.resolve());
+    comm.hear({ ...WELCOME, protocol: PROTOCOL + 1, version: '9.0' });
+    comm.hear({ kind: 'jobs', jobs: [{ name: 'growth' }] });
+    expect([link.connected, link.jobs]).toEqual([false, []]);
+    expect(said[0][0]).toContain('version 9.0 of autocoder_jupyter');
   });
 
   it('gives the value of the reply to the one who asked', async () => {

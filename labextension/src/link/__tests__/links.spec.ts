@@ -4,10 +4,10 @@ import { Signal } from '@lumino/signaling';
 
 import { VOCABULARY } from '../../vocabulary';
 import { Links } from '../links';
-import { TARGET } from '../messages';
+import { PROTOCOL, TARGET } from '../messages';
 import { FakeComm, job } from './fakes';
 
-const WELCOME = { kind: 'welcome', client: 'x', protocol: 1, version: '0.1.0', vocabulary: VOCABULARY };
+const WELCOME = { kind: 'welcome', client: 'x', protocol: PROTOCOL, version: '0.1.0', vocabulary: VOCABULARY };
 
 /** As much of a kernel's connection as the links use; `open` is what the process behind it has open. */
 class FakeKernel {

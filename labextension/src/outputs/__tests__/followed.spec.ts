@@ -318,7 +318,7 @@ it('offers what the kernel says, and no change of a cell that is not there', () 
     return [...strip.node.querySelectorAll('button')].map(button => button.textContent).join();
   };
   expect(offered({ phase: 'ready', buttons: ['call', 'insert-call', 'inspect'] })).toBe('Run,Insert call,Inspect');
-  expect(offered({ phase: 'ready', mode: 'tools', buttons: ['inspect'] })).toBe('Inspect');
+  expect(offered({ phase: 'ready', buttons: ['inspect'] })).toBe('Inspect');
   const limited = ['retry', 'edit-request', 'edit-code', 'raise-limit'];
   expect(offered({ buttons: limited })).toBe('Retry,Edit the request,Edit the code,Raise the limit');
   expect(offered({ buttons: limited, cell_id: null })).toBe('Retry,Edit the code');

@@ -36,7 +36,7 @@ it('says what to do when there is nothing', () => {
 
 it('is a list with a named item for each result', () => {
   const node = shown([
-    { name: 'growth', cellId: 'a', job: job({ phase: 'ready' }) },
+    { name: 'growth', cellId: 'a', job: job({ phase: 'ready', title: 'Ready' }) },
     { name: 'later', cellId: 'b', job: null }
   ]);
   const list = node.querySelector('ul[role=list]')!;
@@ -64,7 +64,7 @@ it('offers what makes sense for each', () => {
 
 it('asks for consent, and passes the answer on', () => {
   jest.useFakeTimers();
-  const entry = { name: 'f', cellId: 'a', job: job({ phase: 'waiting', approval: ['fiscalmonths', 'other'] }) };
+  const entry = { name: 'f', cellId: 'a', job: job({ phase: 'waiting', asks: 'May it install fiscalmonths, other?' }) };
   const node = shown([entry]);
   expect(node.textContent).toContain('May it install fiscalmonths, other?');
   const [approve, decline] = ['Approve', 'Decline'].map(words =>
@@ -83,11 +83,11 @@ it('asks for consent, and passes the answer on', () => {
 });
 
 it('asks for a call of a tool, and offers nothing of a function for an answer', () => {
-  const waiting = job({ mode: 'tools', phase: 'waiting', approval: ["send_mail(to='a@example.org')"] });
+  const waiting = job({ phase: 'waiting', asks: "May it call send_mail(to='a@example.org')?" });
   expect(shown([{ name: 'f', cellId: 'a', job: waiting }]).textContent).toContain(
     "May it call send_mail(to='a@example.org')?"
   );
-  const ready = shown([{ name: 'f', cellId: 'a', job: job({ mode: 'tools', phase: 'ready', actions: ['inspect'] }) }]);
+  const ready = shown([{ name: 'f', cellId: 'a', job: job({ phase: 'ready', actions: ['inspect'] }) }]);
   expect(labels(ready)).toEqual(['Inspect f', 'Show the cell of f']);
   expect(ready.textContent).not.toContain('Versions');
 });
@@ -101,8 +101,8 @@ it('shows how far it is only while it runs', () => {
 
 it('shows evidence, warnings and reasons as text, never as markup', () => {
   const nasty = '<img src=x onerror=alert(1)>';
-  const given = { phase: 'failed', held: [nasty], warnings: [nasty], reason: nasty, signature: nasty } as const;
-  const node = shown([{ name: 'f', cellId: 'a', job: job({ ...given, held: [nasty], warnings: [nasty] }) }]);
+  const rows = { Passed: [nasty], Warnings: [nasty], Reason: [nasty], Call: [nasty] };
+  const node = shown([{ name: 'f', cellId: 'a', job: job({ phase: 'failed', rows }) }]);
   expect(node.querySelector('img')).toBeNull();
   expect(node.textContent!.split(nasty)).toHaveLength(5);
 });

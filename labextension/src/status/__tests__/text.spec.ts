@@ -1,7 +1,7 @@
 import { job } from '../../link/__tests__/fakes';
 import { statusText } from '../text';
 
-const spent = (cost: number | null): Parameters<typeof job>[0] => ({ input_tokens: 10, output_tokens: 10, cost });
+const spent = (cost: number | null): Parameters<typeof job>[0] => ({ cost });
 
 it('says nothing when there is nothing', () => {
   expect(statusText([])).toBe('');
