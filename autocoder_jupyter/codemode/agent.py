@@ -15,12 +15,12 @@ from typing import Any
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.codemode import handles
 from autocoder_jupyter.codemode.approval import Approve, Consent
-from autocoder_jupyter.codemode.calls import IN_THREAD, Calls
-from autocoder_jupyter.codemode.conversation import Conversation, Rules, Talk, checked_history
+from autocoder_jupyter.codemode.calls import IN_THREAD, ToolCalls
+from autocoder_jupyter.codemode.conversation import CodeConversation, Rules, Talk, checked_history
 from autocoder_jupyter.codemode.events import Emit, EndState, Event, Finished, LoadingClient, Noticed
 from autocoder_jupyter.codemode.frame import FailedOnData, Sight
 from autocoder_jupyter.codemode.functions import Functions
-from autocoder_jupyter.codemode.interpreter import Interpreter
+from autocoder_jupyter.codemode.interpreter import CodeInterpreter
 from autocoder_jupyter.codemode.journal import ConversationJournal, Memory, block_key, run_id_of
 from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.codemode.model import CalledModel, CallLLM
@@ -215,7 +215,7 @@ class CodeModeAgent:
         frames = handles.Frames(self._sight, self.limits, tables)
         budget = Budget(tokens=self._max_tokens, cost=self._max_cost, seconds=self._max_seconds)
         tools = {**self._tools, **self._functions.tools()}
-        calls = Calls(
+        calls = ToolCalls(
             tools,
             frames.crossing,
             journal,
@@ -226,14 +226,14 @@ class CodeModeAgent:
             asyncio.get_running_loop(),
         )
         began = block_key(messages[:1])
-        conversation = Conversation(
+        conversation = CodeConversation(
             system=self._system,
             model=self._model(journal, emit),
             budget=budget,
             journal=journal,
             calls=calls,
             crossing=frames.crossing,
-            start=lambda: Interpreter(
+            start=lambda: CodeInterpreter(
                 self.limits,
                 stubs(tools.values(), tables),
                 journal.clock(began),

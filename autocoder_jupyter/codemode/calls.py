@@ -14,9 +14,9 @@ from typing import Any
 
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Consent, NobodyToAsk
 from autocoder_jupyter.codemode.crossing import Crossing, is_frame
-from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Emit, ToolCalled, ToolEnded
+from autocoder_jupyter.codemode.events import CallAllowed, CallWaits, Emit, FunctionCalled, ToolEnded
 from autocoder_jupyter.codemode.handles import key_form
-from autocoder_jupyter.codemode.journal import CallOutcome, ConversationJournal, call_key
+from autocoder_jupyter.codemode.journal import ConversationJournal, RecordedOutcome, call_key
 from autocoder_jupyter.codemode.recording import encode
 from autocoder_jupyter.codemode.result import ToolCall
 from autocoder_jupyter.codemode.shown import Shown
@@ -102,7 +102,7 @@ class _Call:
         return self.tool.kind == "generated" or any(map(is_frame, given))
 
 
-class Calls:
+class ToolCalls:
     """The `Host` of the programs of one run.
 
     Args:
@@ -193,7 +193,7 @@ class Calls:
         self.made.append(
             ToolCall(scope.turn, tool.name, call.argument, call.line, "cancelled", ask=tool.ask, effects=tool.effects)
         )
-        self._emit(ToolCalled(call.name, scope.turn, tool.name, call.argument, call.line, tool.ask, tool.effects))
+        self._emit(FunctionCalled(call.name, scope.turn, tool.name, call.argument, call.line, tool.ask, tool.effects))
         return call
 
     def _handed_over(self, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
@@ -209,7 +209,7 @@ class Calls:
         """Make the call, or take its recorded outcome. Returns the value for the sandbox."""
         recorded = self._journal.outcome(call.key, restoring=call.scope.restoring)
         started = time.monotonic()
-        outcome: CallOutcome | None = None
+        outcome: RecordedOutcome | None = None
         try:
             if recorded is not None and self._holds(recorded, call):
                 outcome = recorded if recorded.known else _uncertain(call.tool.name)
@@ -222,23 +222,23 @@ class Calls:
             return await background.call_blocking(lambda: self._taken(given, call))
         except ToolFailed as error:
             if outcome is None or outcome.error is None:
-                outcome = CallOutcome(error=(error.kind, str(error)), denied=isinstance(error, _Denied))
+                outcome = RecordedOutcome(error=(error.kind, str(error)), denied=isinstance(error, _Denied))
             raise
         except Exception as error:  # the user's `approve` may raise any error
-            outcome = CallOutcome(error=_said(error))
+            outcome = RecordedOutcome(error=_said(error))
             raise ToolFailed(*_said(error)) from error
         finally:
             replayed = outcome is not None and outcome is recorded
             self._ended(call, outcome, 0.0 if replayed else time.monotonic() - started, replayed=replayed)
 
     @staticmethod
-    def _holds(recorded: CallOutcome, call: _Call) -> bool:
+    def _holds(recorded: RecordedOutcome, call: _Call) -> bool:
         """Whether the recorded outcome is used, so that the call is not made. A call with effects is never repeated."""
         if call.tool.effects:
             return True
         return recorded.known and (call.scope.restoring or not call.depends_on_data)
 
-    def _taken(self, outcome: CallOutcome, call: _Call) -> Any:
+    def _taken(self, outcome: RecordedOutcome, call: _Call) -> Any:
         """The outcome for the program: its value, or its error raised."""
         if outcome.error is not None:
             raise ToolFailed(*outcome.error)
@@ -247,7 +247,7 @@ class Calls:
         except AutocodeError as error:
             raise ToolFailed(*_said(error)) from None
 
-    async def _made(self, call: _Call) -> CallOutcome:
+    async def _made(self, call: _Call) -> RecordedOutcome:
         """Make the call and record its outcome.
 
         Raises:
@@ -263,7 +263,7 @@ class Calls:
             outcome = await self._answer(call)
         else:
             message = f"{call.tool.name} was not called: the person did not allow it."
-            outcome = CallOutcome(error=("PermissionError", message), denied=True)
+            outcome = RecordedOutcome(error=("PermissionError", message), denied=True)
         return await background.call_blocking(lambda: self._recorded(outcome, call))
 
     async def _is_allowed(self, call: _Call) -> bool:
@@ -283,7 +283,7 @@ class Calls:
         request = ApprovalRequest(
             call.name, name, dict(call.arguments.arguments), call.argument, call.line, recorded=from_record
         )
-        self._emit(ApprovalNeeded(call.name, name, call.argument, recorded=from_record))
+        self._emit(CallWaits(call.name, name, call.argument, recorded=from_record))
         try:
             allowed = await self._consent.ask(request)
         except NobodyToAsk:
@@ -295,7 +295,7 @@ class Calls:
                 else "the conversation comes from a record"
             )
             raise _Denied("PermissionError", f"{name} was not called: {why}, and there is nobody to ask.") from None
-        self._emit(ApprovalGiven(call.name, allowed))
+        self._emit(CallAllowed(call.name, allowed))
         return allowed
 
     async def _begin(self, call: _Call) -> None:
@@ -313,26 +313,26 @@ class Calls:
                 f"{call.tool.name} was not called. It has effects, and it could not be recorded that it begins: {said}",
             ) from error
 
-    async def _answer(self, call: _Call) -> CallOutcome:
+    async def _answer(self, call: _Call) -> RecordedOutcome:
         try:
-            return CallOutcome(value=await call.tool.answer(call.arguments))
+            return RecordedOutcome(value=await call.tool.answer(call.arguments))
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            return CallOutcome(error=_said(error))
+            return RecordedOutcome(error=_said(error))
 
-    def _recorded(self, outcome: CallOutcome, call: _Call) -> CallOutcome:
+    def _recorded(self, outcome: RecordedOutcome, call: _Call) -> RecordedOutcome:
         """The outcome in recordable form: pandas and numpy scalars as Python values; a value that cannot cross is an
         error.
         """
         try:
             outcome = replace(outcome, value=self._crossing.plain(outcome.value, call.tool.name))
         except AutocodeError as error:
-            outcome = CallOutcome(error=_said(error))
+            outcome = RecordedOutcome(error=_said(error))
         self._journal.add_outcome(call.key, call.tool.name, outcome)
         return outcome
 
-    def _ended(self, call: _Call, outcome: CallOutcome | None, seconds: float, *, replayed: bool) -> None:
+    def _ended(self, call: _Call, outcome: RecordedOutcome | None, seconds: float, *, replayed: bool) -> None:
         if call.place is None:
             return
         ended: ToolOutcome = "cancelled"
@@ -360,16 +360,16 @@ def _require_no_effect_of_restoring(call: _Call) -> None:
         )
 
 
-def _uncertain(tool: str) -> CallOutcome:
+def _uncertain(tool: str) -> RecordedOutcome:
     """The outcome of a call with effects that was begun, by this run or an earlier one, and whose end is unknown."""
     message = (
         f"it is uncertain whether {tool} did what it does: it was begun with these arguments before, and what it gave "
         "is not on record. It has effects, so it is not called a second time."
     )
-    return CallOutcome(error=("RuntimeError", message), known=False)
+    return RecordedOutcome(error=("RuntimeError", message), known=False)
 
 
-def _kind_of(outcome: CallOutcome) -> ToolOutcome:
+def _kind_of(outcome: RecordedOutcome) -> ToolOutcome:
     """How a call ended that raises an exception in the program."""
     return "uncertain" if not outcome.known else "denied" if outcome.denied else "failed"
 

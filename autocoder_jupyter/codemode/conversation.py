@@ -8,7 +8,7 @@ from typing import Any
 
 from autocoder_jupyter.codemode import prompt
 from autocoder_jupyter.codemode.answers import Code, Final, Unclear, read_answer
-from autocoder_jupyter.codemode.calls import BlockScope, Calls
+from autocoder_jupyter.codemode.calls import BlockScope, ToolCalls
 from autocoder_jupyter.codemode.crossing import Crossing
 from autocoder_jupyter.codemode.events import (
     CodeEnded,
@@ -20,7 +20,7 @@ from autocoder_jupyter.codemode.events import (
     TurnBegun,
 )
 from autocoder_jupyter.codemode.frame import FailedOnData
-from autocoder_jupyter.codemode.interpreter import Interpreter, Ran, Start
+from autocoder_jupyter.codemode.interpreter import CodeInterpreter, Ran, Start
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
 from autocoder_jupyter.codemode.result import Block
 from autocoder_jupyter.codemode.shown import Shown
@@ -70,7 +70,7 @@ class Rules:
     max_retries: int
 
 
-class Conversation:
+class CodeConversation:
     """One run.
 
     Args:
@@ -94,7 +94,7 @@ class Conversation:
         model: LanguageModel,
         budget: Budget,
         journal: ConversationJournal,
-        calls: Calls,
+        calls: ToolCalls,
         crossing: Crossing,
         start: Start,
         reserved: Collection[str],
@@ -113,7 +113,7 @@ class Conversation:
         self._shown = shown
         self._rules = rules
         self._emit = emit
-        self._sandbox: Interpreter | None = None
+        self._sandbox: CodeInterpreter | None = None
 
     async def run(self, talk: Talk) -> None:
         """Run until there is a final answer. It is stored in `talk`.
@@ -176,8 +176,8 @@ class Conversation:
 
     def _listener(self, turn: int, meter: Meter) -> Listener:
         return Listener(
-            lambda text: self._emit(TextStreamed(turn, text)),
-            lambda reason, seconds: self._emit(Retrying(turn, reason, seconds)),
+            lambda text: self._emit(TextStreamed("tools", text)),
+            lambda reason, seconds: self._emit(Retrying("tools", reason, seconds)),
             meter,
         )
 
@@ -194,7 +194,7 @@ class Conversation:
             if (cut := exchange_of(error)) is not None:
                 self._note(talk, cut)
             elif tab.spent != Usage():
-                self._emit(TokensUsed(turn, tab.spent, self._budget.used, 0.0, False))
+                self._emit(TokensUsed("tools", tab.spent, self._budget.used, 0.0, False))
             raise
         self._note(talk, exchange)
         _add(talk, "assistant", exchange.answer)
@@ -209,7 +209,7 @@ class Conversation:
 
     def _note(self, talk: Talk, exchange: Exchange) -> None:
         talk.exchanges.append(exchange)
-        self._emit(TokensUsed(talk.turns, exchange.usage, self._budget.used, exchange.seconds, exchange.replayed))
+        self._emit(TokensUsed("tools", exchange.usage, self._budget.used, exchange.seconds, exchange.replayed))
 
     # The code
 
@@ -244,7 +244,7 @@ class Conversation:
         talk.value = value
         return replace(ran, value=value)
 
-    async def _ready(self, said: Messages) -> Interpreter:
+    async def _ready(self, said: Messages) -> CodeInterpreter:
         """The sandbox, with the variables of the blocks in these messages."""
         if self._sandbox is not None:
             return self._sandbox
@@ -258,7 +258,7 @@ class Conversation:
                 await self._in_sandbox(sandbox, code.source)
         return sandbox
 
-    async def _in_sandbox(self, sandbox: Interpreter, source: str) -> Ran:
+    async def _in_sandbox(self, sandbox: CodeInterpreter, source: str) -> Ran:
         def cancel() -> None:
             self._calls.cancel()
             sandbox.kill()

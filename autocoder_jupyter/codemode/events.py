@@ -1,6 +1,6 @@
 """The events of a run of code mode: plain frozen records for a listener.
 
-Events that are the same as in a generation use the same records. Those that have a turn instead of a stage are here.
+Most are those of a generation. The blocks of code and the calls of the user's functions are here.
 """
 
 from __future__ import annotations
@@ -9,55 +9,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from autocoder_jupyter.codemode.approval import ShownArgument
-from autocoder_jupyter.engine.events import EndState, Finished, LoadingClient, Noticed, TurnBegun
-from autocoder_jupyter.types import ToolOutcome, Usage
+from autocoder_jupyter.engine.events import (
+    EndState,
+    Finished,
+    LoadingClient,
+    Noticed,
+    Retrying,
+    TextStreamed,
+    TokensUsed,
+    ToolEnded,
+    TurnBegun,
+)
 
 __all__ = [
-    "ApprovalGiven",
-    "ApprovalNeeded",
+    "CallAllowed",
+    "CallWaits",
     "CodeEnded",
     "CodeStarted",
     "Emit",
     "EndState",
     "Event",
     "Finished",
+    "FunctionCalled",
     "LoadingClient",
     "Noticed",
     "Retrying",
     "TextStreamed",
     "TokensUsed",
-    "ToolCalled",
     "ToolEnded",
     "TurnBegun",
 ]
-
-
-@dataclass(frozen=True)
-class TextStreamed:
-    """A piece of the model's answer arrived."""
-
-    turn: int
-    text: str
-
-
-@dataclass(frozen=True)
-class Retrying:
-    """A transient fault of the model's service; the next try starts in `seconds`."""
-
-    turn: int
-    reason: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class TokensUsed:
-    """An exchange with the model ended; `total` is the sum so far, `seconds` the latency of the call."""
-
-    turn: int
-    usage: Usage
-    total: Usage
-    seconds: float = 0.0
-    replayed: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +50,7 @@ class CodeStarted:
 
 
 @dataclass(frozen=True)
-class ToolCalled:
+class FunctionCalled:
     """The program calls a tool. `call` identifies the call until `ToolEnded`; `argument` is the arguments in short."""
 
     call: str
@@ -82,7 +63,7 @@ class ToolCalled:
 
 
 @dataclass(frozen=True)
-class ApprovalNeeded:
+class CallWaits:
     """The call waits for the user's approval.
 
     `arguments` are complete and unmasked, for the user who decides; `recorded` as in `ApprovalRequest`.
@@ -96,22 +77,11 @@ class ApprovalNeeded:
 
 
 @dataclass(frozen=True)
-class ApprovalGiven:
+class CallAllowed:
     """The user decided, now or earlier in this session."""
 
     call: str
     approved: bool
-
-
-@dataclass(frozen=True)
-class ToolEnded:
-    """A call ended; `observed` is the beginning of its value or error, `replayed` whether the outcome was recorded."""
-
-    call: str
-    outcome: ToolOutcome
-    observed: str = ""
-    seconds: float = 0.0
-    replayed: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,9 +101,9 @@ Event = (
     | LoadingClient
     | TokensUsed
     | CodeStarted
-    | ToolCalled
-    | ApprovalNeeded
-    | ApprovalGiven
+    | FunctionCalled
+    | CallWaits
+    | CallAllowed
     | ToolEnded
     | CodeEnded
     | Noticed

@@ -120,7 +120,7 @@ class Room:
         self._taken[shown] += count
 
 
-class Withheld(PermissionError):
+class WithheldCells(PermissionError):
     """The sharing level does not allow this."""
 
 
@@ -404,8 +404,8 @@ class Frame:
         if self.shows != "cells":
             raise self._withheld(what)
 
-    def _withheld(self, what: str) -> Withheld:
-        return Withheld(f"{what}: {_FORBIDDEN[self.sight.share]}. {_WAY_OUT}")
+    def _withheld(self, what: str) -> WithheldCells:
+        return WithheldCells(f"{what}: {_FORBIDDEN[self.sight.share]}. {_WAY_OUT}")
 
     def _columns(self, columns: str | Sequence[str]) -> list[str]:
         given = [columns] if isinstance(columns, str) else list(columns)

@@ -34,7 +34,7 @@ _CALL_SHAPES = {
 }
 
 
-class Host(Protocol):
+class InterpreterHost(Protocol):
     """Answers the program's calls."""
 
     @property
@@ -68,7 +68,7 @@ class Ran:
     began: bool = True
 
 
-class Interpreter:
+class CodeInterpreter:
     """One process for one conversation. A context manager.
 
     Args:
@@ -92,7 +92,7 @@ class Interpreter:
         self._pid: int | None = None
         self._killed = False
 
-    def __enter__(self) -> Interpreter:
+    def __enter__(self) -> CodeInterpreter:
         monty = _monty()
         try:
             pool = self._held.enter_context(monty.Monty(max_processes=1, request_timeout=None))
@@ -139,7 +139,7 @@ class Interpreter:
             "type_check_format": "json",
         }
 
-    def run(self, code: str, host: Host) -> Ran:
+    def run(self, code: str, host: InterpreterHost) -> Ran:
         """Run a block to its end. It can use earlier definitions, and its definitions stay."""
         monty = _monty()
         printed = _Printed()
@@ -165,7 +165,7 @@ class Interpreter:
             return Ran(printed=printed.text, error=_forgotten(pending.values()))
         return Ran(value, printed.text)
 
-    def _begun(self, code: str, host: Host, printed: _Printed) -> Any:
+    def _begun(self, code: str, host: InterpreterHost, printed: _Printed) -> Any:
         """Check types and run to the first suspension. Only certain errors of the checker count."""
         monty = _monty()
         self._feeds += 1
@@ -177,7 +177,7 @@ class Interpreter:
                 raise
         return self._session.feed_start(code, print_callback=printed, skip_type_check=True)
 
-    def _step(self, snapshot: Any, code: str, host: Host, pending: dict[int, _Awaited]) -> Any:
+    def _step(self, snapshot: Any, code: str, host: InterpreterHost, pending: dict[int, _Awaited]) -> Any:
         monty = _monty()
         if isinstance(snapshot, monty.NameLookupSnapshot):
             if snapshot.object_id is not None:
@@ -318,4 +318,4 @@ def _monty() -> Any:
     return pydantic_monty
 
 
-Start = Callable[[], Interpreter]
+Start = Callable[[], CodeInterpreter]

@@ -44,7 +44,7 @@ OUTCOME_BYTES = 2 * 2**20
 
 
 @dataclass(frozen=True)
-class CallOutcome:
+class RecordedOutcome:
     """The outcome of a call.
 
     Args:
@@ -64,8 +64,8 @@ class CallOutcome:
 class Memory:
     """The outcomes of all runs of an agent in one folder, kept in memory even if nothing is recorded."""
 
-    outcomes: dict[str, CallOutcome] = field(default_factory=dict)
-    live: dict[str, CallOutcome] = field(default_factory=dict)
+    outcomes: dict[str, RecordedOutcome] = field(default_factory=dict)
+    live: dict[str, RecordedOutcome] = field(default_factory=dict)
     blocks: set[str] = field(default_factory=set)
     clocks: dict[str, dt.datetime] = field(default_factory=dict)
 
@@ -73,7 +73,7 @@ class Memory:
 _known: set[tuple[Path, str, str]] = set()
 """The conversations of this process, by record and key of their messages. Every other history comes from a record."""
 
-_kept: dict[tuple[Path, str, str], CallOutcome] = {}
+_kept: dict[tuple[Path, str, str], RecordedOutcome] = {}
 """The newest outcomes in this process by record and call, so that another agent can continue with its tables."""
 
 
@@ -139,7 +139,7 @@ class ConversationJournal:
             case "rejected":
                 self._exchanges.pop(key, None)
             case "begun":
-                self._outcomes[key] = CallOutcome(known=False)
+                self._outcomes[key] = RecordedOutcome(known=False)
             case "outcome":
                 self._outcomes[key] = _outcome(entry)
             case "block":
@@ -183,7 +183,7 @@ class ConversationJournal:
 
     # Outcomes of tools
 
-    def outcome(self, key: str, *, restoring: bool) -> CallOutcome | None:
+    def outcome(self, key: str, *, restoring: bool) -> RecordedOutcome | None:
         """The recorded outcome of a call, if it is known and may be used.
 
         Args:
@@ -212,9 +212,9 @@ class ConversationJournal:
             with self._lock:
                 self._run.append_surely(FILE, _line({"kind": "begun", "key": key}))
         self._mine.add(key)
-        self._outcomes[key] = CallOutcome(known=False)
+        self._outcomes[key] = RecordedOutcome(known=False)
 
-    def add_outcome(self, key: str, tool: str, outcome: CallOutcome) -> None:
+    def add_outcome(self, key: str, tool: str, outcome: RecordedOutcome) -> None:
         """Record the outcome of a call. A value that cannot be recorded is kept only in memory."""
         self._mine.add(key)
         self._live[key] = _kept[self.root, self.name, key] = outcome
@@ -315,9 +315,9 @@ def _line(entry: Mapping[str, Any]) -> str:
     return json.dumps(entry, ensure_ascii=False, default=str) + "\n"
 
 
-def _outcome(entry: Mapping[str, Any]) -> CallOutcome:
+def _outcome(entry: Mapping[str, Any]) -> RecordedOutcome:
     denied = entry.get("denied") is True
     if (error := entry.get("error")) is not None:
         kind, message = error
-        return CallOutcome(error=(str(kind), str(message)), denied=denied)
-    return CallOutcome(value=recording.decode(entry["value"]))
+        return RecordedOutcome(error=(str(kind), str(message)), denied=denied)
+    return RecordedOutcome(value=recording.decode(entry["value"]))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from autocoder_jupyter.display import parts, tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
-from autocoder_jupyter.display.state import Answer, CardState
-from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, row, window
+from autocoder_jupyter.display.state import CardState, StreamedAnswer
+from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, row, window
 from autocoder_jupyter.types import TestOutcome
 from autocoder_jupyter.types.stages import STAGES, Live, StageName
 from autocoder_jupyter.view import markup
@@ -21,63 +21,63 @@ def render_html(state: CardState) -> Html:
     return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
 
 
-def _columns(state: CardState) -> list[Column]:
+def _columns(state: CardState) -> list[WindowColumn]:
     if state.questions:
         words = "The plan has questions before code is written. Without an answer, the plan decides."
-        return [Column("Waiting for you", lines((line(words, "muted"),)))]
+        return [WindowColumn("Waiting for you", lines((line(words, "muted"),)))]
     if state.phase == "waiting":
         why = "The code imports it, and it is not in the list of known packages."
-        return [Column("Waiting for you", lines((line(state.asks), line(why, "muted"))))]
+        return [WindowColumn("Waiting for you", lines((line(state.asks), line(why, "muted"))))]
     running = [stage for stage, how in state.stages if how.status == "running"]
     columns = [_column(state, stage) for stage in running]
     if state.building and "environment" not in running:
         columns.append(_environment(state, "environment"))
-    return columns[:2] or [Column("", lines(()))]
+    return columns[:2] or [WindowColumn("", lines(()))]
 
 
-def _column(state: CardState, stage: StageName) -> Column:
+def _column(state: CardState, stage: StageName) -> WindowColumn:
     if state.agent is not None and STAGES[stage].has_agent:
         return _agent(state, state.agent, stage)
     return _COLUMNS[STAGES[stage].live](state, stage)
 
 
-def _agent(state: CardState, agent: AgentState, stage: StageName) -> Column:
+def _agent(state: CardState, agent: AgentState, stage: StageName) -> WindowColumn:
     """The text of an agent, and below it the running tool call, or the last one."""
     answer = _answer_in(state, stage)
     calls = [row(pieces_html(tool_calls.short_line(use, runs=True).pieces)) for _, use in agent.under_way]
     calls = calls or [row(pieces_html(tool_calls.short_line(use).pieces)) for use in agent.trace.calls[-1:]]
     heading = f"The agent · {tool_calls.turns(agent.trace, finished=False)}"
     if answer.fault or not (calls or agent.said):
-        return Column(heading, lines((_no_text_yet(state, answer), *calls)))
-    return Column(heading, window(newest(agent.said), element("div", *calls, look="note")))
+        return WindowColumn(heading, lines((_no_text_yet(state, answer), *calls)))
+    return WindowColumn(heading, window(newest(agent.said), element("div", *calls, look="note")))
 
 
-def _answer(state: CardState, stage: StageName) -> Column:
+def _answer(state: CardState, stage: StageName) -> WindowColumn:
     answer = _answer_in(state, stage)
     if not answer.tail:
-        return Column(STAGES[stage].heading, lines((_no_text_yet(state, answer),)))
-    return Column(f"{STAGES[stage].heading} · {answer.written:,} characters", window(newest(answer.tail)))
+        return WindowColumn(STAGES[stage].heading, lines((_no_text_yet(state, answer),)))
+    return WindowColumn(f"{STAGES[stage].heading} · {answer.written:,} characters", window(newest(answer.tail)))
 
 
-def _answer_in(state: CardState, stage: StageName) -> Answer:
-    return next((answer for answer in state.answers if answer.stage == stage), Answer(stage))
+def _answer_in(state: CardState, stage: StageName) -> StreamedAnswer:
+    return next((answer for answer in state.answers if answer.stage == stage), StreamedAnswer(stage))
 
 
-def _no_text_yet(state: CardState, answer: Answer) -> Html:
+def _no_text_yet(state: CardState, answer: StreamedAnswer) -> Html:
     if answer.fault:
         return line(f"Model service: {answer.fault}.", "warn")
     words = "The model client is being loaded, once per kernel." if state.loading else "Nothing has arrived yet."
     return line(words, "muted")
 
 
-def _tests(state: CardState, stage: StageName) -> Column:
+def _tests(state: CardState, stage: StageName) -> WindowColumn:
     waiting = [line(f"○ {name}", "muted") for name in state.pending]
     if waiting:
         waiting[0] = line(f"◐ {state.pending[0]}", "busy")
     reported = [_reported(outcome) for outcome in state.outcomes]
     first = max(min(len(reported) - LINES + 2, len(reported) + len(waiting) - LINES), 0)
     heading = f"{len(reported)} of {state.test_count} tests reported" if state.test_count else STAGES[stage].heading
-    return Column(heading, lines([*reported, *waiting][first : first + LINES]))
+    return WindowColumn(heading, lines([*reported, *waiting][first : first + LINES]))
 
 
 def _reported(outcome: TestOutcome) -> Html:
@@ -87,16 +87,16 @@ def _reported(outcome: TestOutcome) -> Html:
     return row(join(mark, escape(outcome.id), markup.muted(words), between=" "))
 
 
-def _note(state: CardState, stage: StageName) -> Column:
-    return Column(STAGES[stage].heading, lines((line(STAGES[stage].note),)))
+def _note(state: CardState, stage: StageName) -> WindowColumn:
+    return WindowColumn(STAGES[stage].heading, lines((line(STAGES[stage].note),)))
 
 
-def _environment(state: CardState, stage: StageName) -> Column:
+def _environment(state: CardState, stage: StageName) -> WindowColumn:
     log = state.building or ("Looking for the packages that the code imports.",)
-    return Column(STAGES[stage].heading, lines(line(text) for text in log[-LINES:]))
+    return WindowColumn(STAGES[stage].heading, lines(line(text) for text in log[-LINES:]))
 
 
-_COLUMNS: dict[Live, Callable[[CardState, StageName], Column]] = {
+_COLUMNS: dict[Live, Callable[[CardState, StageName], WindowColumn]] = {
     "answer": _answer,
     "log": _environment,
     "tests": _tests,

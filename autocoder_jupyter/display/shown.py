@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import card, pane
+from collections.abc import Hashable
+
+from autocoder_jupyter.display import card, pane, tool_calls
 from autocoder_jupyter.display.codemode import card as code_card
 from autocoder_jupyter.display.codemode import strip as code_strip
 from autocoder_jupyter.display.codemode.state import CodeState
@@ -41,6 +43,21 @@ def card_text(state: Shown) -> str:
 def status_line(state: Shown) -> str:
     """The current step in one line of text."""
     return as_text.status_line(document_of(state), "" if state.finished else clock(state.seconds))
+
+
+def ended_calls(state: Shown) -> dict[str, str]:
+    """The tool calls that have ended, each in one line of text, by their id."""
+    if isinstance(state, CodeState):
+        return {call.call: code_card.call_line(call) for call in state.calls if call.outcome}
+    calls = state.trace.calls if state.trace else ()
+    return {str(number): tool_calls.call_line(call) for number, call in enumerate(calls)}
+
+
+def current_step(state: Shown) -> Hashable:
+    """Identifies the step of a run; it changes when a terminal should print a new line."""
+    if isinstance(state, CodeState):
+        return state.phase, state.turn, len(state.blocks)
+    return state.phase, state.stage, state.attempt
 
 
 def strip_html(state: Shown) -> Html:

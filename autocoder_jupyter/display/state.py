@@ -64,7 +64,7 @@ class LogLine:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StreamedAnswer:
     """An answer of the model in a stage: the number of characters, and the last of them; `whole` when it is complete.
 
     `fault` is why a request failed that is retried now.
@@ -76,11 +76,11 @@ class Answer:
     whole: bool = False
     fault: str = ""
 
-    def and_then(self, text: str) -> Answer:
+    def and_then(self, text: str) -> StreamedAnswer:
         """The answer with more text; after a complete answer, the next answer of the same stage."""
         if self.whole:
-            return Answer(self.stage).and_then(text)
-        return Answer(self.stage, self.written + len(text), (self.tail + text)[-TAIL_CHARACTERS:])
+            return StreamedAnswer(self.stage).and_then(text)
+        return StreamedAnswer(self.stage, self.written + len(text), (self.tail + text)[-TAIL_CHARACTERS:])
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class CardState(RunState[Event]):
     opinion: SecondOpinion | None = None
     diagnosis: ErrorDiagnosis | None = None
     approval: tuple[str, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[StreamedAnswer, ...] = ()
     environment: str = ""
     building: tuple[str, ...] = ()
     questions: tuple[PlanQuestion, ...] = ()
@@ -149,7 +149,7 @@ class CardState(RunState[Event]):
     def still(self) -> CardState:
         """See `RunState.still`."""
         seconds = self.seconds if self.finished else SLOW_SECONDS if self.is_slow else 0.0
-        answers = tuple(Answer(answer.stage, fault=answer.fault) for answer in self.answers if answer.fault)
+        answers = tuple(StreamedAnswer(answer.stage, fault=answer.fault) for answer in self.answers if answer.fault)
         agent = replace(self.agent, said="") if self.agent else None
         return replace(self, seconds=seconds, last_event=0.0, answers=answers, building=(), agent=agent)
 
@@ -226,7 +226,7 @@ def _after(event: Event, state: CardState) -> CardState:
 @_after.register
 def _(event: events.StageStarted, state: CardState) -> CardState:
     state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of)
-    state = replace(state, answers=(*_others(state, event.stage), Answer(event.stage)))
+    state = replace(state, answers=(*_others(state, event.stage), StreamedAnswer(event.stage)))
     if STAGES[event.stage].finds == "tests":
         state = replace(state, outcomes=(), evidence=None)
     state = _with_stage(state, event.stage, StageState("running", event.detail))
@@ -283,7 +283,9 @@ def _(event: events.TokensUsed, state: CardState) -> CardState:
 @_after.register
 def _(event: events.Retrying, state: CardState) -> CardState:
     fault = f"{event.reason}; next try after {max(event.seconds, 1):.0f} s"
-    anew = (Answer(event.stage, fault=fault) if answer.stage == event.stage else answer for answer in state.answers)
+    anew = (
+        StreamedAnswer(event.stage, fault=fault) if answer.stage == event.stage else answer for answer in state.answers
+    )
     return _noted(replace(state, answers=tuple(anew)), f"{event.stage}: {fault}")
 
 
@@ -430,7 +432,7 @@ def _with_agent(state: CardState, agent: AgentState) -> CardState:
     return replace(state, agent=agent, answers=tuple(answers))
 
 
-def _others(state: CardState, stage: StageName) -> tuple[Answer, ...]:
+def _others(state: CardState, stage: StageName) -> tuple[StreamedAnswer, ...]:
     """The answers of the other stages."""
     return tuple(answer for answer in state.answers if answer.stage != stage)
 

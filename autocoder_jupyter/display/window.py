@@ -36,14 +36,14 @@ LAST_HTML = element("div", _STYLE, class_="autocode-live")
 
 
 @dataclass(frozen=True)
-class Column:
+class WindowColumn:
     """One side of the window; `content` has the window's height."""
 
     heading: str
     content: Html
 
 
-def frame(columns: Sequence[Column], progress: float, seconds: float, quiet: float, *, is_waiting: bool) -> Html:
+def frame(columns: Sequence[WindowColumn], progress: float, seconds: float, quiet: float, *, is_waiting: bool) -> Html:
     """The clock and the window. The height is the same in every state; content that does not fit is cut.
 
     Args:

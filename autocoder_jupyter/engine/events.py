@@ -1,4 +1,4 @@
-"""The events of a generation: plain frozen records for cards, controls and tests."""
+"""The events of a run: plain frozen records for cards, controls and tests. Code mode has some more of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from autocoder_jupyter.types import (
     Usage,
 )
 from autocoder_jupyter.types.overview import Glimpse
-from autocoder_jupyter.types.stages import StageName
+from autocoder_jupyter.types.stages import Asking, StageName
 
 EndState = Literal["ready", "failed", "cancelled", "over_budget", "not_verified"]
 """The ways in which a generation can end; `not_verified`: it is a record, and its evidence was not gathered here."""
@@ -64,7 +64,7 @@ class PlanReady:
 class TextStreamed:
     """A piece of the model's answer arrived."""
 
-    stage: StageName
+    stage: Asking
     text: str
 
 
@@ -72,7 +72,7 @@ class TextStreamed:
 class TokensUsed:
     """An exchange with the model ended; `total` is the sum so far, `seconds` the latency of the call."""
 
-    stage: StageName
+    stage: Asking
     usage: Usage
     total: Usage
     seconds: float = 0.0
@@ -83,7 +83,7 @@ class TokensUsed:
 class Retrying:
     """A transient fault of the model's service; the next try starts in `seconds`."""
 
-    stage: StageName
+    stage: Asking
     reason: str
     seconds: float
 

@@ -6,7 +6,7 @@ Background jobs (`background_job`): generations (`job`) and runs of code mode (`
 
 from __future__ import annotations
 
-from autocoder_jupyter.jobs.job import Job
+from autocoder_jupyter.jobs.job import GenerationJob
 from autocoder_jupyter.jobs.registry import all_jobs, current, forget, prepare, submit, submit_code
 
-__all__ = ["Job", "all_jobs", "current", "forget", "prepare", "submit", "submit_code"]
+__all__ = ["GenerationJob", "all_jobs", "current", "forget", "prepare", "submit", "submit_code"]

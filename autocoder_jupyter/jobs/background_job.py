@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited
-from autocoder_jupyter.engine.events import Finished
+from autocoder_jupyter.engine.events import Finished, TextStreamed
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -72,10 +72,6 @@ class BackgroundJob(ABC, Generic[T, R]):
     @abstractmethod
     def _told_last(self, resolution: R) -> Finished:
         """The last event, for work that did not emit it."""
-
-    @abstractmethod
-    def _is_piece(self, event: Any) -> bool:
-        """Whether the event is a piece of a text that follows as a whole; such events are not kept."""
 
     @abstractmethod
     def _doing(self) -> str:
@@ -188,7 +184,7 @@ class BackgroundJob(ABC, Generic[T, R]):
 
     def _tell_all(self, event: Any) -> None:
         with self._lock:
-            if not self._is_piece(event):
+            if not isinstance(event, TextStreamed):  # an event with the whole text follows
                 self._events.append(event)
             for listener in tuple(self._listeners):
                 _tell(listener, event)

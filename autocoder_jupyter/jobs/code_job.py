@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.codemode.events import ApprovalNeeded, Event, Finished, Noticed, TextStreamed
+from autocoder_jupyter.codemode.events import CallWaits, Finished, Noticed
 from autocoder_jupyter.codemode.result import AgentResult
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.events import EndState
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierRun:
     """The run that a conversation continues.
 
     Args:
@@ -64,7 +64,7 @@ class CodeRequest:
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: AgentConfig = AgentConfig()
     conversation: str = ""
-    earlier: Earlier | None = None
+    earlier: EarlierRun | None = None
     attended: bool = True
 
 
@@ -193,9 +193,6 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         reason = error.what if isinstance(error, AutocodeError) else resolution.result.error or ""
         return Finished(resolution.state, reason)
 
-    def _is_piece(self, event: Event) -> bool:
-        return isinstance(event, TextStreamed)
-
     def _doing(self) -> str:
         return self._step
 
@@ -262,7 +259,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         self._shown = await background.call_blocking(lambda: shown_arguments(request.arguments))
         question: UserQuestion[ApprovalRequest, Decision | None]
         question = UserQuestion(request, request.call, "waiting for approval")
-        self._emit(ApprovalNeeded(request.call, request.tool, request.argument, self._shown, request.recorded))
+        self._emit(CallWaits(request.call, request.tool, request.argument, self._shown, request.recorded))
         try:
             decision = await self._ask(question)
         finally:

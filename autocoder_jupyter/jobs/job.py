@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of, resolution_of_error
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
+from autocoder_jupyter.engine.events import Emit, Finished
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
 
 
-class Job(BackgroundJob[Report, Resolution]):
+class GenerationJob(BackgroundJob[Report, Resolution]):
     """A running or ended generation. Every method may be called from any thread.
 
     Args:
@@ -47,7 +47,7 @@ class Job(BackgroundJob[Report, Resolution]):
         *,
         journal_root: Path,
         listeners: Sequence[Emit] = (),
-        older: Job | None = None,
+        older: GenerationJob | None = None,
         draft: Draft | None = None,
     ) -> None:
         self._progress = Progress()
@@ -109,9 +109,6 @@ class Job(BackgroundJob[Report, Resolution]):
         reason = error.what if isinstance(error, Cancelled) else resolution.report.error or ""
         return Finished(resolution.state, reason)
 
-    def _is_piece(self, event: Event) -> bool:
-        return isinstance(event, TextStreamed)
-
     def _doing(self) -> str:
         return self._progress.words()
 
@@ -164,7 +161,7 @@ class Job(BackgroundJob[Report, Resolution]):
 class _Before:
     """The previous good result of a name: from an older job of this kernel, else from disk."""
 
-    def __init__(self, older: Job | None, root: Path, name: str, config: AgentConfig) -> None:
+    def __init__(self, older: GenerationJob | None, root: Path, name: str, config: AgentConfig) -> None:
         self._older = older.result if older is not None else None
         self._recorded: Callable[[], CodeGenEvalResult | None] = partial(last_good, root, name, CallOptions.of(config))
 
@@ -180,6 +177,6 @@ def _nothing() -> None:
     return None
 
 
-def _same_wording(request: Request, older: Job | None) -> bool:
+def _same_wording(request: Request, older: GenerationJob | None) -> bool:
     """Whether the request has the same text as that of the previous job, with any data."""
     return older is not None and replace(request, samples={}) == replace(older.request, samples={})

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.engine.events import Emit
 from autocoder_jupyter.jobs.background_job import Listener
-from autocoder_jupyter.jobs.job import Job
+from autocoder_jupyter.jobs.job import GenerationJob
 from autocoder_jupyter.request import AgentConfig, Request
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
     from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest
 
-    AnyJob = Job | CodeJob
+    AnyJob = GenerationJob | CodeJob
 
 _lock = threading.Lock()
 _jobs: dict[str, AnyJob] = {}
@@ -29,7 +29,7 @@ def submit(
     journal_root: Path,
     listeners: Sequence[Emit] = (),
     draft: Draft | None = None,
-) -> Job:
+) -> GenerationJob:
     """Start a generation and return at once. A running job of the same name is cancelled.
 
     Args:
@@ -41,8 +41,8 @@ def submit(
     """
     with _lock:
         older = _jobs.pop(request.name, None)
-        before = older if isinstance(older, Job) else None
-        job = Job(request, config, journal_root=journal_root, listeners=listeners, draft=draft, older=before)
+        before = older if isinstance(older, GenerationJob) else None
+        job = GenerationJob(request, config, journal_root=journal_root, listeners=listeners, draft=draft, older=before)
         _jobs[request.name] = job
     _start(job, older)
     return job

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.lab.link import Link
+    from autocoder_jupyter.lab.link import PageLink
     from autocoder_jupyter.magics.notebook import Notebook
 
-_links: dict[int, Link] = {}
+_links: dict[int, PageLink] = {}
 """The link of each shell, by the shell's id."""
 
 
@@ -23,9 +23,9 @@ def connect(notebook: Notebook) -> None:
     disconnect(notebook.shell)
     if notebook.is_terminal:
         return
-    from autocoder_jupyter.lab.link import Link
+    from autocoder_jupyter.lab.link import PageLink
 
-    link = Link(notebook)
+    link = PageLink(notebook)
     _links[id(notebook.shell)] = link
     link.start()
 

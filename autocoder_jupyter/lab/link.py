@@ -22,7 +22,7 @@ from autocoder_jupyter.redaction.logs import redacting_logger
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.state import CardState
-    from autocoder_jupyter.lab.messages import Job, Message, NotebookData
+    from autocoder_jupyter.lab.messages import JobMessage, Message, NotebookData
 
 PROTOCOL = 2
 """Version of the messages; a page with another version does not connect."""
@@ -42,7 +42,7 @@ _log = redacting_logger(__name__)
 Work = Callable[[], None]
 
 
-class Link:
+class PageLink:
     """The link of one notebook.
 
     Args:
@@ -70,7 +70,7 @@ class Link:
         self._settled = threading.Event()
         self._jobs_due = False
         self._jobs_not_before = 0.0
-        self._sent_jobs: list[Job] | None = None
+        self._sent_jobs: list[JobMessage] | None = None
         self._sent_data: NotebookData | None = None
 
     # On the main thread

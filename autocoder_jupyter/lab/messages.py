@@ -43,7 +43,7 @@ class JobRun(TypedDict):
     limit_value: float | None
 
 
-class Job(JobState, JobRun):
+class JobMessage(JobState, JobRun):
     """One job, or a result in the namespace without a job."""
 
 
@@ -57,7 +57,7 @@ class Welcome(TypedDict):
     vocabulary: Vocabulary
 
 
-class Setting(TypedDict):
+class SettingValue(TypedDict):
     """The value of a setting, and where it was set."""
 
     value: Any
@@ -70,22 +70,22 @@ class TakenSettings(TypedDict):
     If another source has an error, such as a broken pyproject.toml, `settings` is empty and `error` has the message.
     """
 
-    settings: dict[str, Setting]
+    settings: dict[str, SettingValue]
     refused: dict[str, str]
     error: NotRequired[str]
 
 
-class Settings(TakenSettings):
+class SettingsMessage(TakenSettings):
     """The same, as a message."""
 
     kind: Literal["settings"]
 
 
-class Jobs(TypedDict):
+class JobsMessage(TypedDict):
     """All jobs and results."""
 
     kind: Literal["jobs"]
-    jobs: list[Job]
+    jobs: list[JobMessage]
 
 
 class NotebookData(TypedDict):
@@ -122,11 +122,11 @@ class RequestOutcome(TypedDict):
     error: NotRequired[str]
 
 
-class Reply(RequestOutcome):
+class ReplyMessage(RequestOutcome):
     """The same, as a message; `id` is the request's."""
 
     kind: Literal["reply"]
     id: str
 
 
-Message = Welcome | Settings | Jobs | Data | Reply
+Message = Welcome | SettingsMessage | JobsMessage | Data | ReplyMessage

@@ -13,7 +13,7 @@ from autocoder_jupyter.display.inspector.of_report import state_of
 from autocoder_jupyter.display.run_state import Phase
 from autocoder_jupyter.display.shown import Shown, document_of
 from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.lab.messages import Job, JobRun, JobState
+from autocoder_jupyter.lab.messages import JobMessage, JobRun, JobState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.view.as_page import MOST_CHARACTERS, page_document
@@ -28,7 +28,7 @@ ROWS = ("Note", "Reason", "Warnings", "Passed", "Call")
 """The rows of a card that a page gets."""
 
 
-def listed(notebook: Notebook) -> list[Job]:
+def listed(notebook: Notebook) -> list[JobMessage]:
     """All jobs and results, oldest first. Never waits."""
     launched = dict(notebook.launched)
     jobs = [_of_launch(name, launch) for name, launch in launched.items()]
@@ -41,12 +41,12 @@ def listed(notebook: Notebook) -> list[Job]:
     return jobs + [_of_result(name, value) for name, value in held[:MOST_HELD]]
 
 
-def without_clock(jobs: list[Job]) -> list[Job]:
+def without_clock(jobs: list[JobMessage]) -> list[JobMessage]:
     """The jobs without the time of running ones, to compare two lists. A page has its own clock."""
     return [{**job, "seconds": 0.0} if job["phase"] in ("running", "waiting") else job for job in jobs]
 
 
-def _of_launch(name: str, launch: Launch) -> Job:
+def _of_launch(name: str, launch: Launch) -> JobMessage:
     state = launch.card.state
     seconds = state.seconds if state.finished else time.time() - launch.started
     run: JobRun = {
@@ -60,12 +60,12 @@ def _of_launch(name: str, launch: Launch) -> Job:
     return {**_of_state(name, state), **run}
 
 
-def _of_result(name: str, result: Any) -> Job:
+def _of_result(name: str, result: Any) -> JobMessage:
     if not result.done:
         is_waiting = result.state.startswith("waiting")
         phase: Phase = "waiting" if is_waiting else "running"
         state: Shown = CodeState(name, phase=phase) if is_code_result(result) else CardState(name, phase=phase)
-        job: Job = {**_of_state(name, state), **_no_run()}
+        job: JobMessage = {**_of_state(name, state), **_no_run()}
         job["actions"].remove("cancel")  # only the job of a cell can be cancelled by its name
         job["buttons"].remove("cancel")
         return job
@@ -82,7 +82,7 @@ def _of_result(name: str, result: Any) -> Job:
     return {**_of_state(name, state), **run}
 
 
-def _of_ended_answer(name: str, result: Any) -> Job:
+def _of_ended_answer(name: str, result: Any) -> JobMessage:
     from autocoder_jupyter.magics.codemode.outcome import state_of
 
     state = state_of(result)

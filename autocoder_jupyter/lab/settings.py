@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.lab.messages import Setting, TakenSettings
+from autocoder_jupyter.lab.messages import SettingValue, TakenSettings
 from autocoder_jupyter.lab.requests import sentence
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.settings import read_lab
@@ -20,7 +20,7 @@ def take_settings(notebook: Notebook, given: Mapping[str, Any]) -> TakenSettings
         settings = notebook.settings()
     except AutocodeError as error:
         return {"settings": {}, "refused": refused, "error": sentence(error)}
-    effective: dict[str, Setting] = {
+    effective: dict[str, SettingValue] = {
         name: {"value": _plain(value), "origin": settings.origins[name]} for name, value in settings.values.items()
     }
     return {"settings": effective, "refused": refused}

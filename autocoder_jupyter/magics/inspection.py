@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display.inspector.subject import Subject, Variable
+from autocoder_jupyter.display.inspector.subject import InputVariable, Subject
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Editor, VersionManager
+    from autocoder_jupyter.display.inspector.subject import Editor, VersionActions
     from autocoder_jupyter.display.inspector.widget import Inspector
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
@@ -85,7 +85,7 @@ class NotebookCaller:
         self._result = result
         self._namespace = namespace
 
-    def variables(self, spec: InputSpec) -> Sequence[Variable]:
+    def variables(self, spec: InputSpec) -> Sequence[InputVariable]:
         """The variables that have the type of an input, each with the reason why it does not fit, if any."""
         from autocoder_jupyter.magics.references import kind_of
 
@@ -96,14 +96,14 @@ class NotebookCaller:
         ]
         return [self._variable(spec, name) for name in names[:MAX_VARIABLES]]
 
-    def _variable(self, spec: InputSpec, name: str) -> Variable:
+    def _variable(self, spec: InputSpec, name: str) -> InputVariable:
         from autocoder_jupyter.magics.references import kind_of
 
         value = self._namespace.get(name)
         if kind_of(value) == "table":  # a table of another library is converted and checked when it is used
-            return Variable(name, type(value).__name__)
+            return InputVariable(name, type(value).__name__)
         why = self._result.misfit(spec.name, value)  # a sentence about the input; the variable's name stands before it
-        return Variable(name, _size(value), why.removeprefix(f"{spec.name} ").partition("; ")[0])
+        return InputVariable(name, _size(value), why.removeprefix(f"{spec.name} ").partition("; ")[0])
 
     def sample(self, name: str) -> str:
         """The size of the sample of an input; "" if there is none."""
@@ -154,7 +154,7 @@ class Inspectors:
         result: CodeGenEvalResult,
         namespace: Mapping[str, Any],
         editor: Editor | None = None,
-        version_manager: VersionManager | None = None,
+        version_manager: VersionActions | None = None,
     ) -> Inspector:
         """The inspector of a result. The inspector of an older result with that name is frozen.
 
@@ -175,7 +175,7 @@ class Inspectors:
         result: CodeGenEvalResult,
         namespace: Mapping[str, Any],
         editor: Editor | None,
-        version_manager: VersionManager | None,
+        version_manager: VersionActions | None,
     ) -> Inspector:
         from autocoder_jupyter.display.inspector.widget import Inspector
 

@@ -9,7 +9,7 @@ from typing import Any
 from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob
 from autocoder_jupyter.magics.settings import Settings
-from autocoder_jupyter.magics.waiting import NO_FUNCTION, Ending, wait_in_cell
+from autocoder_jupyter.magics.waiting import NO_FUNCTION, FailureWords, wait_in_cell
 
 
 def waits(notebook: Notebook, settings: Settings) -> bool:
@@ -52,7 +52,7 @@ def wait_for(
     started: Launch,
     tell: Callable[[], None],
     ask: Callable[[], None],
-    ending: Ending = NO_FUNCTION,
+    ending: FailureWords = NO_FUNCTION,
     *,
     asks_consent: bool = False,
 ) -> None:

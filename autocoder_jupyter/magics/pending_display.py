@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 _log = redacting_logger(__name__)
 
 
+def unfinished(notebook: Notebook, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any] | None:
+    """The mime bundle of a result in a terminal, or of one that is not done; None for a result to show. Never waits."""
+    words = repr(result)
+    if notebook.is_terminal:
+        return {"text/plain": words}
+    if result.done:
+        return None
+    from autocoder_jupyter.display.inspector.static import pending_html
+    from autocoder_jupyter.view.html import html_output
+
+    return {**html_output(pending_html(words, waits=result.state.startswith("waiting")), words)}
+
+
 class PendingDisplay:
     """Shows pending results in a separate output, because the output of a cell's value cannot be updated.
 

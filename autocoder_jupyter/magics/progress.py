@@ -1,36 +1,39 @@
-"""Print the progress of a generation in a terminal while its cell waits."""
+"""Print the progress of a run in a terminal while its cell waits."""
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import tool_calls
+from typing import Any
+
 from autocoder_jupyter.display.live import LiveCard
-from autocoder_jupyter.display.shown import card_text, status_line
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.shown import Shown, card_text, current_step, ended_calls, status_line
 from autocoder_jupyter.view import markup
 
 
 class TerminalProgress:
-    """Prints a line when a stage begins or a tool call of an agent has ended, and the card at the end.
+    """Prints a line when a step begins or a tool call has ended, and the card at the end.
 
     Call it only on the thread that waits.
 
     Args:
         card: the card of the run.
+        has_prompt: whether a prompt asks for consent. If not, the card is printed, which says how to give it.
     """
 
-    def __init__(self, card: LiveCard[CardState]) -> None:
+    def __init__(self, card: LiveCard[Any], *, has_prompt: bool = False) -> None:
         self._card = card
-        self._shown: object = None
-        self._calls = 0
+        self._has_prompt = has_prompt
+        self._step: object = None
+        self._printed: set[str] = set()
 
     def __call__(self) -> None:
         """Print what is new."""
-        state = self._card.state
-        calls = state.trace.calls if state.trace else ()
-        for call in calls[self._calls :]:
-            print(markup.lines([f"  {tool_calls.call_line(call)}"]))
-        self._calls = len(calls)
-        key = (state.stage, state.attempt, state.phase)
-        if key != self._shown:
-            self._shown = key
-            print(card_text(state) if state.finished or state.approval else status_line(state))
+        state: Shown = self._card.state
+        for call, words in ended_calls(state).items():
+            if call not in self._printed:
+                self._printed.add(call)
+                print(markup.lines([f"  {words}"]))
+        step = current_step(state)
+        if step != self._step:
+            self._step = step
+            asks = bool(state.question) and not self._has_prompt
+            print(card_text(state) if state.finished or asks else status_line(state))

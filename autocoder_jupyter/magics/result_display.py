@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.magics.inspection import Inspectors, subject_of
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.pending_display import unfinished
 from autocoder_jupyter.magics.version_manager import VersionManager
 
 if TYPE_CHECKING:
@@ -57,20 +58,16 @@ class ResultDisplay:
 
     def __call__(self, result: CodeGenEvalResult, include: object = None, exclude: object = None) -> dict[str, Any]:
         """The mime bundle of a result; IPython applies `include` and `exclude`. Never waits."""
-        words = repr(result)
-        if self._notebook.is_terminal:
-            return {"text/plain": words}
+        if (shown := unfinished(self._notebook, result)) is not None:
+            return shown
         from autocoder_jupyter.display.bundles import widget_bundle
-        from autocoder_jupyter.display.inspector.static import pending_html, render_html
+        from autocoder_jupyter.display.inspector.static import render_html
         from autocoder_jupyter.view.html import html_output
 
-        if not result.done:
-            waits = result.state.startswith("waiting")
-            return {**html_output(pending_html(words, waits=waits), words)}
         inspector = self._inspector(result)
         subject = inspector.subject if inspector else subject_of(result)
         live = widget_bundle(inspector.model_id, for_page=self._notebook.front_end.has_page()) if inspector else {}
-        return {**live, **html_output(render_html(subject), words)}
+        return {**live, **html_output(render_html(subject), repr(result))}
 
     def _inspector(self, result: CodeGenEvalResult) -> Inspector | None:
         if self._notebook.is_headless:

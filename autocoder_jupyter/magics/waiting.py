@@ -13,7 +13,7 @@ from autocoder_jupyter.magics.notebook import Launch
 
 
 @dataclass(frozen=True)
-class Ending:
+class FailureWords:
     """The text of a failure.
 
     Args:
@@ -25,8 +25,8 @@ class Ending:
     hint: str
 
 
-NO_FUNCTION = Ending("could not be built", "%autocode show {name} shows the best attempt.")
-NO_ANSWER = Ending("has no answer", "%autocode show {name} shows what its code did.")
+NO_FUNCTION = FailureWords("could not be built", "%autocode show {name} shows the best attempt.")
+NO_ANSWER = FailureWords("has no answer", "%autocode show {name} shows what its code did.")
 
 SECOND_CHANCE = 2.0
 """Seconds after a first interrupt in which a second one cancels the job."""
@@ -39,7 +39,7 @@ def wait_in_cell(
     launch: Launch,
     *,
     progress: Callable[[], None] = lambda: None,
-    ending: Ending = NO_FUNCTION,
+    ending: FailureWords = NO_FUNCTION,
     asks: bool = False,
 ) -> bool:
     """Wait until the job ends. A first interrupt ends the waiting, a second one soon after cancels the job.
@@ -98,7 +98,7 @@ def _cancelled_by_second(launch: Launch) -> bool:
     return False
 
 
-def _raise_if_failed(launch: Launch, ending: Ending) -> None:
+def _raise_if_failed(launch: Launch, ending: FailureWords) -> None:
     launch.job.result.wait()
     name, state = launch.job.name, launch.job.state
     if state in ("failed", "over_budget"):

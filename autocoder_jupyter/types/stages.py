@@ -7,6 +7,9 @@ from typing import Literal
 
 StageName = Literal["plan", "code", "tests", "environment", "run", "verify", "second", "diagnose", "fix"]
 
+Asking = StageName | Literal["tools"]
+"""What a question to a model is for: a stage of a generation, or a turn of `--mode tools`."""
+
 Live = Literal["answer", "log", "tests", "note"]
 """What is shown of a running stage: the model's answer, the log of the environment, the tests, or one sentence."""
 

@@ -22,7 +22,7 @@ from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.engine.events import Event, StageStarted, TestReported
 from autocoder_jupyter.engine.sandbox_session import limits_of
 from autocoder_jupyter.errors import Cancelled
-from autocoder_jupyter.jobs.job import Job
+from autocoder_jupyter.jobs.job import GenerationJob
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool
@@ -64,7 +64,7 @@ class Stage:
         for stage in stages:
             self.says[stage] = Answer("…", hold=self.release)
 
-    def submit(self, prompt: str = "Total revenue of @sales.", samples: Any = None, **settings: Any) -> Job:
+    def submit(self, prompt: str = "Total revenue of @sales.", samples: Any = None, **settings: Any) -> GenerationJob:
         config = AgentConfig(**{"max_iterations": 3, "sandbox": self._sandbox, **self.model.settings, **settings})
         request = Request(
             name="growth",
@@ -152,7 +152,7 @@ def any_stage(
     yield from make_stage(sandbox_name, tmp_path, monkeypatch)
 
 
-def cancelled(job: Job) -> None:
+def cancelled(job: GenerationJob) -> None:
     """Cancel the job, and check that it ends in time and with the right message."""
     began = time.monotonic()
     job.cancel()

@@ -11,7 +11,15 @@ import pytest
 
 from autocoder_jupyter import AgentResult, CodeModeAgent
 from autocoder_jupyter.codemode import Limits
-from autocoder_jupyter.codemode.events import CodeEnded, CodeStarted, Event, Finished, TokensUsed, ToolCalled, ToolEnded
+from autocoder_jupyter.codemode.events import (
+    CodeEnded,
+    CodeStarted,
+    Event,
+    Finished,
+    FunctionCalled,
+    TokensUsed,
+    ToolEnded,
+)
 from autocoder_jupyter.errors import InvalidRequest
 from tests.codemode.conftest import Ask, block, error_of
 
@@ -52,9 +60,9 @@ def test_what_a_run_does_is_told_as_it_happens(ask: Ask) -> None:
     events: list[Event] = []
     ask([block("plus(1, 2)"), "Three."], [plus], on_event=events.append)
     kinds = [type(event) for event in events]
-    order = [CodeStarted, ToolCalled, ToolEnded, CodeEnded, TokensUsed, Finished]
+    order = [CodeStarted, FunctionCalled, ToolEnded, CodeEnded, TokensUsed, Finished]
     assert [kind for kind in kinds if kind in order] == [TokensUsed, *order]
-    [called] = [event for event in events if isinstance(event, ToolCalled)]
+    [called] = [event for event in events if isinstance(event, FunctionCalled)]
     [ended] = [event for event in events if isinstance(event, ToolEnded)]
     assert (called.tool, called.argument, called.line, called.call) == ("plus", "a=1, b=2", 1, ended.call)
     assert (ended.outcome, ended.observed, ended.replayed) == ("ok", "3", False)

@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Decision
-from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Event, ToolEnded
+from autocoder_jupyter.codemode.events import CallAllowed, CallWaits, Event, ToolEnded
 from tests.codemode.conftest import Ask, block, error_of
 
 THRICE = """\
@@ -69,8 +69,8 @@ def test_the_question_says_what_would_be_called(ask: Ask) -> None:
     [request] = asked
     assert (request.tool, request.arguments, request.argument) == ("pay", {"amount": 5}, "amount=5")
     assert (request.line, request.recorded) == (2, False)
-    [needed] = [event for event in events if isinstance(event, ApprovalNeeded)]
-    [given] = [event for event in events if isinstance(event, ApprovalGiven)]
+    [needed] = [event for event in events if isinstance(event, CallWaits)]
+    [given] = [event for event in events if isinstance(event, CallAllowed)]
     [ended] = [event for event in events if isinstance(event, ToolEnded)]
     assert needed.call == given.call == ended.call == request.call
     assert given.approved

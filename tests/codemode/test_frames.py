@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter import CodeModeAgent
 from autocoder_jupyter.codemode import Limits, operations
-from autocoder_jupyter.codemode.frame import METHODS, Frame, Sight, Withheld, frame_of
+from autocoder_jupyter.codemode.frame import METHODS, Frame, Sight, WithheldCells, frame_of
 from autocoder_jupyter.codemode.operations import Join
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.settings.config import Share
@@ -180,7 +180,7 @@ def test_no_operation_changes_the_table(sales: Frame) -> None:
 def test_rows_are_not_seen_where_they_are_not_shared(share: Share) -> None:
     frame = frame_of(SALES, "sales", Sight(share))
     for work in (lambda: frame.head(), lambda: frame.filter("n", "==", 1).scalar("region")):
-        with pytest.raises(Withheld):
+        with pytest.raises(WithheldCells):
             work()
     assert frame.columns == list(SALES.columns)
 
@@ -188,7 +188,7 @@ def test_rows_are_not_seen_where_they_are_not_shared(share: Share) -> None:
 def test_where_only_the_schema_is_shared_not_even_the_count_is_seen() -> None:
     frame = frame_of(pd.concat([SALES] * 3), "sales", Sight("schema"))
     for work in (frame.count, frame.aggregate({"total": ("amount", "sum")}).scalar):
-        with pytest.raises(Withheld):
+        with pytest.raises(WithheldCells):
             work()
 
 
@@ -321,7 +321,7 @@ def test_of_a_masked_column_no_value_is_seen() -> None:
         frame.sort("region").select("amount"),
         frame.join(frame, "region"),
     ):
-        with pytest.raises(Withheld, match="depends on cells of a masked column"):
+        with pytest.raises(WithheldCells, match="depends on cells of a masked column"):
             made.head()
 
 

@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.codemode import Limits
-from autocoder_jupyter.codemode.frame import FailedOnData, Frame, Room, Sight, Withheld, frame_of
+from autocoder_jupyter.codemode.frame import FailedOnData, Frame, Room, Sight, WithheldCells, frame_of
 from autocoder_jupyter.codemode.operations import AGGREGATES, OPERATORS
 from autocoder_jupyter.settings.config import Share
 from tests.codemode.conftest import Ask, block, error_of
@@ -331,20 +331,20 @@ def test_where_statistics_are_shared_those_of_whole_columns_are_seen() -> None:
     ],
 )
 def test_where_statistics_are_shared_other_figures_are_not_seen(work: Callable[[Frame], Any]) -> None:
-    with pytest.raises(Withheld, match=r"only statistics are shared here.*A tool can take this table"):
+    with pytest.raises(WithheldCells, match=r"only statistics are shared here.*A tool can take this table"):
         work(WORLDS["stats"].frames(changed=False)["people"])
 
 
 def test_a_sum_of_few_cells_is_not_seen() -> None:
     few = frame_of(pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, *[None] * 9]}), "few", Sight("stats"), passed=True)
-    with pytest.raises(Withheld):
+    with pytest.raises(WithheldCells):
         few.aggregate({"x": ("x", "sum")}).scalar()
 
 
 def test_of_a_table_that_a_tool_made_no_statistics_are_seen() -> None:
     made = frame_of(PEOPLE, "load/0", Sight("stats"))
     for work in (made.count, made.aggregate({"x": ("age", "sum")}).scalar):
-        with pytest.raises(Withheld):
+        with pytest.raises(WithheldCells):
             work()
 
 

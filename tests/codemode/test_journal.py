@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import tool
-from autocoder_jupyter.codemode.journal import FILE, MOST_LIVE, CallOutcome, ConversationJournal
+from autocoder_jupyter.codemode.journal import FILE, MOST_LIVE, ConversationJournal, RecordedOutcome
 from autocoder_jupyter.settings.config import CachePolicy
 from tests.codemode.conftest import Ask, block, error_of
 from tests.hostile_folder import HOSTILE
@@ -285,6 +285,6 @@ def test_of_what_cannot_be_written_down_only_so_much_is_kept(tmp_path: Path) -> 
     journal = ConversationJournal(tmp_path / ".autocode", "tools")
     journal.begin("tools-0", alone=True)
     for number in range(MOST_LIVE + 5):
-        journal.add_outcome(str(number), "load", CallOutcome(value=object()))
+        journal.add_outcome(str(number), "load", RecordedOutcome(value=object()))
     assert journal.outcome("0", restoring=False) is None
     assert journal.outcome(str(MOST_LIVE + 4), restoring=False) is not None

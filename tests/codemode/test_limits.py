@@ -28,15 +28,15 @@ def one() -> int:
 def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The process ids of the sandboxes that are started."""
     found: list[int] = []
-    enter = module.Interpreter.__enter__
+    enter = module.CodeInterpreter.__enter__
 
-    def entered(self: module.Interpreter) -> module.Interpreter:
+    def entered(self: module.CodeInterpreter) -> module.CodeInterpreter:
         result = enter(self)
         assert self._pid is not None
         found.append(self._pid)
         return result
 
-    monkeypatch.setattr(module.Interpreter, "__enter__", entered)
+    monkeypatch.setattr(module.CodeInterpreter, "__enter__", entered)
     return found
 
 

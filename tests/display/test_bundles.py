@@ -86,7 +86,7 @@ STREAM: tuple[Any, ...] = (
 
 ANSWER_STREAM: tuple[Any, ...] = (
     code_events.TurnBegun(1, 9),
-    code_events.TextStreamed(1, "words"),
+    code_events.TextStreamed("tools", "words"),
     code_events.Finished("ready"),
 )
 

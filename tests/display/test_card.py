@@ -8,7 +8,7 @@ import pytest
 
 from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.shown import card_html, card_text, document_of, status_line
-from autocoder_jupyter.display.state import Answer, CardState, LogLine, StageState
+from autocoder_jupyter.display.state import CardState, LogLine, StageState, StreamedAnswer
 from autocoder_jupyter.engine.events import (
     EnvironmentReady,
     Event,
@@ -106,7 +106,7 @@ def hostile_state() -> CardState:
         outcomes=(outcome,),
         evidence=evidence,
         approval=(HOSTILE,),
-        answers=(Answer("plan", 7, HOSTILE), Answer("code", fault=HOSTILE)),
+        answers=(StreamedAnswer("plan", 7, HOSTILE), StreamedAnswer("code", fault=HOSTILE)),
         building=(HOSTILE,),
         questions=(PlanQuestion(text=HOSTILE, options=(HOSTILE, "b"), assumed=HOSTILE),),
         replies=(HOSTILE,),
@@ -158,7 +158,7 @@ def test_the_header_says_where_it_is_and_what_it_costs(read: Any) -> None:
 
 
 def test_what_holds_it_up_is_seen_without_opening_the_log(read: Any) -> None:
-    retrying = replace(RUNNING, answers=(Answer("code", fault="rate limit; next try after 4 s"),))
+    retrying = replace(RUNNING, answers=(StreamedAnswer("code", fault="rate limit; next try after 4 s"),))
     loading = replace(RUNNING, loading=True)
     for state, words in ((retrying, "Rate limit; next try after 4 s"), (loading, "Loading the model client")):
         assert words in read(card_html(state)).text.split("Log")[0]
@@ -190,7 +190,7 @@ def test_a_stage_that_was_stopped_did_not_fail(read: Any) -> None:
 
 
 def test_time_passing_and_words_arriving_change_nothing_on_the_card() -> None:
-    wrote = replace(RUNNING, seconds=42, last_event=42, answers=(Answer("fix", 900, "import"),))
+    wrote = replace(RUNNING, seconds=42, last_event=42, answers=(StreamedAnswer("fix", 900, "import"),))
     assert card_html(wrote) == card_html(RUNNING)
 
 

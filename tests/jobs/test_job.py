@@ -13,7 +13,7 @@ import pytest
 from autocoder_jupyter import jobs
 from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, Cancelled, GenerationFailed
-from autocoder_jupyter.jobs.job import Job
+from autocoder_jupyter.jobs.job import GenerationJob
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import PlanQuestion
 from tests.jobs.conftest import StandInEngine
@@ -53,7 +53,7 @@ def test_cancel_right_after_submit_ends_the_result(engine: Any, submit: Any) -> 
 
 
 def test_cancel_before_the_start_ends_the_result_all_the_same(engine: Any, tmp_path: Path) -> None:
-    job = jobs.Job(Request(name="growth", prompt="…"), AgentConfig(), journal_root=tmp_path)
+    job = jobs.GenerationJob(Request(name="growth", prompt="…"), AgentConfig(), journal_root=tmp_path)
     job.cancel("A newer run.")
     job.start()
     with pytest.raises(Cancelled, match="A newer run"):
@@ -85,7 +85,7 @@ def test_a_newer_run_of_a_name_takes_over(engine: Any, submit: Any) -> None:
     engine.stop_at = "run"
     older = submit()
     assert engine.stage_reached["run"].wait(30)
-    newer: Job = submit()
+    newer: GenerationJob = submit()
     with pytest.raises(Cancelled, match="A newer run of growth took over"):
         older.result.wait(30)
     assert engine.killed.wait(30)

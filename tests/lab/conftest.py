@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.lab.link import Link
+from autocoder_jupyter.lab.link import PageLink
 from autocoder_jupyter.lab.messages import Message
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.conftest import LendKernel
@@ -82,19 +82,19 @@ def channels() -> list[PlayedChannel]:
 
 
 @pytest.fixture
-def link(notebook: Notebook, channels: list[PlayedChannel]) -> Iterator[Link]:
+def link(notebook: Notebook, channels: list[PlayedChannel]) -> Iterator[PageLink]:
     def opened(*how: Any) -> PlayedChannel:
         channels.append(PlayedChannel(*how))
         return channels[-1]
 
-    link = Link(notebook, opened)
+    link = PageLink(notebook, opened)
     link.start()
     yield link
     link.stop()
 
 
 @pytest.fixture
-def page(link: Link, channels: list[PlayedChannel]) -> PlayedChannel:
+def page(link: PageLink, channels: list[PlayedChannel]) -> PlayedChannel:
     """The channel, after a page has sent hello and has got the first messages."""
     channels[0].say({"kind": "hello", "client": "page"})
     channels[0].wait_for("data")

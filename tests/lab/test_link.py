@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter import lab
 from autocoder_jupyter.engine.events import StageStarted, TextStreamed
-from autocoder_jupyter.lab.link import UPDATE_SECONDS, Link
+from autocoder_jupyter.lab.link import UPDATE_SECONDS, PageLink
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.lab.conftest import PlayedChannel, PlayedJobs
 
@@ -25,7 +25,7 @@ def wait_until(holds: Any) -> None:
 
 
 def test_before_a_hello_nothing_is_said_and_no_thread_runs(
-    shell: Any, link: Link, channels: list[PlayedChannel]
+    shell: Any, link: PageLink, channels: list[PlayedChannel]
 ) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame()")
     shell.run("%%autocode growth\nWords")
@@ -35,7 +35,7 @@ def test_before_a_hello_nothing_is_said_and_no_thread_runs(
 
 
 def test_the_display_knows_whether_there_is_a_page(
-    notebook: Notebook, link: Link, channels: list[PlayedChannel]
+    notebook: Notebook, link: PageLink, channels: list[PlayedChannel]
 ) -> None:
     assert not notebook.front_end.has_page()
     channels[0].say({"kind": "hello", "client": "page"})
@@ -135,7 +135,7 @@ def test_stopped_it_hears_and_says_nothing_and_leaves_no_hook(
     shell: Any, notebook: Notebook, jobs: PlayedJobs, channels: list[PlayedChannel]
 ) -> None:
     hooks = list(shell.events.callbacks["post_run_cell"])
-    link = Link(notebook, lambda *how: channels.append(PlayedChannel(*how)) or channels[-1])
+    link = PageLink(notebook, lambda *how: channels.append(PlayedChannel(*how)) or channels[-1])
     link.start()
     channels[0].say({"kind": "hello", "client": "page"})
     channels[0].wait_for("data")
@@ -153,7 +153,7 @@ def test_a_kernel_without_comms_works_without(notebook: Notebook, shell: Any) ->
     def none(*how: Any) -> Any:
         raise ImportError("comm")
 
-    link = Link(notebook, none)
+    link = PageLink(notebook, none)
     link.start()
     shell.run("%%autocode growth\nWords")
     assert not link.has_page
@@ -168,7 +168,7 @@ def test_in_a_terminal_there_is_no_link(notebook: Notebook, shell: Any, monkeypa
     lab.disconnect(shell)
 
 
-def test_nobody_waits_for_settings_where_none_can_arrive(shell: Any, notebook: Notebook, link: Link) -> None:
+def test_nobody_waits_for_settings_where_none_can_arrive(shell: Any, notebook: Notebook, link: PageLink) -> None:
     waits: list[float] = []
 
     class Settled(threading.Event):

@@ -21,7 +21,7 @@ Fields = dict[str, str]
 """TypeScript types by name. The name of an optional field ends with `?`."""
 
 RECORDS = {
-    "Job": "IJob",
+    "JobMessage": "IJob",
     "Column": "IColumn",
     "Variable": "IVariable",
     "CellProblem": "ICellProblem",

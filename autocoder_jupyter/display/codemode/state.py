@@ -210,13 +210,13 @@ def _(event: events.CodeEnded, state: CodeState) -> CodeState:
 
 
 @_after.register
-def _(event: events.ToolCalled, state: CodeState) -> CodeState:
+def _(event: events.FunctionCalled, state: CodeState) -> CodeState:
     called = CallState(event.call, event.turn, event.tool, event.argument, event.line, effects=event.effects)
     return replace(state, calls=(*state.calls, called))
 
 
 @_after.register
-def _(event: events.ApprovalNeeded, state: CodeState) -> CodeState:
+def _(event: events.CallWaits, state: CodeState) -> CodeState:
     return _asking(
         replace(
             state, calls=_changed(state.calls, event.call, waits=True, asked=event.arguments, recorded=event.recorded)
@@ -225,7 +225,7 @@ def _(event: events.ApprovalNeeded, state: CodeState) -> CodeState:
 
 
 @_after.register
-def _(event: events.ApprovalGiven, state: CodeState) -> CodeState:
+def _(event: events.CallAllowed, state: CodeState) -> CodeState:
     calls = _changed(state.calls, event.call, waits=False, asked=(), allowed=event.approved)
     return _asking(replace(state, calls=calls))
 

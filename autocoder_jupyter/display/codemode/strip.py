@@ -5,7 +5,7 @@ from __future__ import annotations
 from autocoder_jupyter.display.codemode.card import question_lines
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.run_state import waits_for
-from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, window
+from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, window
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.html import Html
 
@@ -16,18 +16,20 @@ def render_html(state: CodeState) -> Html:
     return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
 
 
-def _columns(state: CodeState) -> list[Column]:
+def _columns(state: CodeState) -> list[WindowColumn]:
     if state.waiting:
-        return [Column("Waiting for you", lines(line(words) for words in question_lines(state)))]
+        return [WindowColumn("Waiting for you", lines(line(words) for words in question_lines(state)))]
     calls = [line(f"{'◐' if call.outcome is None else '·'} {call.words}") for call in state.calls[-LINES:]]
-    listed = Column(f"{counted(len(state.calls), 'tool call')}", lines(calls)) if calls else None
+    listed = WindowColumn(f"{counted(len(state.calls), 'tool call')}", lines(calls)) if calls else None
     return [_doing(state), *([listed] if listed else [])]
 
 
-def _doing(state: CodeState) -> Column:
+def _doing(state: CodeState) -> WindowColumn:
     if state.block is not None:
-        return Column("Running code", window(newest(state.block.code)))
+        return WindowColumn("Running code", window(newest(state.block.code)))
     if state.tail:
-        return Column(f"The answer, as the model writes it · {state.written:,} characters", window(newest(state.tail)))
+        return WindowColumn(
+            f"The answer, as the model writes it · {state.written:,} characters", window(newest(state.tail))
+        )
     why = waits_for(state.loading, [state.fault] if state.fault else []) or ["Nothing has arrived yet."]
-    return Column("The answer, as the model writes it", lines(line(words, "muted") for words in why))
+    return WindowColumn("The answer, as the model writes it", lines(line(words, "muted") for words in why))

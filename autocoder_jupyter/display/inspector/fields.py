@@ -8,7 +8,7 @@ from typing import Any
 
 from autocoder_jupyter.display.inspector.call_code import Given
 from autocoder_jupyter.display.inspector.reading import read, written
-from autocoder_jupyter.display.inspector.subject import Caller, Variable
+from autocoder_jupyter.display.inspector.subject import Caller, InputVariable
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec
@@ -72,7 +72,7 @@ class FrameField(Field):
 
     def __init__(self, ipywidgets: Any, spec: InputSpec, caller: Caller) -> None:
         self._caller = caller
-        self._misfits: tuple[Variable, ...] = ()
+        self._misfits: tuple[InputVariable, ...] = ()
         sample = caller.sample(spec.name)
         self._may_be_empty = bool(sample) or not spec.required
         left_out = "nothing" if self._may_be_empty else "choose …"

@@ -52,7 +52,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Variable:
+class InputVariable:
     """A variable of the notebook that could be an input.
 
     Args:
@@ -82,7 +82,7 @@ class Editor(Protocol):
         ...
 
 
-class VersionManager(Protocol):
+class VersionActions(Protocol):
     """Manages the versions of a name. Each method except `rows` may raise an AutocodeError."""
 
     def rows(self) -> Sequence[tuple[str, ...]]:
@@ -117,7 +117,7 @@ class VersionManager(Protocol):
 class Caller(Protocol):
     """Connects the form to the function. Only `call` may take a long time."""
 
-    def variables(self, spec: InputSpec) -> Sequence[Variable]:
+    def variables(self, spec: InputSpec) -> Sequence[InputVariable]:
         """The variables of the notebook with the type of an input."""
         ...
 

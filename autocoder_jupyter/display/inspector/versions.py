@@ -12,7 +12,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.view.html import Html, element, escape
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import VersionManager
+    from autocoder_jupyter.display.inspector.subject import VersionActions
 
 
 class VersionsPage:
@@ -25,7 +25,7 @@ class VersionsPage:
         ImportError: ipywidgets is not installed.
     """
 
-    def __init__(self, version_manager: VersionManager) -> None:
+    def __init__(self, version_manager: VersionActions) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._version_manager = version_manager
         self._table, self._message = (html_widget(layout={"flex": "none"}) for _ in range(2))

@@ -35,7 +35,7 @@ from autocoder_jupyter.view.html import EMPTY, Html, element
 from autocoder_jupyter.view.styles import style
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionManager
+    from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionActions
 
 HEIGHT = "34em"
 """Height of every page; longer content scrolls."""
@@ -59,7 +59,7 @@ class Inspector:
         subject: Subject,
         caller: Caller | None,
         editor: Editor | None = None,
-        version_manager: VersionManager | None = None,
+        version_manager: VersionActions | None = None,
     ) -> None:
         self._ipywidgets: Any = importlib.import_module("ipywidgets")
         self.subject = subject

@@ -10,13 +10,14 @@ from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeRequest, agent_of
+from autocoder_jupyter.magics.codemode.consent import ask_consent_at_prompt
 from autocoder_jupyter.magics.codemode.continuation import earlier_of, passed_before, require_passed
 from autocoder_jupyter.magics.codemode.outcome import completed
-from autocoder_jupyter.magics.codemode.progress import CodeProgress, ask_consent_at_prompt
 from autocoder_jupyter.magics.codemode.settings import agent_settings
 from autocoder_jupyter.magics.codemode.tools import find_tools
 from autocoder_jupyter.magics.launching import show_job, wait_for, waits
 from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.references import collect_samples, kind_of
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import NO_ANSWER
@@ -76,7 +77,12 @@ def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, no
     started = show_job(notebook, job, card, notices=notices)
     if waits(notebook, settings):
         wait_for(
-            notebook, started, CodeProgress(card), lambda: ask_consent_at_prompt(job), NO_ANSWER, asks_consent=True
+            notebook,
+            started,
+            TerminalProgress(card, has_prompt=True),
+            lambda: ask_consent_at_prompt(job),
+            NO_ANSWER,
+            asks_consent=True,
         )
 
 

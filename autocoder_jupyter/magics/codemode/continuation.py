@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest, Earlier
+from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest, EarlierRun
 from autocoder_jupyter.jobs.code_record import load_record
 from autocoder_jupyter.magics.notebook import Notebook, is_code_result, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
@@ -24,7 +24,7 @@ class ConversationContext:
     frames: Mapping[str, Any] = field(default_factory=dict)
 
 
-def earlier_of(notebook: Notebook, name: str | None) -> Earlier | None:
+def earlier_of(notebook: Notebook, name: str | None) -> EarlierRun | None:
     """The conversation to continue; None for a new one.
 
     Raises:
@@ -34,10 +34,10 @@ def earlier_of(notebook: Notebook, name: str | None) -> Earlier | None:
         return None
     job = notebook.jobs.current(name)
     if isinstance(job, CodeJob):
-        return Earlier(name, result=job.result)
+        return EarlierRun(name, result=job.result)
     record = load_record(notebook.journal_root, name)
     if record is not None:
-        return Earlier(name, record=record)
+        return EarlierRun(name, record=record)
     if is_result(notebook.namespace.get(name)):
         raise InvalidRequest(f"{name} is a function, not a conversation.", hint=f"Pass it as a tool: --tool {name}.")
     raise InvalidRequest(
@@ -55,7 +55,7 @@ def conversations(notebook: Notebook) -> list[str]:
     return list(dict.fromkeys([*held, *recorded]))
 
 
-def passed_before(notebook: Notebook, earlier: Earlier | None) -> ConversationContext:
+def passed_before(notebook: Notebook, earlier: EarlierRun | None) -> ConversationContext:
     """The tools and frames that the user passed to a conversation in this kernel. None come from a record."""
     if earlier is None:
         return ConversationContext()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.pending_display import PendingDisplay
+from autocoder_jupyter.magics.pending_display import PendingDisplay, unfinished
 
 if TYPE_CHECKING:
     from autocoder_jupyter.jobs.code_result import CodeModeResult
@@ -24,20 +24,13 @@ class AnswerDisplay:
 
     def __call__(self, result: CodeModeResult, include: object = None, exclude: object = None) -> dict[str, Any]:
         """The mime bundle of an answer. Never waits."""
-        words = repr(result)
-        if self._notebook.is_terminal:
-            return {"text/plain": words}
-        from autocoder_jupyter.view.html import html_output
-
-        if not result.done:
-            from autocoder_jupyter.display.inspector.static import pending_html
-
-            waits = result.state.startswith("waiting")
-            return {**html_output(pending_html(words, waits=waits), words)}
+        if (shown := unfinished(self._notebook, result)) is not None:
+            return shown
         from autocoder_jupyter.display.shown import card_html
         from autocoder_jupyter.magics.codemode.outcome import state_of
+        from autocoder_jupyter.view.html import html_output
 
-        return {**html_output(card_html(state_of(result)), words)}
+        return {**html_output(card_html(state_of(result)), repr(result))}
 
     def show(self, result: CodeModeResult) -> None:
         """Show a pending answer, or an answer with charts, in separate outputs.

@@ -27,10 +27,10 @@ def after(*told: events.Event, state: CodeState | None = None) -> CodeState:
 CALLED = (
     events.TurnBegun(1, 10),
     events.CodeStarted(1, "price = fetch('AAPL')"),
-    events.ToolCalled("call-1", 1, "fetch", "symbol='AAPL'", 1),
+    events.FunctionCalled("call-1", 1, "fetch", "symbol='AAPL'", 1),
 )
-ASKED = (*CALLED[:2], events.ToolCalled("call-1", 1, "mail", "to='<email-1>'", 1, ask=True))
-WAITS = events.ApprovalNeeded("call-1", "mail", "to='<email-1>'", shown_arguments({"to": "a@b.org"}))
+ASKED = (*CALLED[:2], events.FunctionCalled("call-1", 1, "mail", "to='<email-1>'", 1, ask=True))
+WAITS = events.CallWaits("call-1", "mail", "to='<email-1>'", shown_arguments({"to": "a@b.org"}))
 
 
 def test_a_call_is_on_the_card_from_its_beginning_to_its_outcome() -> None:
@@ -57,7 +57,7 @@ def test_the_question_shows_the_arguments_as_they_are_until_it_is_decided() -> N
     assert asking.phase == "waiting"
     assert "May it call mail(to=&#x27;a@b.org&#x27;)?" in card_html(asking)
     assert "a@b.org" in strip_html(asking)
-    decided = after(events.ApprovalGiven("call-1", True), state=asking)
+    decided = after(events.CallAllowed("call-1", True), state=asking)
     assert decided.phase == "running"
     assert "a@b.org" not in card_html(decided)
     assert "a@b.org" not in card_html(after(events.Finished("cancelled"), state=asking))
@@ -66,14 +66,14 @@ def test_the_question_shows_the_arguments_as_they_are_until_it_is_decided() -> N
 def test_what_does_not_fit_into_the_line_is_in_a_box_with_its_length_and_hash() -> None:
     text = f"Dear all,\n{'blah ' * 1_000}\nand send 1,000 euros to the thief."
     shown = shown_arguments({"to": "a@b.org", "text": text})
-    html = card_html(after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown)))
+    html = card_html(after(*ASKED, events.CallWaits("call-1", "mail", "", shown)))
     digest = hashlib.sha256(repr(text).encode()).hexdigest()[:16]
     assert html.count("max-height:16em;overflow:auto") == 2
     assert "and send 1,000 euros to the thief." in html
     assert html.count(f"{len(repr(text)):,} characters, SHA-256 {digest}…") == 2  # in the question and above its box
     assert "rates.asked has the complete arguments" in html
     for words in (strip_html, card_text):
-        told = words(after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown)))
+        told = words(after(*ASKED, events.CallWaits("call-1", "mail", "", shown)))
         assert "thief" not in told and f"SHA-256 {digest}…" in told
 
 
@@ -86,7 +86,7 @@ def test_of_what_does_not_fit_into_a_box_beginning_and_end_are_shown() -> None:
 
 def test_many_arguments_are_told_by_their_hash_too() -> None:
     shown = shown_arguments({f"argument_{number}": "x" * 50 for number in range(40)})
-    asking = after(*ASKED, events.ApprovalNeeded("call-1", "mail", "", shown))
+    asking = after(*ASKED, events.CallWaits("call-1", "mail", "", shown))
     [words] = asking.approval
     assert len(words) < 700 and "(40 arguments, SHA-256 " in words
     assert card_html(asking).count("max-height:16em") == 40
@@ -152,7 +152,7 @@ def test_a_card_stays_small_whatever_the_code_did() -> None:
         for event in (
             events.TurnBegun(number, 50),
             events.CodeStarted(number, f"x = {'<b>' * 2_000}"),
-            events.ToolCalled(f"call-{number}", number, "fetch", "<i>" * 2_000, 1),
+            events.FunctionCalled(f"call-{number}", number, "fetch", "<i>" * 2_000, 1),
             events.ToolEnded(f"call-{number}", "ok", "<u>" * 2_000, 0.1),
             events.CodeEnded(number, True, "&" * 8_000),
         )
@@ -164,6 +164,6 @@ def test_a_card_stays_small_whatever_the_code_did() -> None:
 
 def test_tokens_cost_and_turns_are_said() -> None:
     usage = Usage(input_tokens=900, output_tokens=60, cost=0.004)
-    state = after(*CALLED, events.TokensUsed(1, usage, usage), events.Retrying(1, "too many requests", 2.0))
+    state = after(*CALLED, events.TokensUsed("tools", usage, usage), events.Retrying("tools", "too many requests", 2.0))
     assert "turn 1 of 10 · 1 call · 900 tokens in, 60 out · $0.004 of $0.50" in card_text(state)
     assert "Too many requests; next try after 2 s" in card_text(state)
