@@ -32,6 +32,7 @@ def test_a_call_that_asks_is_allowed_by_the_keyboard(notebook: Open, play: Play)
     card.get_by_text("May it call remove(name='old')?").wait_for(timeout=PATIENCE)
     page.screenshot(path=str(ARTIFACTS / "code-mode-asks.png"))
     approve = page.get_by_role("button", name="Approve", exact=True).first
+    expect(approve).to_be_enabled()
     approve.focus()
     page.keyboard.press("Enter")
     card.get_by_text("Removed.").wait_for(timeout=PATIENCE)
