@@ -52,7 +52,7 @@ def test_a_message_has_the_fields_that_the_page_reads(kind: str) -> None:
 
 def test_a_reply_is_one_of_the_two_that_the_page_knows() -> None:
     good, bad = (fields for fields in HEARD if fields["kind"] == "'reply'")
-    said = {name.rstrip("?"): each for name, each in CLASSES["Reply"].items()}
+    said = {name.rstrip("?"): each for name, each in CLASSES["ReplyMessage"].items()}
     assert {**good, **bad, "ok": "boolean"} == said
 
 
