@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from autocoder_jupyter.concurrency.background import Pauses
+from autocoder_jupyter.untrusted.visible import visible
 
 KEPT_BYTES = 8 * 2**20
 """Bytes. Of a longer response nothing is kept."""
@@ -30,6 +31,9 @@ _MOST_LINES = 1_000
 """Lines of one event. Events of models have one to three."""
 
 _PIECE = 64 * 1024
+_SHOWN = 200
+"""Most characters of an address that are shown."""
+
 _UNPACKED = ("gzip", "x-gzip", "deflate")
 _MARK = "_limits_what_is_received"
 _EITHER_FORMAT = 47
@@ -49,7 +53,7 @@ class Received:
         self.most = most
         self._most_in_event = most_in_event
         self.over = ""
-        """What was too long, so that reading was stopped; "" if nothing was."""
+        """What was too long or is not followed, so that reading was stopped; "" if nothing was."""
         self._begin("")
 
     def _begin(self, kind: str) -> None:
@@ -81,7 +85,7 @@ class Received:
         """
         self._size += len(data)
         if self._size > self.most:
-            self._stop(f"more than {self.most / 2**20:.0f} MiB")
+            self.refuse(f"more than {self.most / 2**20:.0f} MiB")
 
     def keep(self, data: bytes) -> None:
         """Keep unpacked data.
@@ -104,11 +108,16 @@ class Received:
         self._lines = begun.count(b"\n") + (0 if ends else self._lines)
         self._end = near[-_LONGEST_EVENT_END + 1 :]
         if self._in_event > self._most_in_event:
-            self._stop(f"one piece of more than {self._most_in_event / 2**20:.1f} MiB")
+            self.refuse(f"one piece of more than {self._most_in_event / 2**20:.1f} MiB")
         if self._lines > _MOST_LINES:
-            self._stop(f"one piece of more than {_MOST_LINES:,} lines")
+            self.refuse(f"one piece of more than {_MOST_LINES:,} lines")
 
-    def _stop(self, what: str) -> None:
+    def refuse(self, what: str) -> None:
+        """Stop reading because of what the service sent.
+
+        Raises:
+            httpx.ReadError: always.
+        """
         import httpx
 
         self.over = what
@@ -147,10 +156,32 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
         if received is None:
             return await original(self, request)
         request.headers["accept-encoding"] = "identity"  # a small packed response can be a huge one
-        return _limited(await original(self, request), received)
+        response = await original(self, request)
+        if (elsewhere := _redirected(request, response)) is not None:
+            await response.stream.aclose()
+            received.refuse(f"a redirect to {elsewhere}")
+        return _limited(response, received)
 
     setattr(handle_async_request, _MARK, True)
     return handle_async_request
+
+
+def _redirected(request: Any, response: Any) -> str | None:
+    """The address that a response redirects to, if it is not the one of the request; else None.
+
+    Clients would send the question there, and keys that are in other headers than `Authorization`.
+    """
+    import httpx
+
+    if not response.has_redirect_location:
+        return None
+    try:
+        target = request.url.join(response.headers["location"])
+    except httpx.InvalidURL:
+        return "an address that is not valid"
+    here, there = ((url.scheme, url.host, url.port) for url in (request.url, target))
+    port = "" if target.port is None else f":{target.port}"
+    return None if here == there else visible(f"{target.scheme}://{target.host}{port}"[:_SHOWN])
 
 
 def _limited(response: Any, received: Received) -> Any:

@@ -88,8 +88,16 @@ def sent_tokens(text: str) -> int:
         [chunk({"reasoning": word}) for word in WORDS],
         [chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": w}}]}) for w in WORDS],
         [chunk({"something_new": word, "content": "."}) for word in WORDS],
+        [chunk({"content": word}, index=min(number, 1)) for number, word in enumerate(WORDS)],
     ],
-    ids=["content", "reasoning", "another name for reasoning", "arguments of tools", "an unknown field"],
+    ids=[
+        "content",
+        "reasoning",
+        "another name for reasoning",
+        "arguments of tools",
+        "an unknown field",
+        "more choices",
+    ],
 )
 async def test_an_answer_without_end_is_stopped_at_its_tokens_and_counted(parts: list[bytes], short: Question) -> None:
     budget = Budget(tokens=20_000)
@@ -122,6 +130,23 @@ async def test_the_formats_of_other_providers_are_stopped_and_counted_too(model:
         error = await failure(endpoint, short, budget, model=model, api_base=endpoint.root)
     assert isinstance(error, UnusableAnswer) and "did not end" in str(error)
     assert SLACK * ROOM <= budget.used.output_tokens <= SLACK * ROOM + 10
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("model", ["openai/scripted", *PROVIDERS])
+@pytest.mark.parametrize("status", ["302 Found", "307 Temporary Redirect"])
+async def test_a_redirect_to_another_address_gets_neither_the_question_nor_the_key(
+    status: str, model: str, short: Question
+) -> None:
+    def elsewhere() -> Wire:
+        address = f"Location: http://localhost:{other.root.rpartition(':')[2]}/v1/messages"
+        return sends(kind="text/plain", status=status, more=(address,))
+
+    with ScriptedModel(["never"]) as other, ScriptedModel(always(Answer(wire=elsewhere()))) as endpoint:
+        base = endpoint.url if model.startswith("openai") else endpoint.root
+        error = await failure(endpoint, short, model=model, api_base=base)
+    assert not other.headers and not other.requests
+    assert isinstance(error, ModelError) and "a redirect to http://localhost:" in str(error)
 
 
 @pytest.mark.usefixtures("keys")
