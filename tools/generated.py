@@ -21,7 +21,7 @@ from typing import Any
 from autocoder_jupyter.lab.vocabulary import vocabulary
 from autocoder_jupyter.settings import config
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig
-from autocoder_jupyter.settings.setting import Record
+from autocoder_jupyter.settings.setting import SettingRecord
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,7 +52,7 @@ def _with_properties(schema: str) -> str:
     return f'{by_hand}"properties": {text}\n}}\n'
 
 
-def _property(record: Record) -> dict[str, Any]:
+def _property(record: SettingRecord) -> dict[str, Any]:
     assert record.page is not None
     kind = {int: "integer", float: "number"}.get(record.plain_type)
     unset = None if kind else ""
@@ -92,14 +92,14 @@ def _written_types() -> dict[str, str]:
     return {ast.unparse(node.target): ast.unparse(node.annotation.slice.elts[0]) for node in fields}  # type: ignore[attr-defined]
 
 
-def _parameter(record: Record, held: str) -> str:
+def _parameter(record: SettingRecord, held: str) -> str:
     """A parameter of the constructor. It has the field's type, unless the setting accepts further types."""
     takes = record.setting.takes or held
     default = None if takes.endswith("None") else record.default
     return f"        {record.name}: {takes} = {json.dumps(default) if isinstance(default, str) else repr(default)},"
 
 
-def _argument(record: Record) -> Iterator[str]:
+def _argument(record: SettingRecord) -> Iterator[str]:
     """The lines of a setting in the docstring."""
     yield from textwrap.wrap(
         f"{record.name}: {record.help}.",

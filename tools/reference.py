@@ -17,7 +17,7 @@ from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
 from autocoder_jupyter.magics.options import OPTIONS
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.option import Option
-from autocoder_jupyter.settings.setting import Record
+from autocoder_jupyter.settings.setting import SettingRecord
 from autocoder_jupyter.settings.tiers import SandboxMinimum
 
 _ABOUT_CELLS = """\
@@ -84,7 +84,7 @@ def _settings() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _setting(option: Option, record: Record | None) -> Iterator[str]:
+def _setting(option: Option, record: SettingRecord | None) -> Iterator[str]:
     yield f"## `{option.name}`"
     yield _sentence(option.help)
     yield from _facts(option, record)
@@ -99,7 +99,7 @@ def _setting(option: Option, record: Record | None) -> Iterator[str]:
     yield f"*A folder without your permission:* {_FOLDERS[option.rule].format(risk=option.risk)}"
 
 
-def _facts(option: Option, record: Record | None = None) -> Iterator[str]:
+def _facts(option: Option, record: SettingRecord | None = None) -> Iterator[str]:
     said = []
     if len(option.flags) > 1:
         said.append(f"also `{option.flags[0]}`")

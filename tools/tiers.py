@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.protocol import Limits, WorkerSpec
 from tests.sandbox.local import test_confinement as attacks
@@ -38,7 +38,7 @@ def main() -> None:
         print(f"{tier.name}: {refusal or _results(tier)}", flush=True)
 
 
-def _results(tier: Tier) -> str:
+def _results(tier: ConfinementTier) -> str:
     with ExitStack() as stack, tempfile.TemporaryDirectory() as outside:
         said = attacks._tried(stack, tier, Path(outside))
     through = [name for name in (*attacks.ATTACKS, *attacks.SEEN) if said[name] == "done"]
@@ -51,7 +51,7 @@ def _results(tier: Tier) -> str:
     )
 
 
-def _times(tier: Tier) -> tuple[float, float]:
+def _times(tier: ConfinementTier) -> tuple[float, float]:
     """Median seconds of a start and of a call."""
     local_probe._answer = local_probe.Trial(tier)
     sandbox, environment = LocalSandbox(), base_environment(LocalSandbox())

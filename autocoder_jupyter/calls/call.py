@@ -65,7 +65,7 @@ async def call(
     program = Program(
         code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars={**options.env_vars, **secrets}
     )
-    running = _Call(function, options, program, arguments)
+    running = _SandboxCall(function, options, program, arguments)
     tell(Awaited(options.name or f"{function.name}.run", lambda: running.doing, "interrupt to stop it"))
     try:
         values = await background.call_blocking(running.values, on_cancel=running.stop)
@@ -99,7 +99,7 @@ def _require_agreed(function: Function, options: CallOptions) -> None:
         )
 
 
-class _Call:
+class _SandboxCall:
     """A call on its thread, which another thread may cancel at any time. `doing` is the current step."""
 
     def __init__(

@@ -55,7 +55,7 @@ def rewritten(svg: bytes) -> bytes:
     """
     if len(svg) > MAX_BYTES:
         raise Corrupt(f"the SVG has {len(svg)} bytes, more than {MAX_BYTES}")
-    writer = _Writer()
+    writer = _SvgWriter()
     parser = expat.ParserCreate("utf-8", namespace_separator=" ")
     parser.StartDoctypeDeclHandler = _refuse_doctype
     parser.StartElementHandler = writer.start
@@ -73,7 +73,7 @@ def _refuse_doctype(*_: object) -> None:
     raise Corrupt("the SVG declares a document type, which may hold entities")
 
 
-class _Writer:
+class _SvgWriter:
     """Receives the events of the parser, and writes the allowed elements and attributes."""
 
     def __init__(self) -> None:

@@ -60,7 +60,7 @@ def tables_of(samples: Mapping[str, Any], outputs: Sequence[OutputSpec] = ()) ->
 
 
 @dataclass(frozen=True)
-class Reading:
+class ConstraintReading:
     """The result of reading constraints.
 
     Args:
@@ -72,7 +72,7 @@ class Reading:
     unread: tuple[str, ...] = ()
 
 
-def read_constraints(constraints: Sequence[str], tables: Tables) -> Reading:
+def read_constraints(constraints: Sequence[str], tables: Tables) -> ConstraintReading:
     """Read the constraints whose meaning is certain. A column that is in several tables is checked in each."""
     checks: list[ColumnCheck] = []
     unread: list[str] = []
@@ -81,7 +81,7 @@ def read_constraints(constraints: Sequence[str], tables: Tables) -> Reading:
         checks.extend(found)
         if not found:
             unread.append(sentence)
-    return Reading(tuple(checks), tuple(unread))
+    return ConstraintReading(tuple(checks), tuple(unread))
 
 
 def _read(sentence: str, tables: Tables) -> tuple[ColumnCheck, ...]:
@@ -219,7 +219,7 @@ def _told_columns(columns: Mapping[str, str], constraints: Sequence[str]) -> lis
     return [pair for place, pair in enumerate(columns.items()) if place < _MAX_COLUMNS - len(named) or place in named]
 
 
-def apply(answer: ParsedConstraints, constraints: Sequence[str], tables: Tables) -> Reading:
+def apply(answer: ParsedConstraints, constraints: Sequence[str], tables: Tables) -> ConstraintReading:
     """The model's answer as checks. Constraints without an answer, or with unknown names, stay unread."""
     checks: list[ColumnCheck] = []
     read: set[int] = set()
@@ -243,7 +243,7 @@ def apply(answer: ParsedConstraints, constraints: Sequence[str], tables: Tables)
         if found:
             read.add(parsed.number)
     unread = tuple(text for number, text in enumerate(constraints, 1) if number not in read)
-    return Reading(tuple(checks), unread)
+    return ConstraintReading(tuple(checks), unread)
 
 
 _ROW_KINDS = ("row_count", "min_rows", "max_rows", "same_rows_as")

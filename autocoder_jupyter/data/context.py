@@ -13,14 +13,14 @@ from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import examples_text
 from autocoder_jupyter.data.files import describe_path
 from autocoder_jupyter.data.foreign import original_kind
-from autocoder_jupyter.data.keys import Link, find_links, find_parts
+from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts
 from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.path_text import PathText
 from autocoder_jupyter.data.profile import as_frame, profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.text_formats import percent
-from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, Withheld
+from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, WithheldColumns
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import Masker, count_masked
 from autocoder_jupyter.request import Example, Share
@@ -87,7 +87,7 @@ def build_context(
     checks: Sequence[ColumnCheck] = (),
     request: str = "",
     examples: Sequence[Example] = (),
-    withheld: Withheld = NOTHING_WITHHELD,
+    withheld: WithheldColumns = NOTHING_WITHHELD,
 ) -> DataContext:
     """Describe samples.
 
@@ -176,7 +176,7 @@ def _check_text(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any], masker
     return neutral(f"constraint {masker.mask(outcome.name)[:200]!r} {masker.mask(verdict)[:300]}")
 
 
-def _link_text(link: Link, masker: Masker) -> str:
+def _link_text(link: KeyLink, masker: Masker) -> str:
     there, back = (percent(round(1000 * share), 1000) for share in (link.share, link.back))
     found = f"{there} of its values are found there, {back} of those there are found here"
     dtypes = "" if link.same_dtype else "; THE DTYPES DIFFER, values agree as text"

@@ -17,7 +17,7 @@ _DECIMAL_COMMA = re.compile(r"\s*+-?\d{1,3}(?:\.\d{3})*+,\d++\s*+|\s*+-?\d++,\d+
 
 
 @dataclass(frozen=True)
-class Dialect:
+class CsvDialect:
     """The parameters for `pandas.read_csv`.
 
     Args:
@@ -35,7 +35,7 @@ class Dialect:
     width: int = 1
 
 
-def sniff(text: str, *, certain: bool) -> Dialect | None:
+def sniff(text: str, *, certain: bool) -> CsvDialect | None:
     """The dialect of the beginning of a file, or None if it is not a table.
 
     Args:
@@ -56,14 +56,14 @@ def sniff(text: str, *, certain: bool) -> Dialect | None:
         if best is None or score[:2] > best[:2]:
             best = score
     if best is None:
-        return Dialect(",", _has_header([[line] for line in lines])) if certain else None
+        return CsvDialect(",", _has_header([[line] for line in lines])) if certain else None
     consistency, width, delimiter, records = best
     if not certain and (consistency < 1 or len(records) < 3):
         return None
     skip = _preamble(records, width)
     table = [record for record in records[skip:] if len(record) == width] or records[skip:]
     commas = delimiter != "," and _has_decimal_commas(table)
-    return Dialect(delimiter, _has_header(table), skip, commas, width)
+    return CsvDialect(delimiter, _has_header(table), skip, commas, width)
 
 
 def _records(lines: list[str], delimiter: str) -> list[list[str]]:
@@ -108,7 +108,7 @@ def _has_decimal_commas(table: list[list[str]]) -> bool:
     return with_comma > with_point and with_comma > 0
 
 
-def read_call(dialect: Dialect, encoding: str) -> tuple[dict[str, object], str]:
+def read_call(dialect: CsvDialect, encoding: str) -> tuple[dict[str, object], str]:
     """The keyword arguments for `pandas.read_csv`, and the call as source."""
     arguments: dict[str, object] = {}
     if dialect.delimiter != ",":

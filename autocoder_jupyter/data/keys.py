@@ -27,7 +27,7 @@ _OWN_NUMBER = ("id", "index", "key", "no", "nr", "pk", "rowid", "unnamed:0")
 
 
 @dataclass(frozen=True)
-class Link:
+class KeyLink:
     """Values of `column` in `table` that are found in `to_column` of `to_table`.
 
     Args:
@@ -69,11 +69,11 @@ def _are_alike(one: set[str], other: set[str]) -> bool:
     return min(len(one), len(other)) > 2 and len(one & other) >= _SAME_COLUMNS * len(one | other)
 
 
-def find_links(frames: Mapping[str, pd.DataFrame]) -> tuple[Link, ...]:
+def find_links(frames: Mapping[str, pd.DataFrame]) -> tuple[KeyLink, ...]:
     """Likely joins between tables, from the reference to the key. Of parts of one table, only the first is used."""
     further = {name for group in find_parts(frames) for name in group[1:]}
     frames = {name: frame for name, frame in frames.items() if name not in further}
-    links: dict[frozenset[tuple[str, str]], Link] = {}
+    links: dict[frozenset[tuple[str, str]], KeyLink] = {}
     for _, (left, left_place, right, right_place) in zip(range(_MAX_PAIRS), _candidates(frames), strict=False):
         link = _compare(left, frames[left].iloc[:, left_place], right, frames[right].iloc[:, right_place])
         if link is None:
@@ -103,7 +103,7 @@ def _candidates(frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, int, str,
     return found
 
 
-def _compare(left: str, values: pd.Series[Any], right: str, keys: pd.Series[Any]) -> Link | None:
+def _compare(left: str, values: pd.Series[Any], right: str, keys: pd.Series[Any]) -> KeyLink | None:
     try:
         if not (_can_be_key(values) and _can_be_key(keys)):
             return None
@@ -118,7 +118,7 @@ def _compare(left: str, values: pd.Series[Any], right: str, keys: pd.Series[Any]
             return None
         columns = label_literal(values.name), label_literal(keys.name)
         back = _share_found(keys, values, same_dtype)
-        return Link(left, columns[0], right, columns[1], share, back, same_dtype, to_unique)
+        return KeyLink(left, columns[0], right, columns[1], share, back, same_dtype, to_unique)
     except Exception:
         # Cells that cannot be compared are not keys.
         return None

@@ -13,7 +13,7 @@ from autocoder_jupyter.data.cells import label_literal
 from autocoder_jupyter.data.excerpt import texts_of
 from autocoder_jupyter.data.profile import as_frame, is_default_index
 from autocoder_jupyter.data.sample import sample_rows
-from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, Withheld
+from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, WithheldColumns
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 
@@ -22,7 +22,7 @@ MOST_CELLS = 20_000
 
 
 def sample_files(
-    samples: Mapping[str, Any], *, share: Share, max_sample_rows: int, withheld: Withheld = NOTHING_WITHHELD
+    samples: Mapping[str, Any], *, share: Share, max_sample_rows: int, withheld: WithheldColumns = NOTHING_WITHHELD
 ) -> dict[str, bytes]:
     """Sampled rows as CSV by path (`data/sales.csv`). The data context shows some of the same rows.
 

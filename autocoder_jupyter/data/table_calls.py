@@ -10,7 +10,7 @@ from autocoder_jupyter.data import table_methods as methods
 from autocoder_jupyter.data.table_kinds import ExpressionKind, Names, Scope, parameters, require
 
 
-class Calls(Names):
+class CallAnalysis(Names):
     """Analyses calls. A subclass analyses the other expressions."""
 
     @abstractmethod

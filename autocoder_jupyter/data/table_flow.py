@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 import pandas as pd
 
 from autocoder_jupyter.data import table_methods as methods
-from autocoder_jupyter.data.table_calls import Calls
+from autocoder_jupyter.data.table_calls import CallAnalysis
 from autocoder_jupyter.data.table_kinds import AllColumns, ExpressionKind, Scope, parameters, require
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -37,7 +37,7 @@ def reads_by_name_only(module: ast.Module, tables: Collection[str], foreign: Col
     return True
 
 
-class _Flow(Calls):
+class _Flow(CallAnalysis):
     """Analyses statements and expressions."""
 
     def __init__(self, module: ast.Module, tables: Collection[str], foreign: Collection[str]) -> None:

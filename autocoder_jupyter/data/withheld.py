@@ -31,7 +31,7 @@ _MASKED_NOTE = "values of {names} are withheld"
 
 
 @dataclass(frozen=True)
-class Withheld:
+class WithheldColumns:
     """The columns of the samples that the user withholds.
 
     Args:
@@ -43,7 +43,7 @@ class Withheld:
     masked: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, hide: Iterable[str], mask: Iterable[str]) -> Withheld:
+    def of(cls, hide: Iterable[str], mask: Iterable[str]) -> WithheldColumns:
         """From the settings."""
         return cls(frozenset(hide), frozenset(mask))
 
@@ -132,7 +132,7 @@ class Withheld:
         return with_original_kind(told, original_kind(value))
 
 
-NOTHING_WITHHELD = Withheld()
+NOTHING_WITHHELD = WithheldColumns()
 
 
 @dataclass(frozen=True)

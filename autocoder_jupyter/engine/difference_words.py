@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.equality import Comparison, Difference, Path
+from autocoder_jupyter.equality import Comparison, Path, ValueDifference
 from autocoder_jupyter.untrusted.long_ints import shortened
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -67,7 +67,7 @@ def _steps_into(path: Path) -> Path:
     return tuple(step for step in path if step.kind in ("key", "entry"))
 
 
-def _missing_and_extra(difference: Difference, show_values: bool) -> str:
+def _missing_and_extra(difference: ValueDifference, show_values: bool) -> str:
     """Missing and extra columns. Their names may come from the program, so they are treated like values."""
     missing, extra = (_columns(names, show_values) for names in (difference.only_other, difference.only_one))
     told = [f"without {missing}"] if missing else []
@@ -112,7 +112,7 @@ def changes(found: Comparison, *, show_values: bool) -> tuple[str, ...]:
     return tuple(lines) if more <= 0 else (*lines[:MOST_LINES], f"and {more:,} more")
 
 
-def _change(difference: Difference, show_values: bool) -> Iterator[str]:
+def _change(difference: ValueDifference, show_values: bool) -> Iterator[str]:
     where = _where(difference.path, show_values)
     prefix = f"{where}: " if where else ""
     match difference.what:
@@ -152,7 +152,7 @@ def _where(path: Path, show_values: bool) -> str:
     return _cut(text, _LONGEST_PLACE)
 
 
-def _new_and_gone(what: str, difference: Difference, *, show_values: bool = True) -> Iterator[str]:
+def _new_and_gone(what: str, difference: ValueDifference, *, show_values: bool = True) -> Iterator[str]:
     for how, names in (("new", difference.only_other), ("no more", difference.only_one)):
         if names and not show_values:
             yield f"{len(names):,} {'missing' if how == 'no more' else how} key{'s' * (len(names) > 1)}"
@@ -163,7 +163,7 @@ def _new_and_gone(what: str, difference: Difference, *, show_values: bool = True
             yield f"{how}{named} {shown}{f' and {rest:,} more' if rest > 0 else ''}"
 
 
-def _differing(difference: Difference, show_values: bool) -> str:
+def _differing(difference: ValueDifference, show_values: bool) -> str:
     in_table = isinstance(difference.one, pd.Series)
     told = f"{difference.count:,} of {len(difference.wrong):,} {'values' if in_table else 'elements'} differ"
     if not show_values:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autocoder_jupyter.data.withheld import Withheld
+from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.events import Emit
@@ -82,7 +82,7 @@ class GenerationSetup:
     @property
     def told_samples(self) -> Mapping[str, Any]:
         """The samples without the hidden columns."""
-        return Withheld.of(self.config.hide, self.config.mask).told(self.request.samples)
+        return WithheldColumns.of(self.config.hide, self.config.mask).told(self.request.samples)
 
     @property
     def hidden_values(self) -> dict[str, str]:

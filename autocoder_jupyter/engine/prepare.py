@@ -13,7 +13,7 @@ import pandas as pd
 from autocoder_jupyter.codec import Unencodable, encode
 from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
-from autocoder_jupyter.data.withheld import Withheld
+from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.examples import check_examples
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.kinds.table import KINDS
@@ -51,7 +51,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     secret_values(config.secrets)  # only the sandbox needs them, but a missing one is reported before a model is paid
     inputs = settle_inputs(request)
     require_crossing(inputs, request.samples)
-    withheld = Withheld.of(config.hide, config.mask)
+    withheld = WithheldColumns.of(config.hide, config.mask)
     columns = (column.name for output in request.outputs for column in output.columns)
     contracts = (contract.text for contract in request.contracts.values())
     withheld.require_possible(request.samples, (words_of(request), *request.wishes, *columns, *contracts))

@@ -26,7 +26,7 @@ from autocoder_jupyter.types import Author, CodePlan
 from autocoder_jupyter.untrusted.parsing import complaint
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.changes import changes
-from autocoder_jupyter.versions.edits import Edit, edit_of
+from autocoder_jupyter.versions.edits import EditedVersion, edit_of
 from autocoder_jupyter.versions.keys import schema_of
 from autocoder_jupyter.versions.store import Version, Versions, edited_id, unrecorded_id
 
@@ -62,7 +62,7 @@ EDITED = "edited by you"
 """The reason for a version that the user wrote."""
 
 
-def edited_draft(edit: Edit) -> Draft:
+def edited_draft(edit: EditedVersion) -> Draft:
     """The user's edit as a draft. It is only tested: nobody but the user changes it.
 
     Raises:

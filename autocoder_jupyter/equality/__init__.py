@@ -1,7 +1,7 @@
 """Equality of values: one definition for examples, changes by a refinement, second opinions, and two runs.
 
 A comparison says `equal`, `different`, or `not compared` if there is nothing that could be compared. What a caller
-ignores is a `Leniency`, and what differs is a `Difference`; the words for it are the caller's.
+ignores is a `Leniency`, and what differs is a `ValueDifference`; the words for it are the caller's.
 
     leniency    the tolerance, and what may be ignored
     scalars     single values
@@ -19,18 +19,18 @@ from __future__ import annotations
 
 from autocoder_jupyter.equality.comparison import compare, equal, is_comparable
 from autocoder_jupyter.equality.leniency import EXAMPLE, INDEPENDENT, STRICT, Leniency
-from autocoder_jupyter.equality.result import Comparison, Difference, NotCompared, Path, Step
+from autocoder_jupyter.equality.result import Comparison, NotCompared, Path, PathStep, ValueDifference
 
 __all__ = [
     "EXAMPLE",
     "INDEPENDENT",
     "STRICT",
     "Comparison",
-    "Difference",
     "Leniency",
     "NotCompared",
     "Path",
-    "Step",
+    "PathStep",
+    "ValueDifference",
     "compare",
     "equal",
     "is_comparable",

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.equality.columns import differing
-from autocoder_jupyter.equality.files import Picture, files_of, lines_of, same_content
+from autocoder_jupyter.equality.files import RenderedFigure, files_of, lines_of, same_content
 from autocoder_jupyter.equality.leniency import STRICT, Leniency
-from autocoder_jupyter.equality.result import Comparison, Difference, NotCompared, Path, Step
+from autocoder_jupyter.equality.result import Comparison, NotCompared, Path, PathStep, ValueDifference
 from autocoder_jupyter.equality.scalars import is_single, kind_of, same, same_type
 from autocoder_jupyter.equality.tables import columns_by_label, flat, has_own_index, key_columns, matched_columns
 
@@ -81,7 +81,7 @@ def _form(value: Any) -> str:
         return "sequence"
     if isinstance(value, os.PathLike):
         return "folder" if FilePath(value).is_dir() else "file"
-    return "picture" if isinstance(value, Picture) else ""
+    return "picture" if isinstance(value, RenderedFigure) else ""
 
 
 class _Walk:
@@ -91,7 +91,7 @@ class _Walk:
         self.leniency = leniency
         self.name = name
         self.sides = sides
-        self.differences: list[Difference] = []
+        self.differences: list[ValueDifference] = []
         self.more = 0
         self.not_compared: list[NotCompared] = []
         self.compared = 0
@@ -118,7 +118,7 @@ class _Walk:
         else:
             self._methods[forms[0]](path, one, other)
 
-    def _differ(self, difference: Difference) -> None:
+    def _differ(self, difference: ValueDifference) -> None:
         if len(self.differences) < MOST:
             self.differences.append(difference)
         else:
@@ -132,7 +132,7 @@ class _Walk:
         if self.leniency.unlike:
             self._leave(path, f"{type(one).__name__} here, {type(other).__name__} there")
         else:
-            self._differ(Difference(path, "type", one, other))
+            self._differ(ValueDifference(path, "type", one, other))
 
     def _single(self, path: Path, one: Any, other: Any) -> None:
         if same(one, other, self.leniency):
@@ -142,7 +142,7 @@ class _Walk:
         else:
             self.compared += 1
             strict = not self.leniency.types and not same_type(one, other)
-            self._differ(Difference(path, "type" if strict else "value", one, other))
+            self._differ(ValueDifference(path, "type" if strict else "value", one, other))
 
     def _are_alike(self, one: Any, other: Any) -> bool:
         """Whether two single values are of the same kind, so that a difference means something."""
@@ -157,30 +157,30 @@ class _Walk:
         if self.leniency.names:
             for side, keys in zip(self.sides, (only_one, only_other), strict=True):
                 for key in keys:
-                    self._leave((*path, Step("key", key)), f"only in {side}")
+                    self._leave((*path, PathStep("key", key)), f"only in {side}")
         elif only_one or only_other:
-            self._differ(Difference(path, "keys", one, other, only_one=only_one, only_other=only_other))
+            self._differ(ValueDifference(path, "keys", one, other, only_one=only_one, only_other=only_other))
         for key in one:
             if key in other:
-                self.between((*path, Step("key", key)), one[key], other[key])
+                self.between((*path, PathStep("key", key)), one[key], other[key])
 
     def _sequence(self, path: Path, one: Any, other: Any) -> None:
         if not self.leniency.types and type(one) is not type(other):
-            self._differ(Difference(path, "type", one, other))
+            self._differ(ValueDifference(path, "type", one, other))
         elif isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
             self._array(path, one, other)
         elif len(one) != len(other):
-            self._differ(Difference(path, "length", one, other))
+            self._differ(ValueDifference(path, "length", one, other))
         elif all(map(is_single, itertools.chain(one, other))):
             pairs = zip(one, other, strict=True)
             self._cells(path, one, other, [not same(left, right, self.leniency) for left, right in pairs])
         else:
             for number, pair in enumerate(zip(one, other, strict=True)):
-                self.between((*path, Step("entry", number)), *pair)
+                self.between((*path, PathStep("entry", number)), *pair)
 
     def _array(self, path: Path, one: Any, other: Any) -> None:
         if one.shape != other.shape:
-            self._differ(Difference(path, "length", one, other))
+            self._differ(ValueDifference(path, "length", one, other))
         else:
             self._column(path, pd.Series(np.ravel(one)), pd.Series(np.ravel(other)))
 
@@ -194,7 +194,7 @@ class _Walk:
         if is_same:
             self.compared += 1
         elif not self.leniency.unlike:
-            self._differ(Difference(path, "content", one, other))
+            self._differ(ValueDifference(path, "content", one, other))
         else:
             self._text(path, lines_of(left), lines_of(right))
 
@@ -211,24 +211,24 @@ class _Walk:
         left, right = files_of(FilePath(one)), files_of(FilePath(other))
         only = tuple(name for name in left if name not in right), tuple(name for name in right if name not in left)
         if any(only):
-            self._differ(Difference(path, "keys", one, other, only_one=only[0], only_other=only[1]))
+            self._differ(ValueDifference(path, "keys", one, other, only_one=only[0], only_other=only[1]))
         for name in left:
             if name in right:
-                self.between((*path, Step("file", name)), left[name], right[name])
+                self.between((*path, PathStep("file", name)), left[name], right[name])
 
-    def _picture(self, path: Path, one: Picture, other: Picture) -> None:
+    def _picture(self, path: Path, one: RenderedFigure, other: RenderedFigure) -> None:
         if one.png == other.png and equal(dict(one.spec), dict(other.spec), self.leniency):
             self.compared += 1
         elif self.leniency.unlike:
             self._leave(path, "a picture")
         else:
-            self._differ(Difference(path, "content", one, other))
+            self._differ(ValueDifference(path, "content", one, other))
 
     def _series(self, path: Path, one: Any, other: Any) -> None:
         if self.leniency.names or not self.leniency.labels:
             self._table(path, one, other)
         elif len(one) != len(other):
-            self._differ(Difference(path, "length", one, other))
+            self._differ(ValueDifference(path, "length", one, other))
         else:
             self._indexes(path, one, other)
             self._column(path, one, other)
@@ -244,17 +244,17 @@ class _Walk:
         only_one = tuple(one.columns[place] for key, place in left.items() if key not in right)
         only_other = tuple(other.columns[place] for key, place in right.items() if key not in left)
         if only_one or only_other:
-            self._differ(Difference(path, "columns", one, other, only_one=only_one, only_other=only_other))
+            self._differ(ValueDifference(path, "columns", one, other, only_one=only_one, only_other=only_other))
         if len(one) != len(other):
-            self._differ(Difference(path, "length", one, other))
+            self._differ(ValueDifference(path, "length", one, other))
         else:
             self._indexes(path, one, other)
         common = [key for key in right if key in left]
         for key in common:
-            step = Step("column", other.columns[right[key]])
+            step = PathStep("column", other.columns[right[key]])
             self._column((*path, step), one.iloc[:, left[key]], other.iloc[:, right[key]])
         if not self.leniency.column_order and common != [key for key in left if key in right]:
-            self._differ(Difference(path, "order", one, other))
+            self._differ(ValueDifference(path, "order", one, other))
 
     def _framed(self, table: Any) -> Any:
         if isinstance(table, pd.DataFrame):
@@ -265,17 +265,17 @@ class _Walk:
         if not has_own_index(other) and (self.leniency.labels or not has_own_index(one)):
             return
         if one.index.nlevels != other.index.nlevels:
-            self._differ(Difference((*path, Step("index", None)), "type", one.index, other.index))
+            self._differ(ValueDifference((*path, PathStep("index", None)), "type", one.index, other.index))
             return
         for level, name in enumerate(other.index.names):
             values = (pd.Series(table.index.get_level_values(level)) for table in (one, other))
-            self._column((*path, Step("index", name)), *values)
+            self._column((*path, PathStep("index", name)), *values)
 
     def _column(self, path: Path, one: Any, other: Any) -> None:
         leniency = self.leniency
         if str(one.dtype) != str(other.dtype):
             if not leniency.types:
-                self._differ(Difference(path, "dtype", one.dtype, other.dtype))
+                self._differ(ValueDifference(path, "dtype", one.dtype, other.dtype))
             leniency = replace(leniency, types=True)  # a cell adds nothing to that
         if len(one) == len(other):
             self._cells(path, one, other, differing(one, other, leniency, equal))
@@ -285,7 +285,7 @@ class _Walk:
         count = int(sum(wrong) if isinstance(wrong, list) else wrong.sum())
         if count and len(self.differences) < MOST:
             mask = np.asarray(wrong, dtype=bool)
-            self._differ(Difference(path, "cells", one, other, mask, keys=tuple(keys), rows=rows))
+            self._differ(ValueDifference(path, "cells", one, other, mask, keys=tuple(keys), rows=rows))
         else:
             self.more += count
 
@@ -293,7 +293,7 @@ class _Walk:
         columns = matched_columns(one, other, lambda left, right: differing(left, right, self.leniency, equal).any())
         for name in one.columns:
             if name not in columns:
-                self._leave((*path, Step("column", name)), f"no such column in {self.sides[1]}")
+                self._leave((*path, PathStep("column", name)), f"no such column in {self.sides[1]}")
         if not columns:
             if len(other.columns) and not len(one.columns):
                 self._leave(path, f"no columns in {self.sides[0]}")
@@ -303,13 +303,13 @@ class _Walk:
         if keys:
             one, other = self._matched_rows(path, one, other, (keys, left, right))
         elif len(one) != len(other):
-            self._differ(Difference(path, "length", one, other))
+            self._differ(ValueDifference(path, "length", one, other))
             return
         rows = one[keys] if keys else None
         for name in columns:
             if name not in keys:
                 wrong = differing(one[name], other[name], self.leniency, equal)
-                self._cells((*path, Step("column", name)), one[name], other[name], wrong, keys, rows)
+                self._cells((*path, PathStep("column", name)), one[name], other[name], wrong, keys, rows)
 
     def _matched_rows(
         self, path: Path, one: Any, other: Any, matched: tuple[list[str], list[str], list[str]]
@@ -322,7 +322,7 @@ class _Walk:
         if len(here) < max(len(left), len(right)):
             only_one = _rows(one, keys, sorted(set(range(len(left))).difference(here)))
             only_other = _rows(other, keys, sorted(set(range(len(right))).difference(there)))
-            self._differ(Difference(path, "rows", one, other, None, only_one, only_other, tuple(keys)))
+            self._differ(ValueDifference(path, "rows", one, other, None, only_one, only_other, tuple(keys)))
         return one.iloc[here].reset_index(drop=True), other.iloc[there].reset_index(drop=True)
 
 

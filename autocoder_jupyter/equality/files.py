@@ -13,7 +13,7 @@ MOST_TEXT = 1_000_000
 
 
 @runtime_checkable
-class Picture(Protocol):
+class RenderedFigure(Protocol):
     """A figure that was rendered."""
 
     png: bytes

@@ -8,18 +8,18 @@ from typing import Any, Literal, NamedTuple
 Verdict = Literal["equal", "different", "not compared"]
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One step to a part of a value. The name of an index is that of its level."""
 
     kind: Literal["column", "index", "key", "entry", "file"]
     name: Any
 
 
-Path = tuple[Step, ...]
+Path = tuple[PathStep, ...]
 
 
 @dataclass(frozen=True)
-class Difference:
+class ValueDifference:
     """One place where two values differ.
 
     Args:
@@ -69,7 +69,7 @@ class Comparison:
         compared: the number of values that were compared. Columns that only identify a row are not counted.
     """
 
-    differences: tuple[Difference, ...]
+    differences: tuple[ValueDifference, ...]
     more: int
     not_compared: tuple[NotCompared, ...]
     compared: int

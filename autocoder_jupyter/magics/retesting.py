@@ -16,7 +16,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
-from autocoder_jupyter.versions.edits import Edit, edit_of, file_of
+from autocoder_jupyter.versions.edits import EditedVersion, edit_of, file_of
 
 
 def retest(
@@ -61,12 +61,12 @@ def sources(notebook: Notebook, report: Report) -> tuple[str, str]:
     return (edit.code, edit.tests) if edit else (report.solution.code if report.solution else "", report.tests)
 
 
-def _edit(notebook: Notebook, found: CurrentVersion, code: str | None, tests: str | None) -> Edit:
+def _edit(notebook: Notebook, found: CurrentVersion, code: str | None, tests: str | None) -> EditedVersion:
     versions = Versions(notebook.journal_root, found.request.name)
     report = found.report
     version = versions.get(report.run_id) or Version(report.run_id, 0, report)
     if code is not None:
-        return Edit(version, code, report.tests if tests is None else tests)
+        return EditedVersion(version, code, report.tests if tests is None else tests)
     edit = edit_of(versions, version)
     if edit is None:
         raise InvalidRequest(

@@ -22,14 +22,14 @@ _MOST_TRIES = 40
 
 
 @dataclass(frozen=True)
-class Block:
+class FencedBlock:
     """A fenced block: the first word after the opening fence, in lower case, and the content."""
 
     tag: str
     body: str
 
 
-def fenced_blocks(text: str, complete: Callable[[str], bool] = lambda body: True) -> list[Block]:
+def fenced_blocks(text: str, complete: Callable[[str], bool] = lambda body: True) -> list[FencedBlock]:
     """The fenced blocks of a text, in order. An unclosed block reaches to the end of the text.
 
     A fence inside a docstring looks like the end of the block. So the end is the first closing fence for which
@@ -52,7 +52,7 @@ def fenced_blocks(text: str, complete: Callable[[str], bool] = lambda body: True
             if complete("\n".join(lines[start + 1 : end])):
                 chosen = end
                 break
-        blocks.append(Block(_tag(opening["tag"]), "\n".join(lines[start + 1 : chosen])))
+        blocks.append(FencedBlock(_tag(opening["tag"]), "\n".join(lines[start + 1 : chosen])))
         start = chosen + 1
     return blocks
 

@@ -18,12 +18,12 @@ from autocoder_jupyter.models.continuation import CONTINUE, join
 from autocoder_jupyter.models.cut_off import CUT_OFF, cut_off_error
 from autocoder_jupyter.models.dialect import Dialect, dialect_of
 from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.limits import Limits
+from autocoder_jupyter.models.limits import AnswerLimits
 from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.metering import Grant, Worst
 from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price, worst_case
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.reading import Reading, Reply
+from autocoder_jupyter.models.reading import ResponseReader, ServiceResponse
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.sent import Announcer, OnSend
 from autocoder_jupyter.types import Exchange, Usage
@@ -185,7 +185,7 @@ class LiteLLMModel:
         why = f"It was still cut off after {CONTINUATIONS} continuations. Each part may have {room:,} tokens."
         raise cut_off_error(exchange(CUT_OFF, allowed), why, shortened=False)
 
-    async def _patiently(self, session: _Session, messages: Messages, room: int) -> tuple[Reply, Grant]:
+    async def _patiently(self, session: _Session, messages: Messages, room: int) -> tuple[ServiceResponse, Grant]:
         """One response, and what was granted for it. Transient faults are retried, refused options are left out."""
         failures, started = 0, time.monotonic()
         while True:
@@ -230,7 +230,7 @@ class LiteLLMModel:
         arguments = {
             "api_base": self._config.api_base,
             "api_key": session.key,
-            "timeout": Limits.of(self._config).silence,
+            "timeout": AnswerLimits.of(self._config).silence,
             "drop_params": True,
             **offered,
             **{name: value for name, value in self._config.params.items() if name not in OWN_PRICES},
@@ -244,9 +244,13 @@ class LiteLLMModel:
         limits = {name: min(arguments[name], room) for name in _ROOM if type(arguments.get(name)) is int}
         return arguments | limits
 
-    async def _replied(self, session: _Session, arguments: dict[str, Any], worst: Worst, grant: Grant) -> Reply:
+    async def _replied(
+        self, session: _Session, arguments: dict[str, Any], worst: Worst, grant: Grant
+    ) -> ServiceResponse:
         """One response. What it used is charged to the grant."""
-        reading = Reading(Limits.of(self._config), grant, worst, arguments["messages"], session.listener.on_text)
+        reading = ResponseReader(
+            AnswerLimits.of(self._config), grant, worst, arguments["messages"], session.listener.on_text
+        )
         reply = await reading.reply(lambda: self._sent(session, arguments))
         if reply.stopped:  # it is charged already
             return reply

@@ -6,7 +6,7 @@ import ast
 import textwrap
 from collections.abc import Iterator
 
-from autocoder_jupyter.models.answers import LONGEST_CODE, Block, fenced_blocks, objects_in
+from autocoder_jupyter.models.answers import LONGEST_CODE, FencedBlock, fenced_blocks, objects_in
 from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
@@ -106,15 +106,15 @@ def _in_fences(text: str) -> list[str]:
     return []
 
 
-def _is_python(block: Block) -> bool:
+def _is_python(block: FencedBlock) -> bool:
     return block.tag in _PYTHON_TAGS or block.tag.endswith(".py")
 
 
-def _is_untagged(block: Block) -> bool:
+def _is_untagged(block: FencedBlock) -> bool:
     return not block.tag
 
 
-def _is_unknown(block: Block) -> bool:
+def _is_unknown(block: FencedBlock) -> bool:
     return block.tag not in _OTHER_TAGS
 
 

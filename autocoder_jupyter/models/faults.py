@@ -9,7 +9,7 @@ from types import ModuleType
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, UnknownModel, UnusableAnswer
 from autocoder_jupyter.models import credentials
-from autocoder_jupyter.models.limits import Limits
+from autocoder_jupyter.models.limits import AnswerLimits
 from autocoder_jupyter.models.preflight import HOW_TO_NAME
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.untrusted.visible import visible
@@ -118,7 +118,7 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
     if status == 404 or _rejects(status, _NO_MODEL, said):
         return _unknown_model(said, config, litellm)
     if isinstance(error, litellm.exceptions.Timeout):
-        return Passing(f"no answer within {Limits.of(config).silence:g} s")
+        return Passing(f"no answer within {AnswerLimits.of(config).silence:g} s")
     if _NOT_SENT.search(said):  # litellm reports this as a 500, too
         return ModelError(f"{config.model} cannot be asked from here.", why=said)
     if status in _PASSING_STATUS or isinstance(error, (litellm.exceptions.APIConnectionError, OSError)):

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from autocoder_jupyter.models import received
-from autocoder_jupyter.models.limits import SLACK, Limits, most_bytes, most_bytes_in_event
+from autocoder_jupyter.models.limits import SLACK, AnswerLimits, most_bytes, most_bytes_in_event
 from autocoder_jupyter.models.metering import Grant, Worst
 from autocoder_jupyter.types import Usage
 
@@ -35,7 +35,7 @@ class Intake:
         asked: the estimated tokens of the question.
     """
 
-    def __init__(self, limits: Limits, grant: Grant, worst: Worst, asked: int) -> None:
+    def __init__(self, limits: AnswerLimits, grant: Grant, worst: Worst, asked: int) -> None:
         self._limits = limits
         self._grant = grant
         self._worst = worst

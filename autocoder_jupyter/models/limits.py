@@ -21,7 +21,7 @@ English with much white space has up to six, and a service that keeps to its lim
 
 
 @dataclass(frozen=True)
-class Limits:
+class AnswerLimits:
     """The limits of one answer.
 
     Args:
@@ -33,7 +33,7 @@ class Limits:
     total: float
 
     @classmethod
-    def of(cls, config: ModelConfig) -> Limits:
+    def of(cls, config: ModelConfig) -> AnswerLimits:
         """The limits of a model. A `timeout` in its parameters replaces the seconds of silence, in both engines."""
         silence = _seconds(config.params.get("timeout")) or config.seconds
         return cls(silence, max(config.total_seconds, silence))

@@ -12,7 +12,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.models import plain_answer
 from autocoder_jupyter.models.faults import EndedEarly, NoAnswer, Silent, WebPage
 from autocoder_jupyter.models.intake import Intake, size_of, valid_count
-from autocoder_jupyter.models.limits import Limits
+from autocoder_jupyter.models.limits import AnswerLimits
 from autocoder_jupyter.models.metering import Grant, Worst
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.valid_unicode import TextPieces, valid_unicode
@@ -22,7 +22,7 @@ _GEMINI, _END_OF_GEMINI = b'"candidates"', b'"finishReason"'
 
 
 @dataclass(frozen=True)
-class Reply:
+class ServiceResponse:
     """One response of the service.
 
     Args:
@@ -40,7 +40,7 @@ class Reply:
     limit: str = ""
 
 
-class Reading:
+class ResponseReader:
     """Reads one response.
 
     Args:
@@ -53,7 +53,7 @@ class Reading:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: AnswerLimits,
         grant: Grant,
         worst: Worst,
         messages: Sequence[Mapping[str, Any]],
@@ -68,7 +68,7 @@ class Reading:
         self._unicode = TextPieces()
         self._choice: int | None = None
 
-    async def reply(self, send: Callable[[], Awaitable[Any]]) -> Reply:
+    async def reply(self, send: Callable[[], Awaitable[Any]]) -> ServiceResponse:
         """Send the request and read its response. What an incomplete response used is charged to the grant.
 
         Args:
@@ -95,7 +95,7 @@ class Reading:
         if intake.stopped and not usage.output_tokens:
             raise NoAnswer(intake.stopped) from error
         if intake.stopped:
-            return Reply("".join(self._pieces), "length", usage, intake.stopped, intake.limit)
+            return ServiceResponse("".join(self._pieces), "length", usage, intake.stopped, intake.limit)
         if intake.was_silent:
             raise Silent(self._silence) from error
         if (title := plain_answer.page_title(intake.raw.body)) is not None:
@@ -123,7 +123,7 @@ class Reading:
             self._pieces.append(piece)
             self._on_text(piece)
 
-    async def _complete(self, *, broken: bool) -> Reply | None:
+    async def _complete(self, *, broken: bool) -> ServiceResponse | None:
         """The answer, if it is complete: also if something is broken after its end, or litellm could not read it."""
         # litellm reports "stop" even if a stream just ended; these two have the service's own value.
         if self._intake.stopped:
@@ -134,14 +134,14 @@ class Reading:
         if _GEMINI in body and _END_OF_GEMINI not in body:
             return None
         if text and reason is not None:
-            return Reply(text, _word(reason), self._usage(_counts(stream)))
+            return ServiceResponse(text, _word(reason), self._usage(_counts(stream)))
         plain = await background.call_blocking(lambda: plain_answer.read_answer(body)) if body else None
         if plain is not None:
             self._pieces.clear()
             self._say(valid_unicode(plain.text))
             self._intake.note(len(plain.text.encode("utf-8", "replace")))
-            return Reply("".join(self._pieces), _word(plain.finish_reason), self._usage([plain.counts]))
-        return None if reason is None or broken else Reply(text, _word(reason), self._usage(_counts(stream)))
+            return ServiceResponse("".join(self._pieces), _word(plain.finish_reason), self._usage([plain.counts]))
+        return None if reason is None or broken else ServiceResponse(text, _word(reason), self._usage(_counts(stream)))
 
     def _charge(self) -> Usage:
         counts = _counts(self._stream)

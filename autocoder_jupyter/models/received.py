@@ -196,7 +196,7 @@ def _limited(response: Any, received: Received) -> Any:
     if packed in _UNPACKED:
         del headers["content-encoding"]
 
-    class Stream(httpx.AsyncByteStream):
+    class UnpackedStream(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             if packed not in ("", "identity", *_UNPACKED):  # these cannot be unpacked in small pieces
                 raise httpx.DecodingError(f"the response is packed as {packed}, which was not asked for")
@@ -216,7 +216,7 @@ def _limited(response: Any, received: Received) -> Any:
             await response.stream.aclose()
 
     return httpx.Response(
-        status_code=response.status_code, headers=headers, stream=Stream(), extensions=response.extensions
+        status_code=response.status_code, headers=headers, stream=UnpackedStream(), extensions=response.extensions
     )
 
 

@@ -23,7 +23,7 @@ from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.cancellation import CancellationToken
-    from autocoder_jupyter.sandbox.host.replies import Answer
+    from autocoder_jupyter.sandbox.host.replies import CallAnswer
     from autocoder_jupyter.sandbox.worker.entries import Packed
 
 
@@ -287,7 +287,7 @@ class Worker(Protocol):
         """
         ...
 
-    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> Answer:
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         """Like `call`, but with encoded arguments and an answer that is not decoded.
 
         Raises:

@@ -51,7 +51,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Record:
+class SettingRecord:
     """The complete definition of one setting.
 
     Args:
@@ -129,20 +129,20 @@ _BY_TYPE: dict[Any, Check] = {
 _KINDS: dict[Any, Kind] = {bool: "flag", int: "integer", float: "number", str: "text", Mapping[str, Any]: "mapping"}
 
 
-def records(config: type) -> dict[str, Record]:
+def records(config: type) -> dict[str, SettingRecord]:
     """The settings of a dataclass with annotated fields, by name, in order."""
     return {each.name: _record(each) for each in fields(config)}
 
 
-def _record(each: Field[Any]) -> Record:
+def _record(each: Field[Any]) -> SettingRecord:
     found = each.type.__metadata__  # type: ignore[union-attr]
     setting = next(part for part in found if isinstance(part, Setting))
-    bare = Record(each.name, get_args(each.type)[0], each.default, setting, (), None)
+    bare = SettingRecord(each.name, get_args(each.type)[0], each.default, setting, (), None)
     options = tuple(_option(bare, part) for part in found if isinstance(part, Option))
     return replace(bare, options=options, page=next((part for part in found if isinstance(part, Page)), None))
 
 
-def _option(record: Record, option: Option) -> Option:
+def _option(record: SettingRecord, option: Option) -> Option:
     """An option, completed from its setting: name, field, help, kind, choices and check that it does not set itself."""
     if option.name:
         return replace(option, help=option.help or record.help)
@@ -174,5 +174,5 @@ def _at_least(minimum: int | None) -> str:
     return "" if minimum is None else f"a whole number of at least {minimum}"
 
 
-def _kind(record: Record) -> Kind:
+def _kind(record: SettingRecord) -> Kind:
     return "choice" if record.choices else _KINDS.get(record.plain_type, "text")

@@ -23,7 +23,7 @@ _CONFLICT = "<<<<<<< "
 
 
 @dataclass(frozen=True)
-class Edit:
+class EditedVersion:
     """A version whose code or tests a person changed.
 
     Args:
@@ -47,7 +47,7 @@ def sources_of(report: Report) -> dict[str, str]:
     }
 
 
-def edit_of(versions: Versions, version: Version) -> Edit | None:
+def edit_of(versions: Versions, version: Version) -> EditedVersion | None:
     """The edit in the files of a version; None if they are as recorded, or cannot be read."""
     report = version.report
     recorded = (report.solution.code if report.solution else "", report.tests)
@@ -55,7 +55,7 @@ def edit_of(versions: Versions, version: Version) -> Edit | None:
         _changed(_on_disk(versions, version, name), text)
         for name, text in zip((CODE_FILE, TESTS_FILE), recorded, strict=True)
     )
-    return None if (code, tests) == recorded else Edit(version, code, tests)
+    return None if (code, tests) == recorded else EditedVersion(version, code, tests)
 
 
 def differing_files(versions: Versions, version: Version) -> list[str]:

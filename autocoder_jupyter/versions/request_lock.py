@@ -25,7 +25,7 @@ _SURE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Patience:
+class LockPatience:
     """How long the process that holds a lock may show no sign of life. A process that works is waited for.
 
     Args:
@@ -39,11 +39,13 @@ class Patience:
     silent: float = 600.0
 
 
-PATIENCE = Patience()
+PATIENCE = LockPatience()
 
 
 @contextlib.asynccontextmanager
-async def hold_lock(lock: Path, on_wait: Callable[[], object], *, patience: Patience = PATIENCE) -> AsyncIterator[bool]:
+async def hold_lock(
+    lock: Path, on_wait: Callable[[], object], *, patience: LockPatience = PATIENCE
+) -> AsyncIterator[bool]:
     """Hold the lock of a request; wait until no other process holds it. Gives whether it is held.
 
     If the file system has no locks, or the file cannot be opened, there is no lock and no wait.
@@ -123,7 +125,7 @@ def _is_file_of(lock: Path, descriptor: int) -> bool:
     return False
 
 
-def _require_life(lock: Path, descriptor: int, silent: float, patience: Patience) -> None:
+def _require_life(lock: Path, descriptor: int, silent: float, patience: LockPatience) -> None:
     """Check that the holder still works. Its work is not taken over: it may go on, and then pay for the same twice.
 
     Raises:

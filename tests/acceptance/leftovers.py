@@ -13,7 +13,7 @@ import psutil
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.detection import find_engine
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.reaper import PROCESS
 
 PATIENCE = 10.0
@@ -60,7 +60,7 @@ def containers(owner: int) -> list[str]:
 
 
 @functools.cache
-def _engine() -> Engine | None:
+def _engine() -> DockerEngine | None:
     try:
         return find_engine()
     except SandboxUnavailable:

@@ -21,7 +21,7 @@ from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local import process_tree, usage
 from autocoder_jupyter.sandbox.local import sandbox as local
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, Limits, Program, Sandbox, Worker, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -99,14 +99,16 @@ def test_a_worker_of_docker_in_the_place_of_one_that_died(
 @pytest.mark.local_sandbox
 @pytest.mark.benchmark(group="start of a worker")
 @pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name)
-def test_start_a_worker_of_a_tier(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_a_worker_of_a_tier(benchmark: Any, tier: ConfinementTier, monkeypatch: pytest.MonkeyPatch) -> None:
     measure_starts(benchmark, *held_by(tier, monkeypatch))
 
 
 @pytest.mark.local_sandbox
 @pytest.mark.benchmark(group="start of a worker")
 @pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name)
-def test_start_a_worker_that_loads_for_itself(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_a_worker_that_loads_for_itself(
+    benchmark: Any, tier: ConfinementTier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The baseline: a worker that is not forked from a loading process."""
     sandbox, environment = held_by(tier, monkeypatch)
     monkeypatch.setattr(local, "_forked", lambda *_: None)
@@ -115,7 +117,7 @@ def test_start_a_worker_that_loads_for_itself(benchmark: Any, tier: Tier, monkey
 
 @pytest.mark.local_sandbox
 @pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name)
-def test_call_in_a_tier(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_in_a_tier(benchmark: Any, tier: ConfinementTier, monkeypatch: pytest.MonkeyPatch) -> None:
     benchmark.group = "call 1k x 10"
     sandbox, environment = held_by(tier, monkeypatch)
     frame = frame_of(SIZES["1k"])
@@ -125,7 +127,7 @@ def test_call_in_a_tier(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPa
     worker.kill()
 
 
-def held_by(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> tuple[Sandbox, Environment]:
+def held_by(tier: ConfinementTier, monkeypatch: pytest.MonkeyPatch) -> tuple[Sandbox, Environment]:
     """The local sandbox with this tier only."""
     monkeypatch.setattr(local_probe, "_answer", None)
     monkeypatch.setattr(local_probe, "TIERS", (tier,))

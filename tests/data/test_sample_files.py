@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.sample_files import MOST_CELLS, sample_files
-from autocoder_jupyter.data.withheld import Withheld
+from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.types import File
 
 SALES = pd.DataFrame(
@@ -54,7 +54,7 @@ def test_no_more_rows_than_the_model_may_see() -> None:
 
 
 def test_a_hidden_column_is_in_no_file_and_of_a_masked_one_no_value() -> None:
-    withheld = Withheld.of(["salary"], ["amount"])
+    withheld = WithheldColumns.of(["salary"], ["amount"])
     told = rows(sample_files({"sales": SALES}, share="rows", max_sample_rows=100, withheld=withheld))
     assert told[0] == ["region", "amount", "count", "mail"]
     assert {row[1] for row in told[1:]} == {"<masked>"}
@@ -66,7 +66,7 @@ def test_an_index_that_says_something_is_there_and_masked_where_that_is_asked() 
     assert rows(sample_files({"sales": named}, share="rows", max_sample_rows=100))[1][:2] == ["<email-1>", "1"]
     by_salary = SALES.set_index("salary")
     told = rows(
-        sample_files({"sales": by_salary}, share="rows", max_sample_rows=9, withheld=Withheld.of([], ["salary"]))
+        sample_files({"sales": by_salary}, share="rows", max_sample_rows=9, withheld=WithheldColumns.of([], ["salary"]))
     )
     assert {row[0] for row in told[1:]} == {"<masked>"}
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.context import build_context
-from autocoder_jupyter.data.withheld import Withheld
+from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings.config import Share
 from autocoder_jupyter.types import File
@@ -26,7 +26,7 @@ SALES = pd.DataFrame(
 
 
 def told(value: Any = SALES, *, hide: Sequence[str] = (), mask: Sequence[str] = (), share: Share = "rows") -> str:
-    return build_context({"sales": value}, share=share, withheld=Withheld.of(hide, mask)).text
+    return build_context({"sales": value}, share=share, withheld=WithheldColumns.of(hide, mask)).text
 
 
 @pytest.mark.parametrize("share", ["rows", "stats", "schema"])
@@ -78,7 +78,7 @@ def test_where_nothing_is_withheld_the_text_is_as_ever() -> None:
 
 
 def test_drift_is_noticed_in_hidden_columns_too() -> None:
-    context = build_context({"sales": SALES}, withheld=Withheld.of(["salary band"], []))
+    context = build_context({"sales": SALES}, withheld=WithheldColumns.of(["salary band"], []))
     assert len(context.shapes["sales"]["columns"]) == 4
 
 
@@ -94,19 +94,19 @@ def test_what_cannot_be_withheld_is_said(
     hide: list[Any] | list[str], mask: list[Any] | list[str], words: str, message: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=message):
-        Withheld.of(hide, mask).require_possible({"sales": SALES}, [words])
+        WithheldColumns.of(hide, mask).require_possible({"sales": SALES}, [words])
 
 
 def test_an_index_cannot_be_hidden_and_a_file_is_not_looked_into(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="margin is an index"):
-        Withheld.of(["margin"], []).require_possible({"sales": SALES.set_index("margin")}, [])
+        WithheldColumns.of(["margin"], []).require_possible({"sales": SALES.set_index("margin")}, [])
     with pytest.raises(InvalidRequest, match="because it is a file"):
-        Withheld.of(["margin"], []).require_possible({"sales": SALES, "other": File(tmp_path / "a.csv")}, [])
-    Withheld.of([], []).require_possible({"other": File(tmp_path / "a.csv")}, [])
+        WithheldColumns.of(["margin"], []).require_possible({"sales": SALES, "other": File(tmp_path / "a.csv")}, [])
+    WithheldColumns.of([], []).require_possible({"other": File(tmp_path / "a.csv")}, [])
 
 
 def test_an_example_that_would_tell_it_is_refused() -> None:
-    withheld = Withheld.of(["salary band"], ["margin"])
+    withheld = WithheldColumns.of(["salary band"], ["margin"])
     with pytest.raises(InvalidRequest, match=r"The example 'sales -> 5' has the column salary band"):
         withheld.require_absent("sales -> 5", [SALES, 5.0])
     withheld.require_absent("sales -> 5", [SALES[["price"]], 5.0])
@@ -114,10 +114,10 @@ def test_an_example_that_would_tell_it_is_refused() -> None:
 
 def test_a_cut_name_has_its_place_in_the_whole_table() -> None:
     long = "How satisfied are you with the service that you received from our team in the last year? " * 2
-    text = build_context({"t": SALES.assign(**{long: 1})}, withheld=Withheld.of(["salary band"], [])).text
+    text = build_context({"t": SALES.assign(**{long: 1})}, withheld=WithheldColumns.of(["salary band"], [])).text
     assert f"(cut; say columns[{SALES.shape[1]}])" in text
 
 
 def test_of_a_masked_column_it_is_told_how_many_values_differ() -> None:
     frame = pd.DataFrame({"code": ["a", "b", "a", "b"]})
-    assert "'code' str | 2 distinct" in build_context({"t": frame}, withheld=Withheld.of([], ["code"])).text
+    assert "'code' str | 2 distinct" in build_context({"t": frame}, withheld=WithheldColumns.of([], ["code"])).text

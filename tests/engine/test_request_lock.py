@@ -21,7 +21,7 @@ from autocoder_jupyter.engine.events import Noticed, TokensUsed
 from autocoder_jupyter.errors import RequestInUse
 from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.versions.lock_holder import Holder
-from autocoder_jupyter.versions.request_lock import Patience, hold_lock, holder_words, is_held, lock_of, remove_old
+from autocoder_jupyter.versions.request_lock import LockPatience, hold_lock, holder_words, is_held, lock_of, remove_old
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
 AGO = 1_000_000.0
@@ -97,7 +97,7 @@ async def test_who_waits_for_a_file_that_is_removed_locks_the_file_that_others_f
 
 # A holder that does not go on
 
-QUICK = Patience(beat=0.05, stopped=0.5, silent=30.0)
+QUICK = LockPatience(beat=0.05, stopped=0.5, silent=30.0)
 
 HOLDS = """
 import asyncio, os, sys
@@ -170,7 +170,7 @@ async def test_a_kernel_that_is_stopped_only_for_a_while_is_waited_for(lock: Pat
     kernel, waits = other(), asyncio.Event()
 
     async def wait() -> None:
-        async with hold_lock(lock, waits.set, patience=Patience(stopped=60.0)) as held:
+        async with hold_lock(lock, waits.set, patience=LockPatience(stopped=60.0)) as held:
             assert held
 
     kernel.send(signal.SIGSTOP)
@@ -183,7 +183,7 @@ async def test_a_kernel_that_is_stopped_only_for_a_while_is_waited_for(lock: Pat
 
 async def test_a_kernel_that_works_is_waited_for_longer_than_a_stopped_one(lock: Path, other: Any) -> None:
     other()
-    patience = Patience(stopped=0.2, silent=0.4)
+    patience = LockPatience(stopped=0.2, silent=0.4)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(2), hold_lock(lock, lambda: None, patience=patience):
             pytest.fail("another process holds it")
@@ -194,7 +194,7 @@ async def test_a_kernel_of_which_nothing_is_known_is_given_up_after_its_silence(
     kernel.send(signal.SIGSTOP)
     write(lock, b"7 8 pid:[another]\n")
     with pytest.raises(RequestInUse, match="no sign of life"):
-        async with hold_lock(lock, lambda: None, patience=Patience(stopped=60.0, silent=0.5)):
+        async with hold_lock(lock, lambda: None, patience=LockPatience(stopped=60.0, silent=0.5)):
             pytest.fail("another process holds it")
 
 

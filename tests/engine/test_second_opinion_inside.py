@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.second_opinion.inside.smallest import simplified, 
 from autocoder_jupyter.engine.second_opinion.inside.trial import run_trial
 from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, variations
 from autocoder_jupyter.engine.second_opinion.inside.written import cells, dtypes, source
-from autocoder_jupyter.engine.second_opinion.trial import Place, Uncompared
+from autocoder_jupyter.engine.second_opinion.trial import FoundPlace, Uncompared
 from autocoder_jupyter.equality import INDEPENDENT, equal
 from autocoder_jupyter.equality.tables import matched_columns
 from autocoder_jupyter.redaction.words import Redaction
@@ -239,7 +239,7 @@ def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
 
     outcome = TrialOutcome(
         failed="the second solution raises ValueError: no Ada",
-        sample=[Place(where="totals.Ada", first="3", second="4", at="Ada")],
+        sample=[FoundPlace(where="totals.Ada", first="3", second="4", at="Ada")],
         not_compared=[Uncompared(where="totals.Ada", why="only in the function")],
     )
     withheld = Findings(outcome, (OutputSpec(name="totals", type="dict"),), Redaction("stats"))

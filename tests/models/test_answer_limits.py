@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.cut_off import CUT_OFF, exchange_of
-from autocoder_jupyter.models.limits import SLACK, Limits, most_bytes
+from autocoder_jupyter.models.limits import SLACK, AnswerLimits, most_bytes
 from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.metering import Unmetered
 from autocoder_jupyter.models.protocol import ModelConfig, Question
@@ -358,14 +358,14 @@ async def test_the_persons_timeout_is_kept_and_named(question: Question) -> None
     ("timeout", "silence"), [(30, 30.0), (0.5, 0.5), (True, 600.0), (-1, 600.0), ("soon", 600.0), (float("inf"), 600.0)]
 )
 def test_only_a_number_of_seconds_is_a_timeout(timeout: Any, silence: float) -> None:
-    assert Limits.of(ModelConfig("m", params={"timeout": timeout})).silence == silence
+    assert AnswerLimits.of(ModelConfig("m", params={"timeout": timeout})).silence == silence
 
 
 def test_a_timeout_of_httpx_is_understood_and_a_long_one_raises_the_total() -> None:
     import httpx
 
-    limits = Limits.of(ModelConfig("m", params={"timeout": httpx.Timeout(7200, connect=5)}))
-    assert limits == Limits(silence=7200.0, total=7200.0)
+    limits = AnswerLimits.of(ModelConfig("m", params={"timeout": httpx.Timeout(7200, connect=5)}))
+    assert limits == AnswerLimits(silence=7200.0, total=7200.0)
 
 
 def test_what_a_cut_off_answer_costs_is_in_its_record() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autocoder_jupyter.engine.second_opinion.inside.variations import NAMES
-from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, Place, TrialOutcome
+from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, FoundPlace, TrialOutcome
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.types import Difference, OutputSpec
 
@@ -74,7 +74,7 @@ class Findings:
             yield from (self._told(place, variation.name) for place in new)
             seen.update(place.where for place in new)
 
-    def _told(self, place: Place, on: str) -> Difference:
+    def _told(self, place: FoundPlace, on: str) -> Difference:
         mask = self.redaction.masked if self.redaction.shows_values else lambda text: ""
         return Difference(
             where=mask(place.where) or self.declared(place.where),

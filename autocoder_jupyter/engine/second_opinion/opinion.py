@@ -15,7 +15,7 @@ from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_te
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
 from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
-from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, SmallInput, Trial
+from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, OpinionTrial, SmallInput
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
 from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.engine.verdict import Verdict
@@ -116,7 +116,7 @@ class Adviser:
         except AutocodeError as error:
             self._without(f"No second solution was written. {error.what}")
             return None
-        trial = Trial(setup.session, state.program(), second, brief.request.samples, state.redaction)
+        trial = OpinionTrial(setup.session, state.program(), second, brief.request.samples, state.redaction)
         outcome = await trial.run()
         found = Findings(outcome, brief.plan.outputs, state.redaction)
         opinion = SecondOpinion(

@@ -76,7 +76,7 @@ Text = Annotated[str, AfterValidator(lambda text: text[:LONGEST])]
 Values = Annotated[list[Any], AfterValidator(_short)]
 
 
-class Place(BaseModel):
+class FoundPlace(BaseModel):
     """One place where they differ, to be read."""
 
     where: Text
@@ -87,7 +87,7 @@ class Place(BaseModel):
     of: Count = 1
 
 
-class OpenPlace(Place):
+class OpenPlace(FoundPlace):
     """The same with all values there, as JSON; `keys` are the columns that name rows."""
 
     ones: Values = Field(default_factory=list)
@@ -99,7 +99,7 @@ class OnVariation(BaseModel):
     """What differs on one variation of the sample."""
 
     name: Text
-    differences: Annotated[list[Place], AfterValidator(_few)]
+    differences: Annotated[list[FoundPlace], AfterValidator(_few)]
 
 
 class SmallTable(BaseModel):
@@ -189,7 +189,7 @@ class TrialOutcome(BaseModel):
     """
 
     failed: Text = ""
-    sample: Annotated[list[Place], AfterValidator(_few)] = Field(default_factory=list)
+    sample: Annotated[list[FoundPlace], AfterValidator(_few)] = Field(default_factory=list)
     not_compared: Annotated[list[Uncompared], AfterValidator(_few)] = Field(default_factory=list)
     compared: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
     failed_on: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
@@ -199,7 +199,7 @@ class TrialOutcome(BaseModel):
 
 
 @dataclass(frozen=True)
-class Trial:
+class OpinionTrial:
     """The function and the second solution, to be run side by side in the sandbox.
 
     Args:

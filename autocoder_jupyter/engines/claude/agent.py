@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.sample_files import sample_files
-from autocoder_jupyter.data.withheld import Withheld
+from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import AgentSaid, Retrying, TurnBegun
@@ -229,7 +229,7 @@ class Agent:
 def given_files(setup: GenerationSetup) -> Mapping[str, bytes]:
     """The sample rows that the model may see, as files."""
     config = setup.config
-    withheld = Withheld.of(config.hide, config.mask)
+    withheld = WithheldColumns.of(config.hide, config.mask)
     return sample_files(
         setup.request.samples, share=config.share, max_sample_rows=config.max_sample_rows, withheld=withheld
     )

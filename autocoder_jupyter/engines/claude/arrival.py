@@ -13,7 +13,7 @@ from autocoder_jupyter.engines.claude.service import Refusal, Service
 from autocoder_jupyter.models import plain_answer
 from autocoder_jupyter.models.faults import NoAnswer, Silent, WebPage
 from autocoder_jupyter.models.intake import Intake
-from autocoder_jupyter.models.limits import Limits
+from autocoder_jupyter.models.limits import AnswerLimits
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.valid_unicode import TextPieces
 
@@ -83,7 +83,7 @@ async def receive(
     if intake.stopped:
         return Arrived(message, usage, is_charged=True, cut_off=intake.stopped, limit=intake.limit)
     if intake.was_silent:
-        raise Silent(Limits.of(service.config).silence) from error
+        raise Silent(AnswerLimits.of(service.config).silence) from error
     if (title := plain_answer.page_title(raw)) is not None:
         raise WebPage(title) from error
     raise error or _broke_off()

@@ -41,7 +41,7 @@ from autocoder_jupyter.engines.claude.judgement import (
     runners_file,
     worst,
 )
-from autocoder_jupyter.engines.claude.shell import DEEPEST, Command, Unreadable, Word, commands
+from autocoder_jupyter.engines.claude.shell import DEEPEST, Command, UnreadableCommand, Word, commands
 from autocoder_jupyter.sandbox.workspace.confined import NotConfined, confined
 from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_COMMAND
 
@@ -99,7 +99,7 @@ class _Judge:
         self._depth += 1
         try:
             return worst([self._command(command) for command in commands(text)])
-        except Unreadable as error:
+        except UnreadableCommand as error:
             return Judgement("denied", f"it cannot be read as a command: {error}")
         finally:
             self._depth -= 1

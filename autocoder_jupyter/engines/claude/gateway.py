@@ -27,7 +27,7 @@ from autocoder_jupyter.models import library, received
 from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, cut_off_error
 from autocoder_jupyter.models.faults import ResponseFault
 from autocoder_jupyter.models.intake import Intake
-from autocoder_jupyter.models.limits import Limits
+from autocoder_jupyter.models.limits import AnswerLimits
 from autocoder_jupyter.models.metering import Meter, Tab
 from autocoder_jupyter.models.prices import cost_of, worst_case
 from autocoder_jupyter.models.retries import Patience
@@ -219,7 +219,7 @@ class Gateway:
                     body_told = {**sent, "messages": new, "messages_before": len(body["messages"]) - len(new)}
                     number = next(_numbers)
                     self._on_send(SentRequest(self.stage, key, place(self._service.url), body_told, number))
-                    intake = Intake(Limits.of(config), grant, worst, len(texts[0]["content"]) // 4 + 1)
+                    intake = Intake(AnswerLimits.of(config), grant, worst, len(texts[0]["content"]) // 4 + 1)
                     answer = await receive(self._service, sent, headers, intake, self._say)
                     if not answer.is_charged:
                         answer = replace(answer, usage=self._priced(answer, litellm))

@@ -38,7 +38,7 @@ _SECONDS_TO_END = 15.0
 
 
 @dataclass(frozen=True)
-class Tool:
+class AgentTool:
     """A tool that the model may call.
 
     Args:
@@ -77,7 +77,7 @@ class Session:
         model: the model's plain name.
     """
 
-    def __init__(self, gateway: Gateway, tools: Sequence[Tool], system: str, model: str) -> None:
+    def __init__(self, gateway: Gateway, tools: Sequence[AgentTool], system: str, model: str) -> None:
         self._gateway = gateway
         self._tools = tools
         self._system = system
@@ -181,7 +181,7 @@ class Session:
         return visible_block("\n".join([why, *self._complaints[-3:]]))[:1000]
 
 
-def _served(sdk: Any, tool: Tool) -> Any:
+def _served(sdk: Any, tool: AgentTool) -> Any:
     async def call(arguments: dict[str, Any]) -> dict[str, Any]:
         text, ok = await tool.call(arguments)
         return {"content": [{"type": "text", "text": text}], "is_error": not ok}

@@ -21,7 +21,7 @@ _BLANK = " \t\r"
 _NAMES_FILES = re.compile(r"[*?\[{]")
 
 
-class Unreadable(Exception):
+class UnreadableCommand(Exception):
     """A text is not a shell command, or is nested too deeply."""
 
 
@@ -57,7 +57,7 @@ def commands(text: str, depth: int = 0) -> list[Command]:
         Unreadable: it is not a shell command, or is nested too deeply.
     """
     if depth > DEEPEST:
-        raise Unreadable("commands within commands within commands")
+        raise UnreadableCommand("commands within commands within commands")
     return list(_Reader(text.replace("\r\n", "\n").replace("\\\n", ""), depth).read())
 
 
@@ -88,7 +88,7 @@ class _Reader:
                 current.words.append(self._word())
         yield from self._ended(current)
         if self._awaited:
-            raise Unreadable("a here-document without an end")
+            raise UnreadableCommand("a here-document without an end")
 
     def substitutions(self) -> list[Command]:
         """The commands in a text that is read as if it were in double quotes."""
@@ -129,7 +129,7 @@ class _Reader:
             lines: list[str] = []
             while True:
                 if self._place >= len(self._text):
-                    raise Unreadable("a here-document without an end")
+                    raise UnreadableCommand("a here-document without an end")
                 end_of_line = self._text.find("\n", self._place)
                 line = self._text[self._place : end_of_line if end_of_line >= 0 else None]
                 self._place += len(line) + 1
@@ -163,7 +163,7 @@ class _Reader:
                 said.append(sign)
                 self._place += 1
         if self._place == start:
-            raise Unreadable(f"{self._text[start : start + 20]!r} where a word should stand")
+            raise UnreadableCommand(f"{self._text[start : start + 20]!r} where a word should stand")
         text = "".join(said)
         return Word(text, computed and text not in ("[", "[[", "{"))
 
@@ -212,20 +212,20 @@ class _Reader:
             self._place += 1
             if not open_ones:
                 return self._text[start : self._place - 1]
-        raise Unreadable("a parenthesis that is not closed")
+        raise UnreadableCommand("a parenthesis that is not closed")
 
     def _until(self, mark: str) -> str:
         """The text up to the next `mark`."""
         start = self._place + 1
         self._place = self._text.find(mark, start)
         if self._place < 0:
-            raise Unreadable(f"a {mark} that is not closed")
+            raise UnreadableCommand(f"a {mark} that is not closed")
         self._place += 1
         return self._text[start : self._place - 1]
 
     def _close(self, mark: str) -> None:
         if self._place >= len(self._text):
-            raise Unreadable(f"a {mark} that is not closed")
+            raise UnreadableCommand(f"a {mark} that is not closed")
         self._place += 1
 
     def _skip_to_line_end(self) -> None:

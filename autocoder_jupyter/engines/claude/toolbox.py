@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.events import ToolCalled, ToolEnded
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engines.claude.classify import classify
 from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
-from autocoder_jupyter.engines.claude.session import Tool
+from autocoder_jupyter.engines.claude.session import AgentTool
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.sandbox.workspace.workspace import DEFAULT_SECONDS, LONGEST_OBSERVATION, Observation, Workspace
 from autocoder_jupyter.types import ToolOutcome, ToolUse
@@ -107,11 +107,11 @@ class Toolbox:
         self.calls: list[ToolUse] = []
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[AgentTool, ...]:
         """The tools for the session."""
         return tuple(self._tool(name) for name in _SCHEMAS)
 
-    def _tool(self, name: str) -> Tool:
+    def _tool(self, name: str) -> AgentTool:
         description, properties, required = _SCHEMAS[name]
         schema = {"type": "object", "properties": properties, "required": list(required)}
 
@@ -120,7 +120,7 @@ class Toolbox:
                 observation = await self._called(name, arguments)
             return observation.text, observation.ok
 
-        return Tool(name, description, schema, call)
+        return AgentTool(name, description, schema, call)
 
     async def _called(self, tool: str, arguments: Mapping[str, Any]) -> Observation:
         judgement = classify(tool, arguments, self._workspace.files)

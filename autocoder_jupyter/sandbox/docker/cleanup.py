@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency.file_locks import lock_if_unused
 from autocoder_jupyter.sandbox.docker.detection import find_engine
-from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine, engine_errors
 from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, SHARED_NAME, lock_file, use_file
 from autocoder_jupyter.sandbox.environments.cleanup import modified
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SECONDS = 120
 
 
-def clear_images(engine: Engine, before: float) -> tuple[str, ...]:
+def clear_images(engine: DockerEngine, before: float) -> tuple[str, ...]:
     """Remove unused images.
 
     Args:

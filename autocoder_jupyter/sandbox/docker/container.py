@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine, engine_errors
 from autocoder_jupyter.sandbox.docker.reaper import owner_labels
 from autocoder_jupyter.sandbox.docker.streams import PRELUDE, Attached, ContainerStreams, NotConnected, SocketListener
 from autocoder_jupyter.sandbox.host.process import ExitReason, Stream
@@ -89,7 +89,9 @@ class ContainerProcess:
         attached: the attach stream, if it is used.
     """
 
-    def __init__(self, engine: Engine, container: str, streams: ContainerStreams, attached: Attached | None) -> None:
+    def __init__(
+        self, engine: DockerEngine, container: str, streams: ContainerStreams, attached: Attached | None
+    ) -> None:
         self.id = container
         self._engine = engine
         self.streams = streams
@@ -199,7 +201,7 @@ def _exit_code(details: Mapping[str, str]) -> int | None:
 
 
 @dataclass(frozen=True)
-class Start:
+class ContainerStart:
     """How a container is started.
 
     Args:
@@ -211,7 +213,7 @@ class Start:
         role: value of a label, such as "worker".
     """
 
-    engine: Engine
+    engine: DockerEngine
     image: str
     program: str
     limits: Limits
@@ -325,7 +327,7 @@ def _running(client: APIClient, container: str) -> bool:
     return status in ("created", "running")
 
 
-def run_once(start: Start, transport: Transport, *, seconds: float) -> bytes:
+def run_once(start: ContainerStart, transport: Transport, *, seconds: float) -> bytes:
     """Run a short program in a hardened container, and return its standard output.
 
     Args:

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.products import Machine, help_lines
 
 PING_SECONDS = 2.0
@@ -41,7 +41,7 @@ class Candidate:
     start: str = ""
 
 
-def find_engine() -> Engine:
+def find_engine() -> DockerEngine:
     """The first engine that answers within two seconds.
 
     Raises:
@@ -117,7 +117,7 @@ def _context(machine: Machine) -> Candidate | None:
     return Candidate(source, url, found.get("tls"), chosen=True, start=_start(machine, url))
 
 
-def connect(candidate: Candidate) -> Engine:
+def connect(candidate: Candidate) -> DockerEngine:
     """Ask the engine at one address for its properties.
 
     Raises:
@@ -149,7 +149,7 @@ def connect(candidate: Candidate) -> Engine:
             f"The engine at {candidate.url} runs Windows containers; solutions need Linux ones.",
             hint="Switch Docker Desktop to Linux containers.",
         )
-    return Engine(
+    return DockerEngine(
         url=candidate.url,
         source=candidate.source,
         version=str(about.get("Version", "")),

@@ -24,7 +24,7 @@ FIRST_SAFE_VERSION = (29, 4, 3)
 
 
 @dataclass(frozen=True)
-class Engine:
+class DockerEngine:
     """An engine that answered.
 
     Args:

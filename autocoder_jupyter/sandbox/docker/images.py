@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.errors import InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker.container import Transport
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.trial import ImageTrial, trial
 from autocoder_jupyter.types import ImageConfig
 
@@ -68,7 +68,7 @@ def find_image(client: APIClient, name: str) -> Image | None:
 
 
 def find_base(
-    engine: Engine,
+    engine: DockerEngine,
     config: ImageConfig,
     python_version: tuple[int, int],
     *,
@@ -124,7 +124,7 @@ _BASE_HINT = (
 )
 
 
-def pull(engine: Engine, name: str, on_progress: Progress | None, token: CancellationToken | None = None) -> None:
+def pull(engine: DockerEngine, name: str, on_progress: Progress | None, token: CancellationToken | None = None) -> None:
     """Pull an image.
 
     Raises:
@@ -153,7 +153,11 @@ def pull(engine: Engine, name: str, on_progress: Progress | None, token: Cancell
 
 
 def push(
-    engine: Engine, name: str, secret: str, on_progress: Progress | None = None, token: CancellationToken | None = None
+    engine: DockerEngine,
+    name: str,
+    secret: str,
+    on_progress: Progress | None = None,
+    token: CancellationToken | None = None,
 ) -> None:
     """Push an image to the registry in its name.
 

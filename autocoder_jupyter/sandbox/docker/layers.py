@@ -25,7 +25,7 @@ from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import Cancelled, PackageError
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker import apt
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.images import (
     Base,
     BuildFailed,
@@ -91,7 +91,7 @@ def use_file(key: str) -> Path:
 
 
 def build_environment(
-    engine: Engine,
+    engine: DockerEngine,
     base: Base,
     spec: EnvironmentSpec,
     lock: tuple[str, ...],
@@ -125,7 +125,7 @@ def build_environment(
 
 
 def _shared_image(
-    engine: Engine,
+    engine: DockerEngine,
     base: Base,
     spec: EnvironmentSpec,
     lock: tuple[str, ...],
@@ -171,7 +171,9 @@ def _label(line: str) -> str:
     return f"{pin_of(line)}@{hashlib.sha256(line.encode()).hexdigest()[:16]}"
 
 
-def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | None, token: CancellationToken) -> None:
+def _build(
+    engine: DockerEngine, base: Base, recipe: Recipe, on_progress: Progress | None, token: CancellationToken
+) -> None:
     with temporary_folder("build") as folder:
         target = folder / "packages"
         target.mkdir()
@@ -270,7 +272,7 @@ def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _run_build(
-    engine: Engine, recipe: Recipe, context: IO[bytes], on_progress: Progress | None, token: CancellationToken
+    engine: DockerEngine, recipe: Recipe, context: IO[bytes], on_progress: Progress | None, token: CancellationToken
 ) -> None:
     from docker.errors import APIError
 
@@ -308,7 +310,7 @@ def _run_build(
         client.close()
 
 
-def _remove_layers(engine: Engine, made: Sequence[str], *, seconds: float = 0.0) -> None:
+def _remove_layers(engine: DockerEngine, made: Sequence[str], *, seconds: float = 0.0) -> None:
     """Remove the layers of a failed or cancelled build.
 
     Args:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 
 LABEL = "autocoder-jupyter"
 ROLE = f"{LABEL}.role"
@@ -33,7 +33,7 @@ def owner_labels(role: str) -> dict[str, str]:
     return {ROLE: role, HOST: _host(), PROCESS: str(pid), STARTED: _start_time(pid) or ""}
 
 
-def reap(engine: Engine) -> tuple[str, ...]:
+def reap(engine: DockerEngine) -> tuple[str, ...]:
     """Remove containers of this package whose owner was a process of this machine that has ended. Returns their ids."""
     from docker.errors import APIError
 

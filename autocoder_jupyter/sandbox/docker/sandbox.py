@@ -12,9 +12,9 @@ from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker import apt, layers
 from autocoder_jupyter.sandbox.docker.cleanup import clear_images
-from autocoder_jupyter.sandbox.docker.container import WRITABLE, Start, Transport
+from autocoder_jupyter.sandbox.docker.container import WRITABLE, ContainerStart, Transport
 from autocoder_jupyter.sandbox.docker.detection import find_engine
-from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine, engine_errors
 from autocoder_jupyter.sandbox.docker.images import Base, find_base, find_image, push
 from autocoder_jupyter.sandbox.docker.reaper import reap
 from autocoder_jupyter.sandbox.docker.trial import known_transport, trial
@@ -46,7 +46,7 @@ class DockerSandbox:
         self._config = image_config or ImageConfig()
         self._transport = transport
         self._lock = threading.Lock()
-        self._engine: Engine | None = None
+        self._engine: DockerEngine | None = None
         self._probed: tuple[float, Probe] | None = None
 
     def probe(self) -> Probe:
@@ -122,7 +122,7 @@ class DockerSandbox:
             transport = trial(engine, environment.location, environment.key).transport
 
         def start(limits: Limits) -> Worker:
-            container = Start(engine, environment.location, bundle.LOADER, limits, network=spec.network)
+            container = ContainerStart(engine, environment.location, bundle.LOADER, limits, network=spec.network)
             process = container.launch(transport)
             return connect(process, limits, network=spec.network, scratch=WRITABLE)
 
@@ -137,7 +137,7 @@ class DockerSandbox:
         except (SandboxUnavailable, EngineGone):
             return False
 
-    def _connect(self) -> Engine:
+    def _connect(self) -> DockerEngine:
         with self._lock:
             if self._engine is None:
                 self._engine = find_engine()
@@ -149,7 +149,7 @@ class DockerSandbox:
 
     def _base(
         self,
-        engine: Engine,
+        engine: DockerEngine,
         python_version: tuple[int, int],
         on_progress: Callable[[str], None] | None,
         token: CancellationToken | None = None,
@@ -184,7 +184,7 @@ class DockerSandbox:
         return Probe("docker", True, "; ".join(done.weaknesses), details, tier="docker")
 
 
-def _present(engine: Engine, name: str) -> bool:
+def _present(engine: DockerEngine, name: str) -> bool:
     client = engine.client()
     try:
         return find_image(client, name) is not None

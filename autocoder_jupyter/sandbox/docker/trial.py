@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.docker.container import Start, Transport, run_once
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.container import ContainerStart, Transport, run_once
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import Limits
 
@@ -53,7 +53,7 @@ _trials: dict[tuple[str, str, Transport | None], ImageTrial] = {}
 _lock = threading.Lock()
 
 
-def trial(engine: Engine, image: str, image_id: str, transport: Transport | None = None) -> ImageTrial:
+def trial(engine: DockerEngine, image: str, image_id: str, transport: Transport | None = None) -> ImageTrial:
     """Run the trial. The result is kept in this process for each engine, image and transport.
 
     Args:
@@ -73,15 +73,15 @@ def trial(engine: Engine, image: str, image_id: str, transport: Transport | None
         return _trials[key]
 
 
-def known_transport(engine: Engine) -> Transport | None:
+def known_transport(engine: DockerEngine) -> Transport | None:
     """The transport that worked with this engine in an earlier trial; None if there was no trial."""
     return next(
         (done.transport for (url, _, forced), done in _trials.items() if url == engine.url and not forced), None
     )
 
 
-def _run(engine: Engine, image: str, transport: Transport | None) -> ImageTrial:
-    start = Start(engine, image, program_text("container_trial"), LIMITS, role="trial")
+def _run(engine: DockerEngine, image: str, transport: Transport | None) -> ImageTrial:
+    start = ContainerStart(engine, image, program_text("container_trial"), LIMITS, role="trial")
     if transport is None and engine.same_host:
         try:
             return _read(run_once(start, "sockets", seconds=SECONDS), "sockets")

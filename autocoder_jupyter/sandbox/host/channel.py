@@ -24,10 +24,10 @@ from autocoder_jupyter.errors import (
 from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.bundle import bundle
 from autocoder_jupyter.sandbox.host.changes import changed
-from autocoder_jupyter.sandbox.host.exchange import Ended, Expired, Malformed, NotTaken, OnFrame, ProcessStreams
+from autocoder_jupyter.sandbox.host.exchange import Expired, Malformed, NotTaken, OnFrame, ProcessStreams, StreamEnded
 from autocoder_jupyter.sandbox.host.packing import describe, digest, enclosed, pack_arguments
 from autocoder_jupyter.sandbox.host.process import Process
-from autocoder_jupyter.sandbox.host.replies import Answer
+from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.host.testing import Testing
 from autocoder_jupyter.sandbox.host.text import clean, stable
 from autocoder_jupyter.sandbox.host.verdicts import Verdicts
@@ -159,7 +159,7 @@ class ChannelWorker:
         with self._lock:
             return self._outcome(program, self._answer(program, packed, spec))
 
-    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> Answer:
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         """Like `call`, but with encoded arguments and an answer that is not decoded.
 
         Raises:
@@ -241,7 +241,7 @@ class ChannelWorker:
     def _seconds(self, seconds: float | None) -> float:
         return self._limits.seconds if seconds is None else seconds
 
-    def _answer(self, program: Program, packed: Packed, spec: CallSpec) -> Answer:
+    def _answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         described = describe(program)
         name = digest(described)
         request = {
@@ -271,7 +271,7 @@ class ChannelWorker:
             self._end(str(error))
             raise
 
-    def _request(self, pieces: Sequence[Any], name: bytes, *, again: bool, keep: bool, seconds: float) -> Answer:
+    def _request(self, pieces: Sequence[Any], name: bytes, *, again: bool, keep: bool, seconds: float) -> CallAnswer:
         """Send a request and return its only answer."""
         answers: list[tuple[dict[str, Any], memoryview]] = []
 
@@ -283,7 +283,7 @@ class ChannelWorker:
         report = self._exchange(enclosed(pieces, program=name, again=again, keep=keep), on_frame, seconds)
         if not report["finished"] or report["out_of_memory"] or not answers:
             raise self._failed(report)
-        return Answer(*answers[0], clean(report["stdout"]), stable(report["stderr"], self._folder), self._folder)
+        return CallAnswer(*answers[0], clean(report["stdout"]), stable(report["stderr"], self._folder), self._folder)
 
     def _run_tests(self, testing: Testing) -> dict[str, Any]:
         """Run tests to their end, with all calls that they make. Returns the report of the last exchange."""
@@ -339,7 +339,7 @@ class ChannelWorker:
             self._end()
             why = str(error) or str(self._ended())
             raise EngineGone("The worker stopped before the program started.", why=why) from None
-        except Ended:
+        except StreamEnded:
             self._end()
             ended = self._ended()
             self._fault = "" if was_killed(ended) else str(ended)
@@ -400,7 +400,7 @@ class ChannelWorker:
             return f"The tests wrote more than 16 MiB to {report['flooded']} and were stopped."
         return str(replies.crash(report, stderr=stable(report["stderr"], self._folder)))
 
-    def _outcome(self, program: Program, answer: Answer) -> CallOutcome:
+    def _outcome(self, program: Program, answer: CallAnswer) -> CallOutcome:
         header = answer.header
         if header["kind"] == "error":
             error = replies.program_error(header, stderr=answer.stderr, folder=self._folder)

@@ -34,11 +34,11 @@ class Expired(Exception):
     """The program exceeded its time limit."""
 
 
-class Ended(Exception):
+class StreamEnded(Exception):
     """A stream ended, so the worker has ended."""
 
 
-class NotTaken(Ended):
+class NotTaken(StreamEnded):
     """The worker ended, or was not ready, before it took the request. The program is not the cause."""
 
 
@@ -80,9 +80,9 @@ class FrameReader:
             except BlockingIOError:
                 return
             except OSError:
-                raise Ended from None
+                raise StreamEnded from None
             if not count:
-                raise Ended
+                raise StreamEnded
             self.consumed += count
             self._filled += count
             while self._filled == len(self._room):
@@ -157,7 +157,7 @@ class ProcessStreams:
         return bool(poll.poll(0))
 
     def wake(self) -> None:
-        """Make a waiting `exchange` in another thread raise `Ended`."""
+        """Make a waiting `exchange` in another thread raise `StreamEnded`."""
         with self._closing:
             if not self._closed:
                 os.write(self._wake, b".")
@@ -214,15 +214,15 @@ class ProcessStreams:
                     return reports[-1]
                 ready = self._poll(deadline, sending=bool(outgoing))
                 if self._woken in ready:
-                    raise Ended
+                    raise StreamEnded
                 if self._requests in ready and outgoing:
                     self._send(outgoing)
                 if self._data_fd in ready:
                     self._data.read(on_frame)
                 if self._control_fd in ready:
                     self._control.read(on_report)
-        except (Ended, Expired) as error:
-            with contextlib.suppress(Ended):  # the report "taken" may just have come
+        except (StreamEnded, Expired) as error:
+            with contextlib.suppress(StreamEnded):  # the report "taken" may just have come
                 self._control.read(on_report)
             if taken:
                 raise
@@ -256,7 +256,7 @@ class ProcessStreams:
         except BlockingIOError:
             return
         except OSError:
-            raise Ended from None
+            raise StreamEnded from None
         while count:
             piece = outgoing.popleft()
             if count < piece.nbytes:

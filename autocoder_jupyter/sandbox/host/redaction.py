@@ -9,7 +9,7 @@ from typing import Any
 
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.redaction.secrets import redact, without_secrets
-from autocoder_jupyter.sandbox.host.replies import Answer
+from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import (
     PLAIN_CALL,
     CallOutcome,
@@ -47,7 +47,7 @@ class RedactingWorker:
             outcome, stdout=self._redacted(outcome.stdout), stderr=self._redacted(outcome.stderr)
         )
 
-    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> Answer:
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         """See `Worker.answer`. The answer is not redacted: it goes to tests, and `test` redacts their texts."""
         return self._worker.answer(program, packed, spec)
 

@@ -42,7 +42,7 @@ _SIGNALS = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallAnswer:
     """The undecoded answer to a call: a result frame or an error frame. It is not trusted.
 
     Args:

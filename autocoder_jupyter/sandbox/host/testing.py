@@ -17,7 +17,7 @@ from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.exchange import Malformed
 from autocoder_jupyter.sandbox.host.packing import describe
 from autocoder_jupyter.sandbox.host.received import receive
-from autocoder_jupyter.sandbox.host.replies import Answer
+from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.host.text import without_paths
 from autocoder_jupyter.sandbox.host.verdicts import Verdicts
 from autocoder_jupyter.sandbox.protocol import CallSpec, OnCall, Program, TestSpec, Worker
@@ -111,7 +111,7 @@ class Testing:
         return [pack({"kind": "gone", "message": self._gone, "payload": 0})]
 
 
-def _wrong_elements(program: Program, answer: Answer) -> str:
+def _wrong_elements(program: Program, answer: CallAnswer) -> str:
     """A sentence about a list or dict in a result with elements of another type than declared; "" if there is none."""
     if answer.header["kind"] != "result" or not any(spec.elements for spec in program.outputs):
         return ""
@@ -124,7 +124,7 @@ def _wrong_elements(program: Program, answer: Answer) -> str:
     return ""
 
 
-def _report_call(on_call: OnCall, program: Program, call: Packed, answer: Answer) -> None:
+def _report_call(on_call: OnCall, program: Program, call: Packed, answer: CallAnswer) -> None:
     """Call `on_call` if the function returned what it declares. Other calls are not reported."""
     if answer.header["kind"] != "result":
         return

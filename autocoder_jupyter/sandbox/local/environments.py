@@ -47,7 +47,7 @@ _MARKER = "autocode.json"
 
 
 @dataclass(frozen=True)
-class Interpreter:
+class VenvInterpreter:
     """The Python of a virtual environment.
 
     Args:
@@ -129,7 +129,7 @@ def use(environment: Environment) -> None:
     mark_used(Path(environment.location).with_suffix(".use"))
 
 
-def interpreter_of(environment: Environment) -> Interpreter:
+def interpreter_of(environment: Environment) -> VenvInterpreter:
     """The Python with which an environment was built.
 
     Raises:
@@ -142,7 +142,7 @@ def interpreter_of(environment: Environment) -> Interpreter:
             hint="Build it again: run the cell once more.",
         )
     recorded = _read_marker(Path(environment.location))["interpreter"]
-    return Interpreter(recorded["python"], tuple(recorded["prefixes"]), recorded["release"])
+    return VenvInterpreter(recorded["python"], tuple(recorded["prefixes"]), recorded["release"])
 
 
 def python_of(environment: Environment) -> Path:
@@ -150,7 +150,7 @@ def python_of(environment: Environment) -> Path:
     return Path(environment.location) / "bin" / "python"
 
 
-def find_interpreter(python_version: tuple[int, int]) -> Interpreter:
+def find_interpreter(python_version: tuple[int, int]) -> VenvInterpreter:
     """A Python of this version: the one of the notebook, or one that uv finds on this machine.
 
     Args:
@@ -179,9 +179,9 @@ def find_interpreter(python_version: tuple[int, int]) -> Interpreter:
         ) from None
 
 
-def _interpreter(python: str, prefixes: Any, release: str) -> Interpreter:
+def _interpreter(python: str, prefixes: Any, release: str) -> VenvInterpreter:
     both = dict.fromkeys(path for prefix in prefixes for path in (str(prefix), str(Path(prefix).resolve())))
-    return Interpreter(python, tuple(both), release)
+    return VenvInterpreter(python, tuple(both), release)
 
 
 def _dated(environment: Environment) -> Environment:
@@ -223,7 +223,7 @@ def _read_marker(folder: Path) -> dict[str, Any]:
 
 
 def _build(
-    environment: Environment, interpreter: Interpreter, on_progress: Progress | None, token: CancellationToken
+    environment: Environment, interpreter: VenvInterpreter, on_progress: Progress | None, token: CancellationToken
 ) -> None:
     place = Path(environment.location)
     for left_over in place.parent.glob(f"{place.name}{LEFT_OVER}*"):
@@ -274,7 +274,7 @@ def _remove_from_cache(distributions: Sequence[str], token: CancellationToken) -
 
 
 def _compile(
-    environment: Environment, folder: Path, interpreter: Interpreter, token: CancellationToken, *, alone: bool
+    environment: Environment, folder: Path, interpreter: VenvInterpreter, token: CancellationToken, *, alone: bool
 ) -> None:
     """Compile the modules, after copying bytecode from the most similar environment.
 

@@ -19,7 +19,7 @@ from autocoder_jupyter.sandbox.local.supervisor import (
     DISK_EVERY,
     REST_SECONDS,
     WATCH_SECONDS,
-    Ending,
+    TreeEnding,
     WorkerBounds,
     broken_limit,
     counted_from,
@@ -65,7 +65,7 @@ class ForkedWorker:
         folder: the folder in which it may write.
         judge: decides about the system calls of its processes.
         lifeline: descriptor of the lifeline; see `supervisor`.
-        report: descriptor for the `Arrival` and then the `Ending`, each as one line of JSON.
+        report: descriptor for the `Arrival` and then the `TreeEnding`, each as one line of JSON.
     """
 
     def __init__(self, pid: int, share: Share, folder: str, judge: Judge, lifeline: int, report: int) -> None:
@@ -94,7 +94,7 @@ class ForkedWorker:
         """When to call `turn` next, by the monotonic clock."""
         return min(self._next_look, self._throttle.due(self._at_work))
 
-    def turn(self, woken: set[int]) -> Ending | None:
+    def turn(self, woken: set[int]) -> TreeEnding | None:
         """Check limits and the lifeline if they are due.
 
         Args:
@@ -108,7 +108,7 @@ class ForkedWorker:
         if self._lifeline in woken:
             message = os.read(self._lifeline, 4096)
             if not message:
-                return Ending(text="the notebook closed the connection to the worker")
+                return TreeEnding(text="the notebook closed the connection to the worker")
             self._at_work = message.endswith(AT_WORK)
         self._throttle.act(self._at_work)
         began = time.monotonic()
@@ -128,7 +128,7 @@ class ForkedWorker:
             signal.pidfd_send_signal(self._ended, signal.SIGKILL)
             self._ends_within(process_tree.SECONDS_TO_DIE)
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: TreeEnding) -> None:
         """Report why it ended, and close its descriptors."""
         tell(self._report, ending)
         for descriptor in (self._lifeline, self._report, self._ended):
@@ -143,11 +143,11 @@ class ForkedWorker:
         poll.register(self._ended, select.POLLIN)
         return bool(poll.poll(seconds * 1000))
 
-    def _own_end(self) -> Ending:
+    def _own_end(self) -> TreeEnding:
         """How it ended. Its exit code can be read, because its parent has not reaped it yet."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_bytes().rpartition(b") ")[2].split()
         except OSError:
-            return Ending(text="It ended.")
+            return TreeEnding(text="It ended.")
         code = os.waitstatus_to_exitcode(int(fields[_EXIT_CODE]))
-        return Ending(signal=-code) if code < 0 else Ending(exit_code=code)
+        return TreeEnding(signal=-code) if code < 0 else TreeEnding(exit_code=code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.local.confinement.tiers import Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
 from autocoder_jupyter.sandbox.local.control_group import NotDelegated, delegated
 from autocoder_jupyter.sandbox.local.trial_program import StartProgram, explain, read_all
 from autocoder_jupyter.sandbox.programs import program_text
@@ -16,7 +16,7 @@ _SMALL = Limits(memory=100 << 20, processes=8)
 """The program of the trial needs more. In the trial, only the kernel enforces these limits."""
 
 
-def usable_group(start: StartProgram, tier: Tier) -> tuple[str, str]:
+def usable_group(start: StartProgram, tier: ConfinementTier) -> tuple[str, str]:
     """The folder for the control groups of workers, and ""; or "", and the reason why they cannot be used.
 
     Args:

@@ -24,7 +24,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.container_marks import is_container
 from autocoder_jupyter.sandbox.local import container_memory
 from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.group_trial import usable_group
 from autocoder_jupyter.sandbox.local.trial_program import StartProgram, explain, read_all
 from autocoder_jupyter.sandbox.programs import program_text
@@ -53,7 +53,7 @@ class TierTrial:
         not_counted: why control groups cannot be used.
     """
 
-    tier: Tier | None = None
+    tier: ConfinementTier | None = None
     refusals: dict[str, str] = field(default_factory=dict)
     landlock: int = 0
     seconds: float = 0.0
@@ -100,7 +100,7 @@ _OWN = Path("/proc/self")
 _SETFCAP = 31
 
 
-def _advice(tier: Tier | None) -> str:
+def _advice(tier: ConfinementTier | None) -> str:
     """What an administrator can change so that a stronger tier works; "" if no advice is known."""
     if tier is None:
         as_user = "a user other than root can be held by namespaces alone" if os.geteuid() == 0 else ""
@@ -209,7 +209,7 @@ def _find_out(start: StartProgram) -> TierTrial:
     return TierTrial(None, refusals, version, time.perf_counter() - began)
 
 
-def _beforehand(tier: Tier, version: int) -> str:
+def _beforehand(tier: ConfinementTier, version: int) -> str:
     """Why a tier cannot work here; "" if it must be tried."""
     if tier.landlock and version == 0:
         return "the kernel has no Landlock, or the container around this notebook forbids it"
@@ -218,7 +218,7 @@ def _beforehand(tier: Tier, version: int) -> str:
     return ""
 
 
-def _refusal(start: StartProgram, tier: Tier) -> str:
+def _refusal(start: StartProgram, tier: ConfinementTier) -> str:
     """Why a tier does not confine the trial program; "" if it does.
 
     Raises:
@@ -237,7 +237,7 @@ def _refusal(start: StartProgram, tier: Tier) -> str:
     return f"a program in it {'cannot' if wrong[0] in MUST_WORK else 'can'} {wrong[0]}"
 
 
-def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
+def _run(start: StartProgram, tier: ConfinementTier) -> tuple[dict[str, bool] | None, str]:
     """The results of the trial program, or None and the reason why it failed."""
     with ExitStack() as stack:
         folder = str(stack.enter_context(temporary_folder("canary")))

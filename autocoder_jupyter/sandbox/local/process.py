@@ -21,7 +21,7 @@ from typing import IO, Any
 from autocoder_jupyter import errors
 from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.local import process_tree
-from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Ending, Policy
+from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Policy, TreeEnding
 from autocoder_jupyter.sandbox.programs import program_text
 
 END_SECONDS = 3 * process_tree.SECONDS_TO_DIE
@@ -105,7 +105,7 @@ class SupervisedProcess(abc.ABC):
         line = read_line(self._report, END_SECONDS)
         os.close(self._report)
         if line:
-            return reason_of(Ending(**json.loads(line)))
+            return reason_of(TreeEnding(**json.loads(line)))
         self._end_without_report()
         return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
 
@@ -175,7 +175,7 @@ class LocalProcess(SupervisedProcess):
             self._group.end()
 
 
-def reason_of(ending: Ending) -> ExitReason:
+def reason_of(ending: TreeEnding) -> ExitReason:
     """The reason for the channel, from the last report of a supervisor."""
     return ExitReason(
         out_of_memory=ending.limit == "memory",

@@ -19,7 +19,7 @@ from autocoder_jupyter.settings.sandboxes import SandboxName
 
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.cancellation import CancellationToken
-    from autocoder_jupyter.sandbox.local.confinement.tiers import Tier
+    from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
     from autocoder_jupyter.sandbox.local.forks import ForkedProcess, WorkerKind
     from autocoder_jupyter.sandbox.local.process import LocalProcess
     from autocoder_jupyter.sandbox.local.supervisor import Policy
@@ -140,7 +140,9 @@ class LocalSandbox:
         return False
 
 
-def _start_trial(tier: Tier, arguments: list[str], limits: Limits | None = None, group: str = "") -> LocalProcess:
+def _start_trial(
+    tier: ConfinementTier, arguments: list[str], limits: Limits | None = None, group: str = ""
+) -> LocalProcess:
     """Start the notebook's own interpreter in the sandbox, with these arguments."""
     from autocoder_jupyter.sandbox.local.environments import find_interpreter
     from autocoder_jupyter.sandbox.local.policy import worker_policy

@@ -41,8 +41,8 @@ from autocoder_jupyter.sandbox.local.loaded import impurity
 from autocoder_jupyter.sandbox.local.supervisor import (
     DISK_EVERY,
     WATCH_SECONDS,
-    Ending,
     Policy,
+    TreeEnding,
     WorkerBounds,
     broken_limit,
     counted_from,
@@ -137,7 +137,7 @@ class _Supervision:
             if not self._check() or not self._fork_next():
                 break
         for worker in self._workers.values():
-            worker.end(Ending(failed=True, text="The process that it was forked from has ended."))
+            worker.end(TreeEnding(failed=True, text="The process that it was forked from has ended."))
 
     def _watch(self, woken: set[int]) -> bool:
         """Check the workers. False if the loading process has ended; then its workers end, too."""
@@ -257,11 +257,11 @@ class _Supervision:
         assert self._coming is not None
         *streams, lifeline, report = self._coming[1]
         self._coming = None
-        tell(report, Ending(failed=True, text=why))
+        tell(report, TreeEnding(failed=True, text=why))
         for descriptor in (*streams, lifeline, report):
             os.close(descriptor)
 
-    def _end(self, worker: ForkedWorker, ending: Ending) -> None:
+    def _end(self, worker: ForkedWorker, ending: TreeEnding) -> None:
         """Kill a worker with all its processes, report why, and empty its folder in a child process."""
         del self._workers[worker.pid]
         worker.kill()

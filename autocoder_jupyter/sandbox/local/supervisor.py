@@ -6,7 +6,7 @@ tree must end with the notebook's kernel, also after a crash. The kernel runs `m
 - its standard streams are those of the worker;
 - descriptor `lifeline` receives the policy as one line of JSON, then a byte whenever a request of the worker begins or
   ends; when it is closed, everything is killed;
-- descriptor `report` gets one line of JSON, the `Ending`;
+- descriptor `report` gets one line of JSON, the `TreeEnding`;
 - descriptor `lock` has the lock on the worker's folder, which marks the folder as used.
 
 A parent-death signal cannot replace the lifeline: Linux sends it when the *thread* that started the process ends, and
@@ -94,7 +94,7 @@ class WorkerBounds:
 
 
 @dataclass(frozen=True)
-class Ending:
+class TreeEnding:
     """Why the tree ended.
 
     Args:
@@ -125,7 +125,7 @@ def main(lifeline: int, report: int, lock: int) -> None:
             group.make(memory=policy.memory, processes=policy.processes)
         worker = start(policy, tier_named(policy.tier), group)
     except (CannotConfine, OSError) as error:
-        ending = Ending(failed=True, text=f"the worker could not be started: {error}")
+        ending = TreeEnding(failed=True, text=f"the worker could not be started: {error}")
     else:
         release_streams()
         ending = _watch(worker, policy, lifeline, parent)
@@ -146,7 +146,7 @@ def release_streams() -> None:
     os.close(null)
 
 
-def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) -> Ending:
+def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) -> TreeEnding:
     """Wait until the worker ends, exceeds a limit, or is no longer needed. Returns the reason."""
     ended = os.pidfd_open(worker.pid)
     bounds = WorkerBounds(None if policy.group else policy.memory, policy.disk, policy.folder)
@@ -165,7 +165,7 @@ def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) 
             return _ending(worker.pid)
         message = os.read(lifeline, 4096) if lifeline in woken else b""
         if (lifeline in woken and not message) or os.getppid() != parent:
-            return Ending(text="the notebook closed the connection to the worker")
+            return TreeEnding(text="the notebook closed the connection to the worker")
         if message:
             at_work = message.endswith(AT_WORK)
         throttle.act(at_work)
@@ -192,7 +192,7 @@ def counted_from(began: float) -> float:
     return max(began, 2 * now - began - WATCH_SECONDS)
 
 
-def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> Ending | None:
+def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> TreeEnding | None:
     """The limit that the tree of `root` exceeds, if any. The text has the limit and not the use, which always differs.
 
     Args:
@@ -209,7 +209,7 @@ def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> Ending 
             return out_of_memory(bounds.memory)
         if limit := container_memory.exceeded_by(lambda most: _uses_more_memory(processes, held, most)):
             text = f"The container around the notebook has {_megabytes(limit)} of memory, which was nearly used up."
-            return Ending("memory", text=text)
+            return TreeEnding("memory", text=text)
     if not with_disk:
         return None
     folder = Path(bounds.folder)
@@ -223,17 +223,17 @@ def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> Ending 
     if broken := _broken_by_files(use, bounds.disk):
         return broken
     if usage.locks(processes) > MOST_LOCKS:
-        return Ending("files", text=f"It held more than {MOST_LOCKS} locks on files.")
+        return TreeEnding("files", text=f"It held more than {MOST_LOCKS} locks on files.")
     return None
 
 
-def _broken_by_files(use: usage.DiskUse, most: int) -> Ending | None:
+def _broken_by_files(use: usage.DiskUse, most: int) -> TreeEnding | None:
     if use.bytes + use.unmeasured * most // 2 > most:
-        return Ending("disk", text=f"It wrote more than {_megabytes(most)} of files.")
+        return TreeEnding("disk", text=f"It wrote more than {_megabytes(most)} of files.")
     if use.entries > MOST_FILES:
-        return Ending("files", text=f"It made more than {MOST_FILES} files.")
+        return TreeEnding("files", text=f"It made more than {MOST_FILES} files.")
     if use.hidden:
-        return Ending("files", text="It made folders without permission to read them, or nested too deeply.")
+        return TreeEnding("files", text="It made folders without permission to read them, or nested too deeply.")
     return None
 
 
@@ -242,21 +242,21 @@ def _uses_more_memory(processes: Sequence[str], held: usage.Descriptors, most: i
     return usage.memory(processes, most - buffers) + buffers > most
 
 
-def out_of_memory(most: int) -> Ending:
+def out_of_memory(most: int) -> TreeEnding:
     """The ending of a tree that used more than `most` bytes of memory."""
-    return Ending("memory", text=f"It used more than {_megabytes(most)} of memory.")
+    return TreeEnding("memory", text=f"It used more than {_megabytes(most)} of memory.")
 
 
-def _ending(worker: int) -> Ending:
+def _ending(worker: int) -> TreeEnding:
     code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
-    return Ending(signal=-code) if code < 0 else Ending(exit_code=code)
+    return TreeEnding(signal=-code) if code < 0 else TreeEnding(exit_code=code)
 
 
 def _megabytes(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
 
 
-def tell(report: int, ending: Ending) -> None:
+def tell(report: int, ending: TreeEnding) -> None:
     """Write the last report about a worker."""
     with contextlib.suppress(BrokenPipeError):
         os.write(report, json.dumps(asdict(ending)).encode() + b"\n")

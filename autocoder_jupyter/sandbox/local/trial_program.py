@@ -8,7 +8,7 @@ import time
 from typing import Protocol
 
 from autocoder_jupyter.sandbox.host.process import ExitReason
-from autocoder_jupyter.sandbox.local.confinement.tiers import Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Limits
 
@@ -19,7 +19,9 @@ _SECONDS = 60.0
 class StartProgram(Protocol):
     """Starts a Python program in the sandbox, confined like a worker of that tier."""
 
-    def __call__(self, tier: Tier, arguments: list[str], limits: Limits | None = None, group: str = "") -> LocalProcess:
+    def __call__(
+        self, tier: ConfinementTier, arguments: list[str], limits: Limits | None = None, group: str = ""
+    ) -> LocalProcess:
         """`group` is the folder of the control group in which its own is created; "" for none."""
 
 

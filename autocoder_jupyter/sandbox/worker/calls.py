@@ -23,7 +23,7 @@ Pieces = list[Any]
 """A frame as pieces to be written one after the other."""
 
 
-class Program:
+class LoadedProgram:
     """The program of a child process. It is loaded once and may be called several times.
 
     Args:
@@ -95,7 +95,7 @@ def load(code: str, name: str) -> Callable[..., Any]:
     return function
 
 
-def answer(program: Program, header: Mapping[str, Any], payload: memoryview) -> Pieces:
+def answer(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Pieces:
     """Call the function and return the frame of the answer. It never raises.
 
     Args:
@@ -122,7 +122,7 @@ def failure(error: str, **facts: Any) -> Pieces:
     return [frames.pack({"kind": "error", "error": error, "payload": 0, **facts})]
 
 
-def current_arguments(program: Program) -> Pieces:
+def current_arguments(program: LoadedProgram) -> Pieces:
     """A frame with the present values of the arguments of the last call.
 
     A value that the function has changed so that it cannot be encoded has no header.
@@ -136,7 +136,7 @@ def current_arguments(program: Program) -> Pieces:
     return [frames.pack({"kind": "arguments", "arguments": packed.entries, "payload": packed.size}), *packed.pieces]
 
 
-def _outcome(program: Program, header: Mapping[str, Any], payload: memoryview) -> Pieces:
+def _outcome(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Pieces:
     os.environ.update(header["env"])
     seed(header["seed"])
     function = program.function(header["code"], header["function"])

@@ -171,7 +171,7 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
     The request of a call has no hint of its purpose: a test, the sample run, a check, or a call of the user. Additional
     data, such as the changed arguments, are requested after the function has returned.
     """
-    program = calls.Program()
+    program = calls.LoadedProgram()
     if not _is_readable(inbox, _QUIET_SECONDS):
         warmup.rehearse()
     while True:
@@ -209,7 +209,7 @@ def send_answer(outbox: int, done: int, answer: calls.Pieces) -> None:
     os.write(done, b".")
 
 
-def host_of_tests(inbox: int, outbox: int, done: int) -> tester.Host:
+def host_of_tests(inbox: int, outbox: int, done: int) -> tester.TestsHost:
     """The connection of tests to the host: frames without an answer, and calls that the next request answers."""
 
     def tell(pieces: calls.Pieces) -> None:
@@ -222,7 +222,7 @@ def host_of_tests(inbox: int, outbox: int, done: int) -> tester.Host:
             os._exit(0)
         return reply
 
-    return tester.Host(tell, ask)
+    return tester.TestsHost(tell, ask)
 
 
 def _prepare_child(folder: Path, stdout: int, stderr: int) -> None:

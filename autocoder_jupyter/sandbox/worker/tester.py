@@ -42,14 +42,14 @@ _LONGEST_REPORT = 64_000
 
 
 @dataclass(frozen=True)
-class Host:
+class TestsHost:
     """The connection to the host. `tell` sends a frame; `ask` sends one and waits for the answer."""
 
     tell: Callable[[calls.Pieces], None]
     ask: remote.Ask
 
 
-def run(header: Mapping[str, Any], host: Host) -> None:
+def run(header: Mapping[str, Any], host: TestsHost) -> None:
     """Run the tests of a request, and send a frame for each step: collected, call, reported, finished.
 
     The output of pytest is also sent in a frame, and not on the standard output. The zygote reads that, and its memory
@@ -59,7 +59,7 @@ def run(header: Mapping[str, Any], host: Host) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
     reports = Reports(host, header["tests"])
-    ask = host.ask if header["stub"] is None else partial(_call_stub, calls.Program(shares_folder=True), header)
+    ask = host.ask if header["stub"] is None else partial(_call_stub, calls.LoadedProgram(shares_folder=True), header)
     sys.modules["solution"] = remote.module(header["function"], header["inputs"], header["outputs"], ask)
     # Without confcutdir, pytest would use the folder of /dev/null and list all folders above, which is denied.
     folders = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
@@ -81,7 +81,7 @@ def register_module_files() -> None:
 
 
 def _call_stub(
-    program: calls.Program, header: Mapping[str, Any], request: calls.Pieces
+    program: calls.LoadedProgram, header: Mapping[str, Any], request: calls.Pieces
 ) -> tuple[dict[str, Any], memoryview]:
     """Call a stub in this process. That is safe, because a stub is not generated code."""
     called, payload = frames.parse(b"".join(request))
@@ -112,7 +112,7 @@ class Tests(pytest.Module):
 class Reports:
     """A pytest plugin that reports each test to the host when it ends."""
 
-    def __init__(self, host: Host, tests: str) -> None:
+    def __init__(self, host: TestsHost, tests: str) -> None:
         self._host = host
         self._tests = tests
         self._worst: dict[str, tuple[str, str]] = {}

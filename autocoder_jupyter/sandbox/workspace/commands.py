@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from autocoder_jupyter.errors import SandboxError
-from autocoder_jupyter.sandbox.host.replies import Answer, refused
+from autocoder_jupyter.sandbox.host.replies import CallAnswer, refused
 from autocoder_jupyter.sandbox.host.text import clean, without_paths
 from autocoder_jupyter.sandbox.protocol import CommandOutcome
 from autocoder_jupyter.sandbox.worker.command_limits import LONGEST_PATH, MOST_LEFT_OUT, OUTPUT_BYTES
@@ -36,7 +36,7 @@ def request(command: str, files: Mapping[str, bytes], seconds: float) -> list[An
     return [pack(head), *files.values()]
 
 
-def outcome(answer: Answer) -> CommandOutcome:
+def outcome(answer: CallAnswer) -> CommandOutcome:
     """Decode the answer to a command.
 
     Raises:

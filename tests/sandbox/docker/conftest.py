@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.detection import find_engine
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.reaper import PROCESS, ROLE
 from autocoder_jupyter.sandbox.docker.sandbox import DockerSandbox
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
@@ -28,7 +28,7 @@ def pools_are_quiet(seconds: float = 30.0) -> bool:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Engine:
+def engine() -> DockerEngine:
     try:
         return find_engine()
     except SandboxUnavailable as unavailable:
@@ -38,7 +38,7 @@ def engine() -> Engine:
 
 
 @pytest.fixture(scope="session")
-def image(engine: Engine) -> str:
+def image(engine: DockerEngine) -> str:
     """The name of the base image."""
     probe = DockerSandbox().probe()
     if not probe.available:
@@ -54,7 +54,7 @@ def environment(image: str) -> Environment:
 
 
 @pytest.fixture
-def containers_of(engine: Engine) -> Callable[[int], list[str]]:
+def containers_of(engine: DockerEngine) -> Callable[[int], list[str]]:
     """The containers of a process, running or not, without those of earlier tests."""
 
     def find(pid: int) -> list[str]:
@@ -94,7 +94,7 @@ def no_container_left(containers_of: Callable[[int], list[str]], eventually: Cal
 
 
 @pytest.fixture
-def dangling(engine: Engine) -> Callable[[], set[str]]:
+def dangling(engine: DockerEngine) -> Callable[[], set[str]]:
     """The images without a name that no other image is based on."""
 
     def find() -> set[str]:

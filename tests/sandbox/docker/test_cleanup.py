@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.sandbox.docker.cleanup import clear_images
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.images import find_image
 from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, use_file
 from autocoder_jupyter.sandbox.environments import usage_locks
@@ -23,7 +23,7 @@ LATER = time.time() + 2 * MONTH
 
 
 @pytest.fixture
-def unused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def unused(engine: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A tiny image that looks like an environment, and was used on this machine before `LATER`."""
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(usage_locks, "_held", {})
@@ -38,7 +38,7 @@ def unused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     client.close()
 
 
-def _is_there(engine: Engine, name: str) -> bool:
+def _is_there(engine: DockerEngine, name: str) -> bool:
     client = engine.client()
     try:
         return find_image(client, name) is not None
@@ -50,7 +50,7 @@ def _key(name: str) -> str:
     return name.partition(":")[2]
 
 
-def test_an_unused_image_is_removed_and_no_other(engine: Engine, unused: str) -> None:
+def test_an_unused_image_is_removed_and_no_other(engine: DockerEngine, unused: str) -> None:
     client = engine.client()
     before = {found["Id"]: found["RepoTags"] for found in client.images()}
     assert clear_images(engine, LATER) == (unused,)
@@ -60,25 +60,25 @@ def test_an_unused_image_is_removed_and_no_other(engine: Engine, unused: str) ->
     assert not use_file(_key(unused)).exists()
 
 
-def test_an_image_that_was_used_lately_stays(engine: Engine, unused: str) -> None:
+def test_an_image_that_was_used_lately_stays(engine: DockerEngine, unused: str) -> None:
     os.utime(use_file(_key(unused)), (LATER, LATER))
     assert clear_images(engine, LATER - 1) == ()
     assert _is_there(engine, unused)
 
 
-def test_an_image_that_a_living_process_uses_stays(engine: Engine, unused: str) -> None:
+def test_an_image_that_a_living_process_uses_stays(engine: DockerEngine, unused: str) -> None:
     usage_locks.mark_used(use_file(_key(unused)))
     assert clear_images(engine, LATER) == ()
     assert _is_there(engine, unused)
 
 
-def test_an_image_that_this_machine_never_used_stays(engine: Engine, unused: str) -> None:
+def test_an_image_that_this_machine_never_used_stays(engine: DockerEngine, unused: str) -> None:
     use_file(_key(unused)).unlink()
     assert clear_images(engine, LATER) == ()
     assert _is_there(engine, unused)
 
 
-def test_an_image_with_a_container_stays(engine: Engine, unused: str) -> None:
+def test_an_image_with_a_container_stays(engine: DockerEngine, unused: str) -> None:
     client = engine.client()
     container = client.create_container(unused, ["never"])
     try:
@@ -89,7 +89,7 @@ def test_an_image_with_a_container_stays(engine: Engine, unused: str) -> None:
         client.close()
 
 
-def test_an_image_that_somebody_named_too_stays(engine: Engine, unused: str) -> None:
+def test_an_image_that_somebody_named_too_stays(engine: DockerEngine, unused: str) -> None:
     client = engine.client()
     client.tag(unused, "autocode-test-mine", "1")
     try:

@@ -17,8 +17,8 @@ import pytest
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker import container
 from autocoder_jupyter.sandbox.docker import trial as trials
-from autocoder_jupyter.sandbox.docker.container import ContainerProcess, Start, Transport, run_once
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.container import ContainerProcess, ContainerStart, Transport, run_once
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.trial import trial
 from autocoder_jupyter.sandbox.protocol import Limits
 
@@ -37,7 +37,7 @@ WAIT = READY + "os.read(0, 1)"
 
 
 @pytest.fixture(params=["sockets", "attach"])
-def transport(request: pytest.FixtureRequest, engine: Engine) -> Transport:
+def transport(request: pytest.FixtureRequest, engine: DockerEngine) -> Transport:
     if request.param == "sockets" and not engine.same_host:
         pytest.skip("the engine is not on this machine")
     return request.param
@@ -46,19 +46,19 @@ def transport(request: pytest.FixtureRequest, engine: Engine) -> Transport:
 class Running:
     """Starts programs, and removes them afterwards."""
 
-    def __init__(self, engine: Engine, image: str, transport: Transport) -> None:
+    def __init__(self, engine: DockerEngine, image: str, transport: Transport) -> None:
         self.engine, self.image, self.transport = engine, image, transport
         self.started: list[ContainerProcess] = []
 
     def __call__(self, program: str, limits: Limits = LIMITS) -> ContainerProcess:
-        process = Start(self.engine, self.image, program, limits).launch(self.transport)
+        process = ContainerStart(self.engine, self.image, program, limits).launch(self.transport)
         self.started.append(process)
         assert process.streams.control.read(5) == b"ready"
         return process
 
 
 @pytest.fixture
-def run(engine: Engine, image: str, transport: Transport) -> Iterator[Running]:
+def run(engine: DockerEngine, image: str, transport: Transport) -> Iterator[Running]:
     running = Running(engine, image, transport)
     yield running
     for process in running.started:
@@ -74,7 +74,7 @@ def ended(process: ContainerProcess) -> float:
     return time.monotonic() - began
 
 
-def test_a_container_is_closed_from_inside(engine: Engine, image: str, transport: Transport) -> None:
+def test_a_container_is_closed_from_inside(engine: DockerEngine, image: str, transport: Transport) -> None:
     program = """
 import json, os, socket
 def attempt(action):
@@ -103,7 +103,7 @@ facts = {
 }
 os.write(1, json.dumps(facts).encode())
 """
-    facts = json.loads(run_once(Start(engine, image, program, LIMITS), transport, seconds=20))
+    facts = json.loads(run_once(ContainerStart(engine, image, program, LIMITS), transport, seconds=20))
     assert (facts["user"], facts["group"], set(facts["groups"]) - {65532}) == (65532, 65532, set())
     assert set(facts["capabilities"]) == {"0000000000000000"}
     assert facts["privileges"] == "1"
@@ -118,7 +118,7 @@ os.write(1, json.dumps(facts).encode())
     assert not facts["engine"]
 
 
-def test_the_limits_are_those_that_were_asked_for(engine: Engine, image: str) -> None:
+def test_the_limits_are_those_that_were_asked_for(engine: DockerEngine, image: str) -> None:
     program = """
 import json, os, resource
 def first(*paths):
@@ -133,7 +133,7 @@ os.write(1, json.dumps({
 }).encode())
 """
     limits = Limits(cpu=2, memory=200 << 20, processes=77, disk=20 << 20)
-    facts = json.loads(run_once(Start(engine, image, program, limits), "attach", seconds=20))
+    facts = json.loads(run_once(ContainerStart(engine, image, program, limits), "attach", seconds=20))
     assert facts["memory"] == str(limits.memory)
     assert facts["processes"] == "77"
     assert facts["tmp"] == facts["shm"] == limits.disk
@@ -223,7 +223,7 @@ def test_kill_ends_the_whole_tree_from_any_thread_and_twice(
     assert eventually(lambda: process.id not in containers_of(os.getpid()))
 
 
-def test_a_container_removed_from_outside_is_the_engines_fault(run: Running, engine: Engine) -> None:
+def test_a_container_removed_from_outside_is_the_engines_fault(run: Running, engine: DockerEngine) -> None:
     process = run(WAIT)
     client = engine.client()
     client.remove_container(process.id, force=True)
@@ -238,7 +238,7 @@ def test_an_engine_that_is_gone_is_said(
     run: Running, tmp_path: Path, containers_of: ContainersOf, eventually: Eventually
 ) -> None:
     process = run(WAIT)
-    deaf = Engine(f"unix://{tmp_path}/nothing.sock", "a test", "1", "1.41", "amd64", "Docker")
+    deaf = DockerEngine(f"unix://{tmp_path}/nothing.sock", "a test", "1", "1.41", "amd64", "Docker")
     process._engine = deaf
     began = time.monotonic()
     process.kill()
@@ -249,17 +249,17 @@ def test_an_engine_that_is_gone_is_said(
     assert eventually(lambda: process.id not in containers_of(os.getpid()))
 
 
-def test_an_image_that_is_gone_is_said(engine: Engine, transport: Transport) -> None:
+def test_an_image_that_is_gone_is_said(engine: DockerEngine, transport: Transport) -> None:
     with pytest.raises(SandboxUnavailable, match="does not have the image"):
-        Start(engine, "autocode-env:never-built", WAIT, LIMITS).launch(transport)
+        ContainerStart(engine, "autocode-env:never-built", WAIT, LIMITS).launch(transport)
 
 
-def test_a_refused_container_is_said_and_leaves_nothing(engine: Engine, image: str, transport: Transport) -> None:
+def test_a_refused_container_is_said_and_leaves_nothing(engine: DockerEngine, image: str, transport: Transport) -> None:
     with pytest.raises(SandboxUnavailable, match="refuses to run"):
-        Start(engine, image, WAIT, Limits(memory=4096)).launch(transport)
+        ContainerStart(engine, image, WAIT, Limits(memory=4096)).launch(transport)
 
 
-def test_the_first_transport_that_works_is_taken(engine: Engine, image: str) -> None:
+def test_the_first_transport_that_works_is_taken(engine: DockerEngine, image: str) -> None:
     client = engine.client()
     content = client.inspect_image(image)["Id"]
     client.close()
@@ -268,7 +268,7 @@ def test_the_first_transport_that_works_is_taken(engine: Engine, image: str) -> 
 
 
 def test_where_the_socket_cannot_be_reached_the_attach_stream_is_taken(
-    engine: Engine, image: str, monkeypatch: pytest.MonkeyPatch
+    engine: DockerEngine, image: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trials, "_trials", {})
     monkeypatch.setattr(container, "PRELUDE", "raise PermissionError('as a policy of the host would')")

@@ -17,7 +17,7 @@ import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.detection import Candidate, candidates, connect, find_engine
-from autocoder_jupyter.sandbox.docker.engine import Engine, release
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine, release
 from autocoder_jupyter.sandbox.docker.products import Machine
 from tests.sandbox.docker.engine_service import service
 
@@ -167,7 +167,7 @@ def test_docker_desktop_is_not_taken_for_this_host(answering: Any) -> None:
 
 def test_an_engine_with_a_known_hole_is_warned_about() -> None:
     def warnings(version: str) -> tuple[str, ...]:
-        return Engine("unix:///x", "a test", version, "1.41", "amd64", "Docker").warnings
+        return DockerEngine("unix:///x", "a test", version, "1.41", "amd64", "Docker").warnings
 
     assert "CVE-2026-31431" in warnings("20.10.24+dfsg1")[0]
     assert warnings("29.4.3") == ()
@@ -175,5 +175,5 @@ def test_an_engine_with_a_known_hole_is_warned_about() -> None:
 
 
 @pytest.mark.docker
-def test_the_engine_here_is_found(engine: Engine) -> None:
+def test_the_engine_here_is_found(engine: DockerEngine) -> None:
     assert engine.version and engine.api_version and engine.info["Containers"] >= 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from tests.sandbox.local.test_confinement import ALLOWED, ATTACKS
 
 pytestmark = [
@@ -47,7 +47,7 @@ AS_IN_A_POD: dict[str, Any] = {
 }
 
 
-def test_it_confines_a_program_with_the_profile_of_the_engine(engine: Engine, image: str) -> None:
+def test_it_confines_a_program_with_the_profile_of_the_engine(engine: DockerEngine, image: str) -> None:
     if not engine.same_host:
         pytest.skip("the engine is on another machine, which does not have these files")
     found = _inside(engine, image)
@@ -58,7 +58,7 @@ def test_it_confines_a_program_with_the_profile_of_the_engine(engine: Engine, im
     assert not {name: said[name] for name in ALLOWED if said[name] != "done"}
 
 
-def _inside(engine: Engine, image: str) -> dict[str, Any]:
+def _inside(engine: DockerEngine, image: str) -> dict[str, Any]:
     """The result of the program in a container with the settings of a strict pod."""
     binds = [f"{TREE}:/srv/tree:ro", f"{LIBRARIES}:/srv/libraries:ro"]
     client = engine.client(60)

@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.sandbox.docker import DockerSandbox
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.images import BuildFailed, progress_lines, push
 from autocoder_jupyter.types import ImageConfig
 
@@ -92,7 +92,7 @@ def registry() -> Iterator[Registry]:
 
 
 @pytest.fixture
-def tiny(engine: Engine, registry: Registry) -> Iterator[str]:
+def tiny(engine: DockerEngine, registry: Registry) -> Iterator[str]:
     """A small image with a name in the registry."""
     client = engine.client()
     name = f"{registry.name}/team/tiny"
@@ -103,7 +103,7 @@ def tiny(engine: Engine, registry: Registry) -> Iterator[str]:
 
 
 def test_a_push_reaches_the_registry_with_the_secret(
-    engine: Engine, registry: Registry, tiny: str, monkeypatch: pytest.MonkeyPatch
+    engine: DockerEngine, registry: Registry, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not engine.same_host:
         pytest.skip("the engine cannot reach a registry on this machine")
@@ -113,7 +113,7 @@ def test_a_push_reaches_the_registry_with_the_secret(
 
 
 def test_a_refused_push_is_said_without_the_password(
-    engine: Engine, registry: Registry, tiny: str, monkeypatch: pytest.MonkeyPatch
+    engine: DockerEngine, registry: Registry, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not engine.same_host:
         pytest.skip("the engine cannot reach a registry on this machine")
@@ -123,24 +123,24 @@ def test_a_refused_push_is_said_without_the_password(
     assert "mistaken" not in str(error.value)
 
 
-def test_a_registry_secret_that_is_not_set_is_said(engine: Engine) -> None:
+def test_a_registry_secret_that_is_not_set_is_said(engine: DockerEngine) -> None:
     with pytest.raises(InvalidRequest, match="user:password"):
         push(engine, "127.0.0.1:1/a:1", "NO_SUCH_VARIABLE_HERE", None)
 
 
-def test_a_base_image_that_nobody_has_is_said_with_a_way_out(engine: Engine) -> None:
+def test_a_base_image_that_nobody_has_is_said_with_a_way_out(engine: DockerEngine) -> None:
     probe = DockerSandbox(ImageConfig(base_image="127.0.0.1:1/no/such:image")).probe()
     assert not probe.available
     assert "127.0.0.1:1/no/such:image is not here and cannot be pulled" in probe.reason
     assert "AUTOCODE_BASE_IMAGE" in probe.reason
 
 
-def test_the_environment_names_a_base_image(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_a_base_image(engine: DockerEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTOCODE_BASE_IMAGE", "127.0.0.1:1/from/environment:1")
     assert "from/environment" in DockerSandbox().probe().reason
 
 
-def test_a_base_image_with_another_python_is_refused(engine: Engine, image: str) -> None:
+def test_a_base_image_with_another_python_is_refused(engine: DockerEngine, image: str) -> None:
     probe = DockerSandbox(ImageConfig(base_image=image, python_version=(3, 9))).probe()
     assert "Python 3.9 is required" in probe.reason and "python_version=(3, 11)" in probe.reason
 

@@ -15,8 +15,8 @@ from autocoder_jupyter.errors import Cancelled, PackageError
 from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker import DockerSandbox, layers
 from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packages, network, package_error, proxies
-from autocoder_jupyter.sandbox.docker.container import Start, run_once
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.container import ContainerStart, run_once
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
 from autocoder_jupyter.sandbox.docker.layers import Recipe, compile_step, dockerfile, path_line
 from autocoder_jupyter.sandbox.docker.trial import ImageTrial
@@ -130,7 +130,7 @@ def test_our_packages_go_behind_the_standard_library_and_before_the_images_own(t
 
 
 @pytest.mark.docker
-def test_an_environment_is_found_again_by_its_name(environment: Environment, engine: Engine) -> None:
+def test_an_environment_is_found_again_by_its_name(environment: Environment, engine: DockerEngine) -> None:
     said: list[str] = []
     again = DockerSandbox().build(
         EnvironmentSpec(packages=(), python_version=(3, 11), lock=environment.lock), on_progress=said.append
@@ -145,7 +145,7 @@ def test_an_environment_is_found_again_by_its_name(environment: Environment, eng
 
 
 @pytest.mark.docker
-def test_another_environment_adds_only_what_it_needs(environment: Environment, engine: Engine) -> None:
+def test_another_environment_adds_only_what_it_needs(environment: Environment, engine: DockerEngine) -> None:
     sandbox = DockerSandbox()
     humanize = sandbox.build(EnvironmentSpec(packages=("humanize",), python_version=(3, 11)))
     client = engine.client()
@@ -159,7 +159,7 @@ def test_another_environment_adds_only_what_it_needs(environment: Environment, e
 
 @pytest.mark.docker
 def test_nothing_of_a_package_runs_while_its_image_is_built(
-    environment: Environment, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, engine: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Based on an image whose Python reads the package folder when it starts."""
     base, name = find_base(engine, ImageConfig(), (3, 11)), "autocode-test-eager:1"
@@ -171,7 +171,7 @@ def test_nothing_of_a_package_runs_while_its_image_is_built(
         eager = locking.lock(EnvironmentSpec((), (3, 11), lock=("eager==1.0",)), platform=base.platform)
         layers._build(engine, base, Recipe(name, parent, eager, eager), None, CancellationToken())
         look = "import glob, os, eager; os.write(1, repr((eager.version, glob.glob('/ran*'))).encode())"
-        start = Start(engine, name, look, Limits(), role="trial")
+        start = ContainerStart(engine, name, look, Limits(), role="trial")
         assert run_once(start, base.trial.transport, seconds=30) == b"('1.0', [])"
     finally:
         if find_image(client, name) is not None:
@@ -205,7 +205,7 @@ def test_an_unknown_python_package_is_named(image: str) -> None:
 @pytest.mark.docker
 def test_a_stopped_build_ends_in_the_engine_too_and_leaves_no_layer(
     image: str,
-    engine: Engine,
+    engine: DockerEngine,
     monkeypatch: pytest.MonkeyPatch,
     dangling: Callable[[], set[str]],
     eventually: Callable[[Callable[[], bool]], bool],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.reaper import HOST, PROCESS, STARTED, owner_labels, reap
 
 pytestmark = pytest.mark.docker
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.docker
 class Created:
     """Containers that were never started, with the labels that a test needs."""
 
-    def __init__(self, engine: Engine, image: str) -> None:
+    def __init__(self, engine: DockerEngine, image: str) -> None:
         self.client, self.image = engine.client(), image
         self.ids: list[str] = []
 
@@ -30,7 +30,7 @@ class Created:
 
 
 @pytest.fixture
-def created(engine: Engine, image: str) -> Iterator[Created]:
+def created(engine: DockerEngine, image: str) -> Iterator[Created]:
     created = Created(engine, image)
     yield created
     for container in created.left():
@@ -44,24 +44,24 @@ def dead_process() -> str:
     return str(process.pid)
 
 
-def test_containers_of_a_dead_kernel_are_removed(engine: Engine, created: Created) -> None:
+def test_containers_of_a_dead_kernel_are_removed(engine: DockerEngine, created: Created) -> None:
     orphan = created(**{PROCESS: dead_process()})
     assert orphan in reap(engine)
     assert created.left() == set()
 
 
-def test_a_process_id_that_was_given_again_is_not_its_owner(engine: Engine, created: Created) -> None:
+def test_a_process_id_that_was_given_again_is_not_its_owner(engine: DockerEngine, created: Created) -> None:
     orphan = created(**{PROCESS: str(os.getpid()), STARTED: "1"})
     assert orphan in reap(engine)
 
 
-def test_containers_of_a_living_kernel_stay(engine: Engine, created: Created) -> None:
+def test_containers_of_a_living_kernel_stay(engine: DockerEngine, created: Created) -> None:
     alive = created()
     assert alive not in reap(engine)
     assert created.left() == {alive}
 
 
-def test_containers_of_another_machine_stay(engine: Engine, created: Created) -> None:
+def test_containers_of_another_machine_stay(engine: DockerEngine, created: Created) -> None:
     foreign = created(**{HOST: "another boot/pid:[1]", PROCESS: dead_process()})
     assert foreign not in reap(engine)
     assert created.left() == {foreign}

@@ -13,7 +13,7 @@ import pytest
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, SandboxTimeout, SandboxUnavailable
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.docker.container import Transport
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.protocol import (
     CallSpec,
     Environment,
@@ -43,7 +43,7 @@ WAIT = program("import time\ndef run(df):\n    time.sleep(60)\n")
 
 
 @pytest.fixture(scope="module", params=["sockets", "attach"])
-def transport(request: pytest.FixtureRequest, engine: Engine) -> Transport:
+def transport(request: pytest.FixtureRequest, engine: DockerEngine) -> Transport:
     if request.param == "sockets" and not engine.same_host:
         pytest.skip("the engine is not on this machine")
     return request.param
@@ -97,7 +97,7 @@ def test_a_program_that_needs_too_much_memory_is_told_so(worker: Worker) -> None
 
 
 def test_a_container_removed_in_the_middle_of_a_call_is_not_the_programs_fault(
-    worker: Worker, engine: Engine, containers_of: Callable[[int], list[str]]
+    worker: Worker, engine: DockerEngine, containers_of: Callable[[int], list[str]]
 ) -> None:
     client = engine.client()
     (container,) = containers_of(os.getpid())
@@ -118,7 +118,7 @@ def test_an_image_that_was_deleted_is_said(image: str) -> None:
         DockerSandbox().start(WorkerSpec(gone, LIMITS))
 
 
-def test_two_kernels_build_an_environment_once(environment: Environment, engine: Engine) -> None:
+def test_two_kernels_build_an_environment_once(environment: Environment, engine: DockerEngine) -> None:
     spec = EnvironmentSpec(packages=("iniconfig",), python_version=(3, 11), lock=(*environment.lock, "natsort==8.4.0"))
     client = engine.client()
     built: list[str] = []

@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.docker.container import ContainerProcess
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.host import memory
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
 from autocoder_jupyter.sandbox.host.pool import Pool
@@ -28,7 +28,7 @@ LIMITS = Limits(memory=512 << 20, seconds=30)
 
 
 @pytest.fixture
-def pool(engine: Engine, environment: Environment) -> Iterator[Pool]:
+def pool(engine: DockerEngine, environment: Environment) -> Iterator[Pool]:
     """A pool that has a used worker and a spare."""
     sandbox = DockerSandbox()
     if not sandbox.affords_spare():
@@ -85,7 +85,7 @@ def test_a_function_finds_nothing_in_a_spare_that_another_worker_has_not(pool: P
 
 
 def test_a_spare_whose_container_was_removed_is_replaced_by_a_start(
-    pool: Pool, environment: Environment, engine: Engine
+    pool: Pool, environment: Environment, engine: DockerEngine
 ) -> None:
     client = engine.client()
     client.remove_container(container_of(spare_of(pool)), force=True)
@@ -134,7 +134,7 @@ time.sleep(600)
 
 
 def test_there_is_none_where_the_engine_is_elsewhere_or_memory_is_short(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    engine: DockerEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = DockerSandbox()
     monkeypatch.setattr(memory, "FREE_FOR_SPARE", 0)
@@ -142,5 +142,5 @@ def test_there_is_none_where_the_engine_is_elsewhere_or_memory_is_short(
     with monkeypatch.context() as patched:
         patched.setattr(memory, "FREE_FOR_SPARE", 1 << 60)
         assert not sandbox.affords_spare()
-    sandbox._engine = Engine("ssh://far", "a test", "1", "1.41", "amd64", "Docker")
+    sandbox._engine = DockerEngine("ssh://far", "a test", "1", "1.41", "amd64", "Docker")
     assert not sandbox.affords_spare()

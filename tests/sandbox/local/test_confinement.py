@@ -23,7 +23,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local import trial_program
 from autocoder_jupyter.sandbox.local.confinement import filters, landlock
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.trial_program import read_all
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, WorkerSpec
@@ -197,7 +197,7 @@ def said(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, str]:
     """The result of each attempt in a worker of one tier; all run once, in one worker."""
-    tier: Tier = request.param
+    tier: ConfinementTier = request.param
     if tier.name not in said_by_tier:
         refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
         with ExitStack() as stack:
@@ -210,7 +210,7 @@ def said(
     return said
 
 
-def _tried(stack: ExitStack, tier: Tier, outside: Path) -> dict[str, str]:
+def _tried(stack: ExitStack, tier: ConfinementTier, outside: Path) -> dict[str, str]:
     canary, beside, path_socket = outside / "canary", outside / "beside", f"/tmp/autocode-{os.getpid()}"
     for file in (canary, beside):
         file.write_text("nobody may read this", "utf-8")
@@ -287,7 +287,7 @@ def test_an_honest_program_works(said: dict[str, str], action: str) -> None:
 
 
 def test_an_own_file_tree_hides_whether_a_file_exists(said: dict[str, str], request: pytest.FixtureRequest) -> None:
-    tier: Tier = request.node.callspec.params["said"]
+    tier: ConfinementTier = request.node.callspec.params["said"]
     assert (said["see whether a file exists"] == "done") != tier.namespaces
 
 

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.sandbox.local import container_memory, process_tree, supervisor
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import _start_trial
 from tests.sandbox.local.test_confinement import MUST_HOLD
 
@@ -96,7 +96,7 @@ def test_a_tree_that_fills_its_container_is_ended_for_memory(tmp_path: Path, ver
 @pytest.mark.local_sandbox
 # Namespaces alone do not confine root.
 @pytest.mark.parametrize("tier", [tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
-def test_the_kernel_would_kill_a_worker_before_the_notebook(tier: Tier) -> None:
+def test_the_kernel_would_kill_a_worker_before_the_notebook(tier: ConfinementTier) -> None:
     if refusal := local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier):
         assert tier.name not in MUST_HOLD, refusal
         pytest.skip(refusal)

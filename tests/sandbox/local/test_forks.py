@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter.sandbox.local import forks, process_tree
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.forked_worker import Share
 from autocoder_jupyter.sandbox.local.forks import ForkedProcess, LoadingProcess, NotForked
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
@@ -62,15 +62,15 @@ arrive()
 
 
 @pytest.fixture(params=[tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
-def tier(request: pytest.FixtureRequest) -> Tier:
-    tier: Tier = request.param
+def tier(request: pytest.FixtureRequest) -> ConfinementTier:
+    tier: ConfinementTier = request.param
     refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
     if refusal:
         pytest.skip(f"{tier.name} does not hold here: {refusal}")
     return tier
 
 
-def loading(script: str, tier: Tier | None = None, **limits: int) -> LoadingProcess:
+def loading(script: str, tier: ConfinementTier | None = None, **limits: int) -> LoadingProcess:
     """A loading process that runs a script of the test."""
     folder = make_folder("worker")
     within = {"memory": SHARE.memory, **limits}
@@ -201,7 +201,7 @@ time.sleep(600)
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the attacks name system calls by their numbers")
-def test_a_worker_reaches_neither_the_loading_process_nor_a_sibling(tier: Tier) -> None:
+def test_a_worker_reaches_neither_the_loading_process_nor_a_sibling(tier: ConfinementTier) -> None:
     process = loading(LOADED + FORKED + ATTACKER, tier)
     sibling, attacker = process.fork(SHARE), process.fork(SHARE)
     try:
@@ -223,7 +223,7 @@ def test_a_worker_reaches_neither_the_loading_process_nor_a_sibling(tier: Tier) 
         attacker.kill()
 
 
-def test_what_a_worker_leaves_running_without_a_parent_ends_with_it_and_harms_nobody(tier: Tier) -> None:
+def test_what_a_worker_leaves_running_without_a_parent_ends_with_it_and_harms_nobody(tier: ConfinementTier) -> None:
     orphan = "os.setsid()\ngiven = told()\nif not os.fork():\n    os.fork() and os._exit(0)\n    time.sleep(600)\n"
     process = loading(LOADED + FORKED + orphan + "say('x')\ntime.sleep(600)\n", tier)
     other, leaver = process.fork(SHARE), process.fork(SHARE)

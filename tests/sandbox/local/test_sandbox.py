@@ -24,11 +24,11 @@ from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local import process_tree, supervisor, trial_program
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.process import ConfinedProcess
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.policy import worker_policy
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.local.supervisor import Ending, Policy
+from autocoder_jupyter.sandbox.local.supervisor import Policy, TreeEnding
 from autocoder_jupyter.sandbox.local.trial_program import read_all
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, WorkerSpec
 from autocoder_jupyter.sandbox.temporary_folder import Use, make_folder, remove_abandoned
@@ -49,7 +49,7 @@ def granted(folder: Path, command: Sequence[str] = (), **options: Any) -> Policy
     return worker_policy(command, folder, **{**usual, **options})
 
 
-def policy(folder: Path, script: str, tier: Tier | None = None, **limits: int) -> Policy:
+def policy(folder: Path, script: str, tier: ConfinementTier | None = None, **limits: int) -> Policy:
     """A policy that runs a Python script without packages, on the strongest tier of this machine."""
     prefixes = (sys.base_prefix, str(Path(sys.base_prefix).resolve()))
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -266,7 +266,7 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
     """The trial program runs without a sandbox, as if the kernel had accepted the policy and done nothing."""
 
     class Unprotected:
-        def __init__(self, _tier: Tier, arguments: list[str]) -> None:
+        def __init__(self, _tier: ConfinementTier, arguments: list[str]) -> None:
             import subprocess
 
             pipe = subprocess.PIPE
@@ -304,7 +304,7 @@ def test_a_trial_that_fails_is_told_in_words(
     monkeypatch.setattr(trial_program, "_SECONDS", seconds)
     folders = [make_folder("worker") for _ in TIERS]
 
-    def start(tier: Tier, _arguments: list[str]) -> LocalProcess:
+    def start(tier: ConfinementTier, _arguments: list[str]) -> LocalProcess:
         folder = folders.pop()
         return LocalProcess(policy(folder.path, script, tier), folder.lock)
 
@@ -629,17 +629,17 @@ def test_looks_that_take_long_leave_time_for_what_a_program_asks(
 ) -> None:
     asking, answered = _Asking(), []
 
-    def look(*_: object, **__: object) -> Ending | None:
+    def look(*_: object, **__: object) -> TreeEnding | None:
         asking.now += 10.0
         answered.append(asking.answered)
-        return Ending() if len(answered) == 4 else None
+        return TreeEnding() if len(answered) == 4 else None
 
     monkeypatch.setattr(supervisor, "broken_limit", look)
     monkeypatch.setattr(supervisor, "time", asking)
     monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
     asks = ConfinedProcess(os.getpid(), asking, landlock=0)  # type: ignore[arg-type]
-    assert supervisor._watch(asks, granted(tmp_path), theirs, os.getppid()) == Ending()
+    assert supervisor._watch(asks, granted(tmp_path), theirs, os.getppid()) == TreeEnding()
     os.close(lifeline)
     os.close(theirs)
     assert [after - before for before, after in itertools.pairwise(answered)] == [10, 10, 10]

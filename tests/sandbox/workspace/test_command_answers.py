@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import OutputRefused, SandboxError
-from autocoder_jupyter.sandbox.host.replies import Answer
+from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.worker.command_limits import DEPTH, FILE_BYTES, MOST_FILES
 from autocoder_jupyter.sandbox.workspace import commands
 
@@ -22,8 +22,8 @@ HONEST: dict[str, Any] = {
 }
 
 
-def answer(payload: bytes = b"xy", **changes: Any) -> Answer:
-    return Answer({**HONEST, **changes}, memoryview(payload), "", "", "/tmp/autocode-1")
+def answer(payload: bytes = b"xy", **changes: Any) -> CallAnswer:
+    return CallAnswer({**HONEST, **changes}, memoryview(payload), "", "", "/tmp/autocode-1")
 
 
 def files(*entries: tuple[Any, Any]) -> list[dict[str, Any]]:

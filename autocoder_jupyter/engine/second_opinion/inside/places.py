@@ -12,7 +12,7 @@ import pandas as pd
 
 from autocoder_jupyter.equality.comparison import compare
 from autocoder_jupyter.equality.leniency import INDEPENDENT
-from autocoder_jupyter.equality.result import Difference, Path
+from autocoder_jupyter.equality.result import Path, ValueDifference
 from autocoder_jupyter.equality.scalars import is_missing, is_single, kind_of
 from autocoder_jupyter.equality.tables import flat
 
@@ -108,7 +108,7 @@ def _where(name: str, path: Path) -> str:
     return name + "".join(f"[{step.name + 1}]" if step.kind == "entry" else f".{step.name}" for step in path)
 
 
-def _place(name: str, difference: Difference) -> Place:
+def _place(name: str, difference: ValueDifference) -> Place:
     where, one, other = _where(name, difference.path), difference.one, difference.other
     if difference.what == "rows":
         return _rows(where, difference)
@@ -124,7 +124,7 @@ def _place(name: str, difference: Difference) -> Place:
     return Place(where, f"{len(difference.only_one)} other files", f"{len(difference.only_other)} other files")
 
 
-def _rows(where: str, difference: Difference) -> Place:
+def _rows(where: str, difference: ValueDifference) -> Place:
     """Rows that only one side has."""
     one, other, keys = difference.one, difference.other, difference.keys
     only_here, only_there = ([_told(row) for row in rows] for rows in (difference.only_one, difference.only_other))
@@ -138,7 +138,7 @@ def _rows(where: str, difference: Difference) -> Place:
     return Place(where, *counts, at, count, count, ones=ones, others=others, keys=keys)
 
 
-def _cells(where: str, difference: Difference) -> Place:
+def _cells(where: str, difference: ValueDifference) -> Place:
     one, other = (side if isinstance(side, pd.Series) else list(side) for side in (difference.one, difference.other))
     pairs = zip(one, other, strict=True)
     told = difference.wrong & np.asarray([not is_missing(a) and not is_missing(b) for a, b in pairs])

@@ -15,7 +15,7 @@ from autocoder_jupyter.sandbox.local.confinement import filters, landlock, names
 from autocoder_jupyter.sandbox.local.confinement.kernel import drop_capabilities, set_process_option
 from autocoder_jupyter.sandbox.local.confinement.listener import SystemCallListener
 from autocoder_jupyter.sandbox.local.confinement.notices import Notices
-from autocoder_jupyter.sandbox.local.confinement.tiers import Tier
+from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
 from autocoder_jupyter.sandbox.local.control_group import ControlGroup
 
 _PR_SET_PDEATHSIG = 1
@@ -70,7 +70,7 @@ class ConfinedProcess:
     landlock: int
 
 
-def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) -> ConfinedProcess:
+def start(wanted: Confinement, tier: ConfinementTier, group: ControlGroup | None = None) -> ConfinedProcess:
     """Start a command. It inherits the standard streams of this process and no other descriptor.
 
     This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
@@ -87,7 +87,7 @@ def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) ->
     return ConfinedProcess(pid, Notices(listener, pid, wanted.processes), landlock)
 
 
-def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, SystemCallListener]:
+def start_shared(wanted: Confinement, tier: ConfinementTier) -> tuple[int, SystemCallListener]:
     """Start a loading process, from which workers are forked that must not reach each other.
 
     Returns:
@@ -100,7 +100,9 @@ def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, SystemCallListen
     return pid, SystemCallListener(listener)
 
 
-def _started(wanted: Confinement, tier: Tier, group: ControlGroup | None, *, siblings: bool) -> tuple[int, int, int]:
+def _started(
+    wanted: Confinement, tier: ConfinementTier, group: ControlGroup | None, *, siblings: bool
+) -> tuple[int, int, int]:
     """Start a command. Returns its process id, the descriptor of the listener, and the version of Landlock."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
@@ -134,7 +136,7 @@ def _cannot_confine(pid: int, message: bytes) -> CannotConfine:
 
 
 def _child(
-    wanted: Confinement, tier: Tier, parent: socket.socket, group: ControlGroup | None, *, siblings: bool
+    wanted: Confinement, tier: ConfinementTier, parent: socket.socket, group: ControlGroup | None, *, siblings: bool
 ) -> NoReturn:
     try:
         _be_killed_first()
@@ -169,7 +171,7 @@ def _leave_shared(wanted: Confinement) -> None:
 
 
 def _confine_and_exec(
-    wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool, counted: bool
+    wanted: Confinement, tier: ConfinementTier, parent: socket.socket, *, siblings: bool, counted: bool
 ) -> NoReturn:
     """Confine this process step by step, then replace it by the command."""
     set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -9,7 +9,7 @@ TierName = Literal["full", "landlock", "namespaces"]
 
 
 @dataclass(frozen=True)
-class Tier:
+class ConfinementTier:
     """A combination of the kernel's features. All tiers use seccomp.
 
     Args:
@@ -23,18 +23,18 @@ class Tier:
     namespaces: bool
 
 
-TIERS: tuple[Tier, ...] = (
-    Tier("full", landlock=True, namespaces=True),
-    Tier("landlock", landlock=True, namespaces=False),
-    Tier("namespaces", landlock=False, namespaces=True),
+TIERS: tuple[ConfinementTier, ...] = (
+    ConfinementTier("full", landlock=True, namespaces=True),
+    ConfinementTier("landlock", landlock=True, namespaces=False),
+    ConfinementTier("namespaces", landlock=False, namespaces=True),
 )
 
 
-def tier_named(name: str) -> Tier:
+def tier_named(name: str) -> ConfinementTier:
     """The tier with this name.
 
     Raises:
         KeyError: there is no such tier.
     """
-    by_name: dict[str, Tier] = {tier.name: tier for tier in TIERS}
+    by_name: dict[str, ConfinementTier] = {tier.name: tier for tier in TIERS}
     return by_name[name]
