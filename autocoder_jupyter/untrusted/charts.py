@@ -6,10 +6,10 @@ the library itself. The safe parts alone are therefore harmless for both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from autocoder_jupyter.untrusted import plotly_figures, vega_charts
+from autocoder_jupyter.untrusted.not_drawn import NotDrawn
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
@@ -19,13 +19,25 @@ CHART = "application/vnd.autocoder-jupyter.chart+json"
 Library = Literal["plotly", "altair"]
 
 
+_HARMLESS: Mapping[Library, tuple[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+    "plotly": (PLOTLY, harmless_traces),
+    "altair": (VEGALITE, harmless_chart),
+}
+
+
 def chart_bundle(library: Library, spec: Mapping[str, Any]) -> dict[str, Any]:
     """The mime types of a chart; none if it needs a part that is not allowed, or is too large."""
-    mime_type = PLOTLY if library == "plotly" else VEGALITE
-    safe = harmless_traces(spec) if library == "plotly" else harmless_chart(spec)
-    return {} if safe is None else {CHART: {"mime_type": mime_type}, mime_type: safe}
+    mime_type, harmless = _HARMLESS[library]
+    try:
+        return {CHART: {"mime_type": mime_type}, mime_type: harmless(spec)}
+    except NotDrawn:
+        return {}
 
 
 def why_not_drawn(library: Library, spec: Mapping[str, Any]) -> str:
     """Why a page does not draw a chart; "" if it does."""
-    return plotly_figures.why_not_drawn(spec) if library == "plotly" else vega_charts.why_not_drawn(spec)
+    try:
+        _HARMLESS[library][1](spec)
+    except NotDrawn as error:
+        return str(error)
+    return ""

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from autocoder_jupyter.untrusted.not_drawn import NotDrawn
+
 PLOTLY = "application/vnd.plotly.v1+json"
 
 _TRACE_NAMES = """
@@ -64,12 +66,8 @@ _TAGS = re.compile(r"<(?!/?(?:b|i|br|sub|sup|em|strong|extra)\s*/?>)", re.IGNORE
 _ADDRESS = re.compile(r"//|(?:javascript|data|blob|file)\s*:|url\s*\(", re.IGNORECASE)
 
 
-class _NotDrawn(Exception):
-    """The figure has a trace that is not allowed, or too much of something. Its text is the reason."""
-
-
 @dataclass
-class _Size:
+class _FigureSize:
     """What is in the figure so far."""
 
     values: int = 0
@@ -83,10 +81,10 @@ class _Size:
     def add_part(self, name: str, value: Any) -> None:
         """Count the parts of a list of annotations or shapes, and check the length of a text."""
         if isinstance(value, str) and len(value) > _MAX_TEXT and name != "bdata":
-            raise _NotDrawn(f"it has a text of more than {_MAX_TEXT:,} characters")
+            raise NotDrawn(f"it has a text of more than {_MAX_TEXT:,} characters")
         self.additions += len(value) if name in _ADDITIONS and isinstance(value, list) else 0
         if self.additions > _MAX_ADDITIONS:
-            raise _NotDrawn(f"it has more than {_MAX_ADDITIONS:,} annotations and shapes")
+            raise NotDrawn(f"it has more than {_MAX_ADDITIONS:,} annotations and shapes")
 
     def add_packed(self, array: Mapping[str, Any]) -> None:
         """Count the numbers of an array that is one text, `{"dtype": "f8", "bdata": …}`."""
@@ -98,60 +96,44 @@ class _Size:
     def _count(self, values: int) -> None:
         self.values += values
         if self.values > _MAX_VALUES:
-            raise _NotDrawn(f"it has more than {_MAX_VALUES:,} values")
+            raise NotDrawn(f"it has more than {_MAX_VALUES:,} values")
         if self.characters > _MAX_CHARACTERS:
-            raise _NotDrawn(f"it has more than {_MAX_CHARACTERS:,} characters")
+            raise NotDrawn(f"it has more than {_MAX_CHARACTERS:,} characters")
 
 
-def harmless_traces(spec: Mapping[str, Any]) -> dict[str, Any] | None:
+def harmless_traces(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The traces and the layout of a figure, without pictures, maps, buttons, links and addresses.
 
     Args:
         spec: the specification that came out of a sandbox, as JSON values.
 
-    Returns:
-        The figure to draw; None if one of its traces is not allowed, or if it is too large.
+    Raises:
+        NotDrawn: one of its traces is not allowed, or it is too large.
     """
-    try:
-        return _rebuilt(spec)
-    except _NotDrawn:
-        return None
-
-
-def why_not_drawn(spec: Mapping[str, Any]) -> str:
-    """Why a figure is not drawn; "" if it is."""
-    try:
-        _rebuilt(spec)
-    except _NotDrawn as error:
-        return str(error)
-    return ""
-
-
-def _rebuilt(spec: Mapping[str, Any]) -> dict[str, Any]:
     traces, layout = spec.get("data"), spec.get("layout")
     if not isinstance(traces, list) or not all(isinstance(trace, dict) for trace in traces):
-        raise _NotDrawn("it is not written as figures are")
+        raise NotDrawn("it is not written as figures are")
     if len(traces) > _MAX_TRACES:
-        raise _NotDrawn(f"it has more than {_MAX_TRACES} traces")
+        raise NotDrawn(f"it has more than {_MAX_TRACES} traces")
     for trace in traces:
         kind = trace.get("type", "scatter")
         if not isinstance(kind, str) or kind not in _TRACES:
-            raise _NotDrawn(f"it has a trace of the kind {str(kind)[:40]!r}")
+            raise NotDrawn(f"it has a trace of the kind {str(kind)[:40]!r}")
         dimensions, most = trace.get("dimensions"), _MAX_DIMENSIONS.get(kind, 0)
         if most and isinstance(dimensions, list) and len(dimensions) > most:
-            raise _NotDrawn(f"it has a trace of more than {most} columns")
+            raise NotDrawn(f"it has a trace of more than {most} columns")
     layout = layout if isinstance(layout, dict) else {}
     if sum(_SUBPLOTS.fullmatch(str(key)) is not None for key in layout) > 2 * _MAX_SUBPLOTS:
-        raise _NotDrawn(f"it has more than {_MAX_SUBPLOTS} subplots")
+        raise NotDrawn(f"it has more than {_MAX_SUBPLOTS} subplots")
     if len({str(trace.get("scene")) for trace in traces if "scene" in trace}) > _MAX_SCENES:
-        raise _NotDrawn(f"it has more than {_MAX_SCENES} scenes")
+        raise NotDrawn(f"it has more than {_MAX_SCENES} scenes")
     if any(not _is_drawable(layout.get(side)) for side in ("width", "height")):
-        raise _NotDrawn(f"it is wider or higher than {_MAX_PIXELS:,} pixels")
-    size = _Size()
+        raise NotDrawn(f"it is wider or higher than {_MAX_PIXELS:,} pixels")
+    size = _FigureSize()
     return {"data": [_trace(trace, size) for trace in traces], "layout": _clean(layout, size)}
 
 
-def _trace(trace: Mapping[str, Any], size: _Size) -> dict[str, Any]:
+def _trace(trace: Mapping[str, Any], size: _FigureSize) -> dict[str, Any]:
     kind = trace.get("type", "scatter")
     made: dict[str, Any] = _clean(trace, size, _STEPS.get(kind, frozenset()))
     if kind in _NESTED and not _is_between(made.get("maxdepth"), 1, _MAX_DEPTH):
@@ -163,7 +145,7 @@ def _is_drawable(pixels: Any) -> bool:
     return not isinstance(pixels, int | float) or 0 <= pixels <= _MAX_PIXELS
 
 
-def _clean(value: Any, size: _Size, left_out: frozenset[str] = frozenset()) -> Any:
+def _clean(value: Any, size: _FigureSize, left_out: frozenset[str] = frozenset()) -> Any:
     size.add(value)
     if isinstance(value, dict):
         size.add_packed(value)

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autocoder_jupyter.untrusted.not_drawn import NotDrawn
+
 VEGALITE = "application/vnd.vegalite.v5+json"
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -58,12 +60,8 @@ _OF_A_PATH = re.compile(r"[\s\[\]'\"\\.]")
 """Characters of a path to a field. Vega-Lite makes the title `image` of the field `['image']`, too."""
 
 
-class _NotDrawn(Exception):
-    """The chart has a part that is not allowed, or too much of one. Its text is the reason."""
-
-
 @dataclass
-class _Size:
+class _ChartSize:
     """What all views of a chart have together."""
 
     marks: int = 0
@@ -80,40 +78,24 @@ class _Size:
             (self.characters, _MAX_CHARACTERS, "characters"),
         ):
             if count > most:
-                raise _NotDrawn(f"it has more than {most:,} {what}")
+                raise NotDrawn(f"it has more than {most:,} {what}")
 
 
-def harmless_chart(spec: Mapping[str, Any]) -> dict[str, Any] | None:
+def harmless_chart(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Rebuild a chart from its allowed parts.
 
     Args:
         spec: a Vega-Lite specification that came out of a sandbox, as JSON values.
 
-    Returns:
-        The chart to draw; None if it needs a part that is not allowed, or is too large.
+    Raises:
+        NotDrawn: it needs a part that is not allowed, or is too large.
     """
-    try:
-        return _rebuilt(spec)
-    except _NotDrawn:
-        return None
-
-
-def why_not_drawn(spec: Mapping[str, Any]) -> str:
-    """Why a chart is not drawn; "" if it is."""
-    try:
-        _rebuilt(spec)
-    except _NotDrawn as error:
-        return str(error)
-    return ""
-
-
-def _rebuilt(spec: Mapping[str, Any]) -> dict[str, Any]:
     datasets = spec.get("datasets")
-    return {"$schema": _SCHEMA, **_chart(spec, datasets if isinstance(datasets, dict) else {}, (), _Size())}
+    return {"$schema": _SCHEMA, **_chart(spec, datasets if isinstance(datasets, dict) else {}, (), _ChartSize())}
 
 
 def _chart(
-    spec: Mapping[str, Any], datasets: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], size: _Size
+    spec: Mapping[str, Any], datasets: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], size: _ChartSize
 ) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if "data" in spec:
@@ -130,7 +112,7 @@ def _chart(
         elif key in _LISTS:
             made[key] = [_chart(_dict(part), datasets, rows, size) for part in _list(value)]
         elif key not in _IGNORED:
-            raise _NotDrawn(f"it has the part {key[:40]!r}")
+            raise NotDrawn(f"it has the part {key[:40]!r}")
     if "mark" in spec:
         encoding = made.get("encoding", {})
         size.add(marks=len(rows), facets=_facets(encoding, rows))
@@ -154,7 +136,7 @@ def _facets(encoding: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> i
         if channel in _FACETS:
             views *= max(values, 1)
         elif values > _MAX_PLACES:
-            raise _NotDrawn(f"its axis {channel} has more than {_MAX_PLACES} values")
+            raise NotDrawn(f"its axis {channel} has more than {_MAX_PLACES} values")
     return views
 
 
@@ -171,13 +153,13 @@ def _mark(value: Any) -> dict[str, Any]:
     facts = {"type": value} if isinstance(value, str) else _dict(value)
     kind = facts.get("type")
     if not isinstance(kind, str) or kind not in _MARKS:
-        raise _NotDrawn(f"it has marks of the kind {str(kind)[:40]!r}")
+        raise NotDrawn(f"it has marks of the kind {str(kind)[:40]!r}")
     return {"type": kind, **{key: _look(facts[key]) for key in sorted(_MARK_KEYS & facts.keys())}}
 
 
 def _channel(channel: str, value: Any) -> Any:
     if channel not in _CHANNELS:
-        raise _NotDrawn(f"it has the channel {channel[:40]!r}")
+        raise NotDrawn(f"it has the channel {channel[:40]!r}")
     if isinstance(value, list):
         return [_channel(channel, one) for one in value]
     made: dict[str, Any] = {}
@@ -198,12 +180,12 @@ def _channel(channel: str, value: Any) -> Any:
     return made
 
 
-def _rows(data: Mapping[str, Any], datasets: Mapping[str, Any], size: _Size) -> list[dict[str, Any]]:
+def _rows(data: Mapping[str, Any], datasets: Mapping[str, Any], size: _ChartSize) -> list[dict[str, Any]]:
     rows = datasets.get(str(data["name"])) if data.keys() == {"name"} else data.get("values")
     if not isinstance(rows, list):
-        raise _NotDrawn("its data are not in it")
+        raise NotDrawn("its data are not in it")
     if len(rows) > _MAX_MARKS:
-        raise _NotDrawn(f"it has more than {_MAX_MARKS:,} rows")
+        raise NotDrawn(f"it has more than {_MAX_MARKS:,} rows")
     found = [{str(key): _simple(cell) for key, cell in _dict(row).items()} for row in rows]
     size.add(characters=sum(len(cell) for row in found for cell in row.values() if isinstance(cell, str)))
     return found
@@ -212,15 +194,15 @@ def _rows(data: Mapping[str, Any], datasets: Mapping[str, Any], size: _Size) -> 
 def _simple(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise _NotDrawn("a value is no number and no text")
+    raise NotDrawn("a value is no number and no text")
 
 
 def _look(value: Any) -> Any:
     """Check a colour, a name or a number. A colour may not be an address."""
     if isinstance(value, str) and (not _LOOK.fullmatch(value) or "url" in value.lower()):
-        raise _NotDrawn("a colour or a shape is not a plain one")
+        raise NotDrawn("a colour or a shape is not a plain one")
     if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:
-        raise _NotDrawn("a size is too large")
+        raise NotDrawn("a size is too large")
     return _simple(value)
 
 
@@ -230,7 +212,7 @@ def _side(value: Any) -> Any:
         return {"step": _side(value["step"])}
     if value == "container" or (isinstance(value, int | float) and 0 < value <= _MAX_PIXELS):
         return value
-    raise _NotDrawn("its width or height cannot be drawn")
+    raise NotDrawn("its width or height cannot be drawn")
 
 
 def _bins(value: Any) -> Any:
@@ -246,11 +228,11 @@ def _text(value: Any) -> str:
 
 def _dict(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise _NotDrawn("it is not written as charts are")
+        raise NotDrawn("it is not written as charts are")
     return value
 
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise _NotDrawn("it is not written as charts are")
+        raise NotDrawn("it is not written as charts are")
     return value

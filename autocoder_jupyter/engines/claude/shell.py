@@ -54,7 +54,7 @@ def commands(text: str, depth: int = 0) -> list[Command]:
     """All simple commands of a text, those in substitutions first.
 
     Raises:
-        Unreadable: it is not a shell command, or is nested too deeply.
+        UnreadableCommand: it is not a shell command, or is nested too deeply.
     """
     if depth > DEEPEST:
         raise UnreadableCommand("commands within commands within commands")

@@ -71,7 +71,7 @@ class FrameReader:
         """Read the available bytes, and call `on_frame` for every complete frame.
 
         Raises:
-            Ended: the stream has ended.
+            StreamEnded: the stream has ended.
             Malformed: the bytes are not a frame.
         """
         while True:
@@ -190,7 +190,7 @@ class ProcessStreams:
 
         Raises:
             Expired: the time limit is over.
-            Ended: the worker ended, or `wake` was called.
+            StreamEnded: the worker ended, or `wake` was called.
             NotTaken: the worker did not take the request.
             Malformed: a frame is invalid. After each of these errors the worker cannot be used any more.
         """
