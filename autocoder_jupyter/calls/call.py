@@ -26,7 +26,7 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.redaction.secrets import hidden_values, redact
 from autocoder_jupyter.request import secret_values
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
 from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Limits, Program, WorkerSpec
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.untrusted.visible import visible
@@ -196,7 +196,7 @@ class _SandboxCall:
     def _attempt(self, runtime: Runtime) -> Mapping[str, Any]:
         self._stop.raise_if_cancelled()
         self.doing = f"getting the {runtime.sandbox.name} sandbox ready"
-        environment = runtime.environment(self._function.environment, self._stop)
+        environment = runtime.environment(self._function.environment, BuildWatch(token=self._stop))
         options = self._options
         limits = Limits(
             cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
+from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Sandbox
 from autocoder_jupyter.settings.tiers import ANY, SandboxMinimum, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.sandbox.cancellation import CancellationToken
     from autocoder_jupyter.sandbox.host.pool import Pool
 
 
@@ -28,11 +28,11 @@ class Runtime:
     worked: bool = False
     _environments: dict[EnvironmentSpec, Environment] = field(default_factory=dict)
 
-    def environment(self, spec: EnvironmentSpec, token: CancellationToken | None = None) -> Environment:
-        """Build or find an environment. A known environment needs no package index. `token` cancels the build."""
+    def environment(self, spec: EnvironmentSpec, watch: BuildWatch = UNWATCHED) -> Environment:
+        """Build or find an environment. A known environment needs no package index. `watch` may cancel the build."""
         known = self._environments.get(spec)
         if known is None:
-            known = self._environments[spec] = self.sandbox.build(spec, token=token)
+            known = self._environments[spec] = self.sandbox.build(spec, watch=watch)
         return known
 
     def damage(self, spec: EnvironmentSpec) -> str:

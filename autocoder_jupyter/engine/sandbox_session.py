@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError, SandboxCrash, was_killed
 from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import AgentConfig, secret_values
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import is_lock, name_of
 from autocoder_jupyter.sandbox.environments.uv import WITHDRAWN
@@ -69,9 +69,9 @@ class SandboxSession:
     async def resolved_names(self, packages: tuple[str, ...]) -> frozenset[str]:
         """The distributions that these packages need according to the index; if that fails, only those of the base."""
         spec = EnvironmentSpec(packages, self.python_version)
-        token = CancellationToken()
+        watch = BuildWatch()
         try:
-            lock = await call_blocking(lambda: locking.lock(spec, token=token), on_cancel=token.cancel)
+            lock = await call_blocking(lambda: locking.lock(spec, watch=watch), on_cancel=watch.token.cancel)
         except PackageError:
             return frozenset(locking.BASE_PACKAGES)
         return frozenset(map(name_of, lock))
@@ -129,10 +129,10 @@ class SandboxSession:
         self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...]
     ) -> Environment:
         spec = EnvironmentSpec(packages, self.python_version, system_packages, lock, self.pinned)
-        token = CancellationToken()
+        watch = BuildWatch(self._tell_progress)
         return await call_blocking(
-            lambda: self._services.sandbox.build(spec, on_progress=self._tell_progress, token=token),
-            on_cancel=token.cancel,
+            lambda: self._services.sandbox.build(spec, watch=watch),
+            on_cancel=watch.token.cancel,
         )
 
     def _tell_progress(self, line: str) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from autocoder_jupyter.errors import Cancelled
@@ -78,6 +79,27 @@ class CancellationToken:
             with self._lock:
                 self._callbacks.remove(end)
         self.raise_if_cancelled()
+
+
+def _tell_nobody(line: str) -> None:
+    """The `tell` of a build that nobody watches."""
+
+
+@dataclass(frozen=True)
+class BuildWatch:
+    """Who waits for a build, reads of its steps, and may cancel it.
+
+    Args:
+        tell: called with a line before each slow step.
+        token: cancels the build and kills its processes.
+    """
+
+    tell: Callable[[str], None] = _tell_nobody
+    token: CancellationToken = field(default_factory=CancellationToken)
+
+
+UNWATCHED = BuildWatch()
+"""The watch of a build of which nobody reads, and which is never cancelled."""
 
 
 def run_cancellable(

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.settings.sandboxes import SandboxName
 from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.sandbox.cancellation import CancellationToken
     from autocoder_jupyter.sandbox.host.replies import CallAnswer
     from autocoder_jupyter.sandbox.worker.entries import Packed
 
@@ -360,21 +360,19 @@ class Sandbox(Protocol):
         self,
         spec: EnvironmentSpec,
         *,
-        on_progress: Callable[[str], None] | None = None,
-        token: CancellationToken | None = None,
+        watch: BuildWatch = UNWATCHED,
     ) -> Environment:
         """Lock and build an environment, or return it if it is already built. Several kernels may do this at once.
 
         Args:
             spec: the required content.
-            on_progress: called with a line before each slow step.
-            token: cancels the build and kills its processes. No incomplete environment is left. Another kernel that
+            watch: reads of the steps, and may cancel them. No incomplete environment is left. Another kernel that
                 waits for the same environment then builds it.
 
         Raises:
             PackageError: a package cannot be found or installed; the error names it.
             SandboxUnavailable: the sandbox cannot install the system packages.
-            Cancelled: `token` was cancelled.
+            Cancelled: it was cancelled.
         """
         ...
 

@@ -13,7 +13,7 @@ from autocoder_jupyter.calls import runtime as runtime_module
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 
 
@@ -24,10 +24,10 @@ class EndlessSandbox:
         self.began = threading.Event()
         self.ended = threading.Event()
 
-    def build(self, spec: EnvironmentSpec, *, token: CancellationToken, **_: object) -> Environment:
+    def build(self, spec: EnvironmentSpec, *, watch: BuildWatch, **_: object) -> Environment:
         over = threading.Event()
         try:
-            with token.on_cancel(over.set):
+            with watch.token.on_cancel(over.set):
                 self.began.set()
                 over.wait(30)
         finally:

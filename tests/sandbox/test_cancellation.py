@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import Cancelled
-from autocoder_jupyter.sandbox.cancellation import CancellationToken, run_cancellable
+from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken, run_cancellable
 from autocoder_jupyter.sandbox.environments import uv
 from autocoder_jupyter.sandbox.local.environments import build
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
@@ -123,10 +123,10 @@ def slow_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_stopped_build_leaves_nothing_and_the_one_that_waits_for_it_builds(slow_install: Path) -> None:
     spec, environments = EnvironmentSpec(("alpha",), HERE), slow_install / "cache" / "environments"
-    first = Building(lambda token: build(spec, token=token))
+    first = Building(lambda token: build(spec, watch=BuildWatch(token=token)))
     eventually((slow_install / "pids").exists)
     pids = [int(pid) for pid in (slow_install / "pids").read_text().split()]
-    second = Building(lambda token: build(spec, token=token))
+    second = Building(lambda token: build(spec, watch=BuildWatch(token=token)))
     (slow_install / "slow").unlink()
     assert second.is_alive()
     first.stopped()
@@ -137,7 +137,7 @@ def test_a_stopped_build_leaves_nothing_and_the_one_that_waits_for_it_builds(slo
 
 
 def test_a_stopped_build_of_its_own_leaves_no_half_environment(slow_install: Path) -> None:
-    building = Building(lambda token: build(EnvironmentSpec(("alpha",), HERE), token=token))
+    building = Building(lambda token: build(EnvironmentSpec(("alpha",), HERE), watch=BuildWatch(token=token)))
     eventually((slow_install / "pids").exists)
     building.stopped()
     assert not [folder for folder in (slow_install / "cache" / "environments").iterdir() if folder.is_dir()]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest, SandboxUnavailable
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch, CancellationToken
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.trial import ImageTrial, trial
@@ -73,8 +73,7 @@ def find_base(
     python_version: tuple[int, int],
     *,
     transport: Transport | None = None,
-    on_progress: Progress | None = None,
-    token: CancellationToken | None = None,
+    watch: BuildWatch = UNWATCHED,
 ) -> Base:
     """The base image: the configured one, else `LOCAL_BASE` if the engine has it, else the official one of Python.
 
@@ -83,12 +82,11 @@ def find_base(
         config: may name the image.
         python_version: (major, minor) that the image must have.
         transport: of the trial run; None for the first that works.
-        on_progress: called with lines about a pull.
-        token: cancels a pull.
+        watch: who waits for it.
 
     Raises:
         SandboxUnavailable: there is no image and none can be pulled, or it has another Python.
-        Cancelled: `token` was cancelled.
+        Cancelled: it was cancelled.
     """
     wanted = ".".join(map(str, python_version))
     chosen = config.base_image or os.environ.get("AUTOCODE_BASE_IMAGE")
@@ -100,7 +98,7 @@ def find_base(
             if image is None:
                 if name == LOCAL_BASE:
                     continue  # it is only built locally; no registry has it
-                pull(engine, name, on_progress, token)
+                pull(engine, name, watch)
                 image = find_image(client, name)
             if image is None:
                 continue
@@ -124,25 +122,24 @@ _BASE_HINT = (
 )
 
 
-def pull(engine: DockerEngine, name: str, on_progress: Progress | None, token: CancellationToken | None = None) -> None:
+def pull(engine: DockerEngine, name: str, watch: BuildWatch = UNWATCHED) -> None:
     """Pull an image.
 
     Raises:
         SandboxUnavailable: the image cannot be pulled.
-        Cancelled: `token` was cancelled.
+        Cancelled: it was cancelled.
     """
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
 
-    if on_progress is not None:
-        on_progress(f"pulling {name}")
+    watch.tell(f"pulling {name}")
     repository, tag = parse_repository_tag(name)
     client = engine.client(PULL_SECONDS)
     try:
-        with hanging_up(client, token or CancellationToken()):
+        with hanging_up(client, watch.token):
             for line in progress_lines(client.pull(repository, tag or "latest", stream=True, decode=True)):
-                if on_progress is not None and ("Pull complete" in line or "Downloaded" in line):
-                    on_progress(line)
+                if "Pull complete" in line or "Downloaded" in line:
+                    watch.tell(line)
     except (APIError, BuildFailed) as error:
         why = str(getattr(error, "explanation", None) or error)
         raise SandboxUnavailable(
@@ -156,8 +153,7 @@ def push(
     engine: DockerEngine,
     name: str,
     secret: str,
-    on_progress: Progress | None = None,
-    token: CancellationToken | None = None,
+    watch: BuildWatch = UNWATCHED,
 ) -> None:
     """Push an image to the registry in its name.
 
@@ -165,13 +161,12 @@ def push(
         engine: has the image.
         name: the image's name with registry and tag.
         secret: NAME of the environment variable with `user:password`.
-        on_progress: called with a line.
-        token: cancels the push.
+        watch: who waits for it.
 
     Raises:
         InvalidRequest: the variable is not set, or does not have that form.
         SandboxUnavailable: the registry refuses the image.
-        Cancelled: `token` was cancelled.
+        Cancelled: it was cancelled.
     """
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
@@ -182,13 +177,12 @@ def push(
             f"The environment variable {secret} does not hold user:password for the registry.",
             hint=f"Set {secret}, or leave registry_secret out.",
         )
-    if on_progress is not None:
-        on_progress(f"pushing {name}")
+    watch.tell(f"pushing {name}")
     repository, tag = parse_repository_tag(name)
     client = engine.client(PULL_SECONDS)
     try:
         credentials = {"username": user, "password": password}
-        with hanging_up(client, token or CancellationToken()):
+        with hanging_up(client, watch.token):
             for _ in progress_lines(client.push(repository, tag, stream=True, decode=True, auth_config=credentials)):
                 pass
     except (APIError, BuildFailed) as error:
@@ -203,7 +197,7 @@ def hanging_up(client: APIClient, token: CancellationToken) -> Iterator[None]:
     """Close the client's connections if the token is cancelled. The engine then ends the work.
 
     Raises:
-        Cancelled: `token` was cancelled.
+        Cancelled: it was cancelled.
     """
     answers: list[Any] = []
 

@@ -23,14 +23,13 @@ from typing import IO, TYPE_CHECKING
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.docker import apt
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.images import (
     Base,
     BuildFailed,
     Image,
-    Progress,
     find_image,
     hanging_up,
     progress_lines,
@@ -96,8 +95,7 @@ def build_environment(
     spec: EnvironmentSpec,
     lock: tuple[str, ...],
     name: str,
-    on_progress: Progress | None,
-    token: CancellationToken,
+    watch: BuildWatch,
 ) -> None:
     """Build the image `name` with all packages in `lock`. The shared image is its parent if the versions agree.
 
@@ -107,21 +105,20 @@ def build_environment(
         spec: the requested environment.
         lock: lines of its lock.
         name: of the image.
-        on_progress: called with lines about the build.
-        token: cancels the build.
+        watch: who waits for it.
 
     Raises:
         PackageError: uv or apt cannot install a package, or the engine fails.
-        Cancelled: `token` was cancelled. No layer of the build is left.
+        Cancelled: it was cancelled. No layer of the build is left.
     """
-    shared = _shared_image(engine, base, spec, lock, on_progress, token)
+    shared = _shared_image(engine, base, spec, lock, watch)
     if shared is None:
         parent, packages = base.image, lock
     else:
         parent = shared
         packages = tuple(line for line in lock if _label(line) not in _labels_of(shared))
     recipe = Recipe(name, parent, packages, lock, apt.check_system_packages(spec.system_packages))
-    _build(engine, base, recipe, on_progress, token)
+    _build(engine, base, recipe, watch)
 
 
 def _shared_image(
@@ -129,8 +126,7 @@ def _shared_image(
     base: Base,
     spec: EnvironmentSpec,
     lock: tuple[str, ...],
-    on_progress: Progress | None,
-    token: CancellationToken,
+    watch: BuildWatch,
 ) -> Image | None:
     """The image with the packages of every environment; None if `lock` has other versions of them."""
     client = engine.client()
@@ -145,8 +141,7 @@ def _shared_image(
         pins = locking.lock(
             EnvironmentSpec(packages=(), python_version=spec.python_version),
             platform=base.platform,
-            on_progress=on_progress,
-            token=token,
+            watch=watch,
         )
         if not set(pins) <= set(lock):
             return None
@@ -154,9 +149,9 @@ def _shared_image(
         key = locking.environment_key(spec.python_version, machine, pins, index=index_identity())
         name = f"{SHARED_NAME}:{key}"
         mark_used(use_file(f"shared-{key}"))
-        with exclusive(lock_file(f"shared-{key}"), token.raise_if_cancelled):
+        with exclusive(lock_file(f"shared-{key}"), watch.token.raise_if_cancelled):
             if find_image(client, name) is None:
-                _build(engine, base, Recipe(name, base.image, pins, pins, kind="shared"), on_progress, token)
+                _build(engine, base, Recipe(name, base.image, pins, pins, kind="shared"), watch)
         return find_image(client, name)
     finally:
         client.close()
@@ -171,16 +166,12 @@ def _label(line: str) -> str:
     return f"{pin_of(line)}@{hashlib.sha256(line.encode()).hexdigest()[:16]}"
 
 
-def _build(
-    engine: DockerEngine, base: Base, recipe: Recipe, on_progress: Progress | None, token: CancellationToken
-) -> None:
+def _build(engine: DockerEngine, base: Base, recipe: Recipe, watch: BuildWatch) -> None:
     with temporary_folder("build") as folder:
         target = folder / "packages"
         target.mkdir()
         if recipe.packages:
-            locking.install_target(
-                recipe.packages, base.trial.python_version, base.platform, target, on_progress=on_progress, token=token
-            )
+            locking.install_target(recipe.packages, base.trial.python_version, base.platform, target, watch=watch)
         authorities = apt.authorities(os.environ) if recipe.system_packages else None
         with tempfile.TemporaryFile() as context:
             _write_context(
@@ -193,9 +184,8 @@ def _build(
                 target,
             )
             context.seek(0)
-            if on_progress is not None:
-                on_progress(f"building {recipe.name}")
-            _run_build(engine, recipe, context, on_progress, token)
+            watch.tell(f"building {recipe.name}")
+            _run_build(engine, recipe, context, watch)
 
 
 def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> str:
@@ -271,16 +261,14 @@ def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-def _run_build(
-    engine: DockerEngine, recipe: Recipe, context: IO[bytes], on_progress: Progress | None, token: CancellationToken
-) -> None:
+def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: BuildWatch) -> None:
     from docker.errors import APIError
 
     arguments = apt.proxies(os.environ) if recipe.system_packages else {}
     client = engine.client(BUILD_SECONDS)
     made: list[str] = []
     try:
-        with hanging_up(client, token):
+        with hanging_up(client, watch.token):
             stream = client.build(
                 fileobj=context,
                 custom_context=True,
@@ -296,8 +284,8 @@ def _run_build(
             for line in progress_lines(stream):
                 if layer := _LAYER_ID.match(line):
                     made.append(layer[1])
-                elif on_progress is not None and line.startswith("Step "):
-                    on_progress(line[:100])
+                elif line.startswith("Step "):
+                    watch.tell(line[:100])
     except BuildFailed as failure:
         _remove_layers(engine, made)
         raise apt.package_error(str(failure), failure.output) from None

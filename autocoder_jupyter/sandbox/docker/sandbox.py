@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.docker import apt, layers
 from autocoder_jupyter.sandbox.docker.cleanup import clear_images
 from autocoder_jupyter.sandbox.docker.container import WRITABLE, ContainerStart, Transport
@@ -64,8 +64,7 @@ class DockerSandbox:
         self,
         spec: EnvironmentSpec,
         *,
-        on_progress: Callable[[str], None] | None = None,
-        token: CancellationToken | None = None,
+        watch: BuildWatch = UNWATCHED,
     ) -> Environment:
         """Lock the packages and build their image, or find it; see `protocol.Sandbox.build`.
 
@@ -73,26 +72,25 @@ class DockerSandbox:
             PackageError: a Python or Debian package cannot be installed.
             SandboxUnavailable: there is no engine or no base image, or the registry refuses the image.
             EngineGone: the engine stopped answering.
-            Cancelled: `token` was cancelled.
+            Cancelled: it was cancelled.
         """
-        token = token or CancellationToken()
         system_packages = apt.check_system_packages(spec.system_packages)
         with engine_errors("The engine cannot build the environment."):
             engine = self._connect()
-            base = self._base(engine, spec.python_version, on_progress, token)
-            lock = locking.lock(spec, platform=base.platform, on_progress=on_progress, token=token)
+            base = self._base(engine, spec.python_version, watch)
+            lock = locking.lock(spec, platform=base.platform, watch=watch)
             # The same packages with another base image are another environment.
             machine = f"{base.platform}/{base.image.id}"
             key = locking.environment_key(spec.python_version, machine, lock, system_packages, index=index_identity())
             name = self._image_name(key)
             mark_used(layers.use_file(key))  # before the check below, so that no cleanup removes it in between
             if not _present(engine, name):
-                with exclusive(layers.lock_file(key), token.raise_if_cancelled):
+                with exclusive(layers.lock_file(key), watch.token.raise_if_cancelled):
                     if not _present(engine, name):
-                        layers.build_environment(engine, base, spec, lock, name, on_progress, token)
+                        layers.build_environment(engine, base, spec, lock, name, watch)
                 cleanup.daily("images", lambda before: clear_images(engine, before))
                 if self._config.registry and self._config.registry_secret:
-                    push(engine, name, self._config.registry_secret, on_progress, token)
+                    push(engine, name, self._config.registry_secret, watch)
         return Environment(key, name, lock, spec.python_version, system_packages)
 
     def examine(self, environment: Environment) -> str:
@@ -151,12 +149,9 @@ class DockerSandbox:
         self,
         engine: DockerEngine,
         python_version: tuple[int, int],
-        on_progress: Callable[[str], None] | None,
-        token: CancellationToken | None = None,
+        watch: BuildWatch = UNWATCHED,
     ) -> Base:
-        return find_base(
-            engine, self._config, python_version, transport=self._transport, on_progress=on_progress, token=token
-        )
+        return find_base(engine, self._config, python_version, transport=self._transport, watch=watch)
 
     def _image_name(self, key: str) -> str:
         prefix = f"{self._config.registry.rstrip('/')}/" if self._config.registry else ""
@@ -166,7 +161,7 @@ class DockerSandbox:
         version = self._config.python_version or sys.version_info[:2]
         with engine_errors("The engine cannot run a container."):
             engine = self._connect()
-            base = self._base(engine, version, None)
+            base = self._base(engine, version)
         done = base.trial
         details = {
             "engine": f"{engine.product} {engine.version}",

@@ -24,7 +24,7 @@ from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.errors import PackageError, PackageRefused
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.environments.pins import check_pins, is_lock, name_of, pin_of, read_lock
 from autocoder_jupyter.sandbox.environments.uv import IndexUnreachable, index_identity, run_uv
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
@@ -87,8 +87,7 @@ def lock(
     spec: EnvironmentSpec,
     *,
     platform: str | None = None,
-    on_progress: Progress | None = None,
-    token: CancellationToken | None = None,
+    watch: BuildWatch = UNWATCHED,
 ) -> tuple[str, ...]:
     """The lock of `spec`: exact versions with hashes of its packages, their dependencies and `BASE_PACKAGES`.
 
@@ -99,8 +98,7 @@ def lock(
         spec: the requested environment.
         platform: a value of uv's `--python-platform` ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28"); by default
             that of this machine.
-        on_progress: called with a line before each slow step.
-        token: cancels the resolver.
+        watch: who waits for it.
 
     Returns:
         The lines of the lock; see `pins`.
@@ -108,29 +106,28 @@ def lock(
     Raises:
         PackageRefused: a requirement is a URL, a path or an option, or a package has no wheel for the platform.
         PackageError: a package is unknown, the requirements conflict, or the index cannot be reached.
-        Cancelled: `token` was cancelled.
+        Cancelled: it was cancelled.
     """
     if is_lock(spec.lock) and spec.lock:
         return spec.lock
     if spec.lock:
-        return _hashed(spec, platform, on_progress, token)
+        return _hashed(spec, platform, watch)
     wanted = (*_check_requirements(spec.packages), *map(pin_of, spec.pinned))
     pinned = _base(spec.python_version, pinned=True)
     plain = _base(spec.python_version, pinned=False)
     cached = _cached_lock_file(spec.python_version, platform, (*pinned, *wanted, *spec.pinned))
     if found := _read_lock(cached):
         return found
-    if on_progress is not None:
-        on_progress(f"resolving {', '.join(wanted) or 'the base packages'}")
+    watch.tell(f"resolving {', '.join(wanted) or 'the base packages'}")
     try:
-        resolved = _resolve((*pinned, *wanted), spec.python_version, platform, wanted, on_progress, token)
+        resolved = _resolve((*pinned, *wanted), spec.python_version, platform, wanted, watch)
     except (IndexUnreachable, PackageRefused):
         raise
     except PackageError:
         if pinned == plain:
             raise
         # Other versions of pandas and pyarrow are possible, because values are transferred as Arrow.
-        resolved = _resolve((*plain, *wanted), spec.python_version, platform, wanted, on_progress, token)
+        resolved = _resolve((*plain, *wanted), spec.python_version, platform, wanted, watch)
     own = {name_of(line): line for line in spec.pinned}
     resolved = tuple(own.get(name_of(line), line) for line in resolved)  # the hashes of the user's lock are kept
     _write_lock(cached, resolved)
@@ -143,8 +140,7 @@ def install_target(
     platform: str | None,
     target: Path,
     *,
-    on_progress: Progress | None = None,
-    token: CancellationToken | None = None,
+    watch: BuildWatch = UNWATCHED,
 ) -> None:
     """Install a lock into a folder, also for another Python or platform than that of this machine.
 
@@ -153,15 +149,13 @@ def install_target(
         python_version: (major, minor) of the Python that will import from the folder.
         platform: see `lock()`.
         target: the folder; it is created if it is missing.
-        on_progress: called with a line before the installation.
-        token: cancels the installation. The folder is then incomplete.
+        watch: who waits for it.
 
     Raises:
         PackageError, Cancelled: see `lock()`.
     """
     check_pins(lock)
-    if on_progress is not None:
-        on_progress(f"installing {len(lock)} packages")
+    watch.tell(f"installing {len(lock)} packages")
     run_uv(
         [
             *INSTALL,
@@ -170,8 +164,7 @@ def install_target(
         ],
         input="\n".join(lock),
         suspects=list(map(name_of, lock)),
-        on_progress=on_progress,
-        token=token,
+        watch=watch,
     )
 
 
@@ -189,18 +182,15 @@ def write_atomically(file: Path, text: str) -> None:
     Path(temporary).replace(file)
 
 
-def _hashed(
-    spec: EnvironmentSpec, platform: str | None, on_progress: Progress | None, token: CancellationToken | None
-) -> tuple[str, ...]:
+def _hashed(spec: EnvironmentSpec, platform: str | None, watch: BuildWatch) -> tuple[str, ...]:
     """Add the hashes of the index to a lock without hashes."""
     check_pins(spec.lock)
     versions = sorted(map(pin_of, spec.lock))
     cached = _cached_lock_file(spec.python_version, platform, ("exactly", *versions))
     if found := _read_lock(cached):
         return found
-    if on_progress is not None:
-        on_progress("looking up the hashes of the packages")
-    resolved = _resolve(versions, spec.python_version, platform, versions, on_progress, token)
+    watch.tell("looking up the hashes of the packages")
+    resolved = _resolve(versions, spec.python_version, platform, versions, watch)
     locked = tuple(line for line in resolved if pin_of(line) in versions)
     _write_lock(cached, locked)
     return locked
@@ -211,8 +201,7 @@ def _resolve(
     python_version: tuple[int, int],
     platform: str | None,
     wanted: Sequence[str],
-    on_progress: Progress | None,
-    token: CancellationToken | None,
+    watch: BuildWatch,
 ) -> tuple[str, ...]:
     printed = run_uv(
         [
@@ -222,8 +211,7 @@ def _resolve(
         ],
         input="\n".join(requirements),
         suspects=_names([*wanted, *requirements]),
-        on_progress=on_progress,
-        token=token,
+        watch=watch,
     )
     return read_lock(printed)
 

@@ -17,13 +17,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable, working_folder
-from autocoder_jupyter.sandbox.cancellation import CancellationToken, run_cancellable
+from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch, CancellationToken, run_cancellable
 from autocoder_jupyter.sandbox.environments import package_index
 from autocoder_jupyter.sandbox.environments.package_index import (
     Address,
@@ -83,8 +83,7 @@ def run_uv(
     *,
     input: str = "",
     suspects: Sequence[str] = (),
-    on_progress: Callable[[str], None] | None = None,
-    token: CancellationToken | None = None,
+    watch: BuildWatch = UNWATCHED,
 ) -> str:
     """Run uv and return its standard output. If the network fails, uv runs again with only its cache.
 
@@ -92,27 +91,23 @@ def run_uv(
         arguments: of uv.
         input: its standard input.
         suspects: names of distributions, the most likely cause of an error first. The error may name one of them.
-        on_progress: called with a line if the cache is used, and for each withdrawn version.
-        token: cancels uv and kills its processes.
+        watch: who waits for it.
 
     Raises:
         PackageError: uv failed.
-        Cancelled: `token` was cancelled.
+        Cancelled: it was cancelled.
         SandboxUnavailable: uv is not installed.
     """
-    token = token or CancellationToken()
-    done = _run(arguments, input, token)
+    done = _run(arguments, input, watch.token)
     if done.returncode and _is_network_failure(done.stderr):
-        if on_progress is not None:
-            on_progress("the package index does not answer; trying with the packages of the cache")
-        offline = _run([*arguments, "--offline"], input, token)
+        watch.tell("the package index does not answer; trying with the packages of the cache")
+        offline = _run([*arguments, "--offline"], input, watch.token)
         if not offline.returncode:
             return offline.stdout
     if done.returncode:
         raise package_error(done.stderr, suspects)
-    if on_progress is not None:
-        for pin, reason in _YANKED.findall(done.stderr[:_LONGEST_COMPLAINT]):
-            on_progress(f"{WITHDRAWN}{pin}{f', because: {reason[:200]}' if reason else ''}")
+    for pin, reason in _YANKED.findall(done.stderr[:_LONGEST_COMPLAINT]):
+        watch.tell(f"{WITHDRAWN}{pin}{f', because: {reason[:200]}' if reason else ''}")
     return done.stdout
 
 

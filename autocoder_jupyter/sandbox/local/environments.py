@@ -20,13 +20,12 @@ from typing import Any
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.environments import bytecode, cleanup, contents
 from autocoder_jupyter.sandbox.environments.locking import (
     FORMAT,
     INSTALL,
     LEFT_OVER,
-    Progress,
     environment_key,
     host_platform,
     host_python,
@@ -61,23 +60,19 @@ class VenvInterpreter:
     release: str
 
 
-def build(
-    spec: EnvironmentSpec, *, on_progress: Progress | None = None, token: CancellationToken | None = None
-) -> Environment:
+def build(spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environment:
     """Lock `spec` and build its environment, or return it if it is already built.
 
     Args:
         spec: the required content.
-        on_progress: called with a line before each slow step.
-        token: cancels the build.
+        watch: who waits for it.
 
     Raises:
         PackageError: it cannot be locked or installed, or this machine has no such Python.
         Cancelled: the build was cancelled. No part of it is left.
     """
-    token = token or CancellationToken()
     interpreter = find_interpreter(spec.python_version)
-    packages = lock(spec, on_progress=on_progress, token=token)
+    packages = lock(spec, watch=watch)
     platform = f"{host_platform()} {interpreter.python} {interpreter.release}"
     key = environment_key(spec.python_version, platform, packages, index=index_identity())
     folder = cache_folder() / "environments" / key
@@ -85,12 +80,11 @@ def build(
     use(environment)  # before the check below, so that no cleanup removes it in between
     if _is_whole(environment):
         return _dated(environment)
-    with exclusive(folder.with_suffix(".lock"), token.raise_if_cancelled):
+    with exclusive(folder.with_suffix(".lock"), watch.token.raise_if_cancelled):
         if not _is_whole(environment):
-            if on_progress is not None:
-                on_progress(f"installing {len(packages)} packages")
+            watch.tell(f"installing {len(packages)} packages")
             try:
-                _build(environment, interpreter, on_progress, token)
+                _build(environment, interpreter, watch)
             except OSError as error:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                     raise disk_is_full() from None
@@ -100,7 +94,7 @@ def build(
     return _dated(environment)
 
 
-def examine(environment: Environment, *, token: CancellationToken | None = None) -> str:
+def examine(environment: Environment) -> str:
     """Check an environment whose programs fail.
 
     A damaged environment is marked, so that the next `build` builds it again. The damaged packages are removed from the
@@ -118,7 +112,7 @@ def examine(environment: Environment, *, token: CancellationToken | None = None)
     if words := found.in_words():
         _remove_from_cache(
             contents.owners(_site_packages(folder), [folder / path for path in found.changed]),
-            token or CancellationToken(),
+            UNWATCHED,
         )
         (folder / _MARKER).unlink(missing_ok=True)
     return words
@@ -222,9 +216,7 @@ def _read_marker(folder: Path) -> dict[str, Any]:
     return marker
 
 
-def _build(
-    environment: Environment, interpreter: VenvInterpreter, on_progress: Progress | None, token: CancellationToken
-) -> None:
+def _build(environment: Environment, interpreter: VenvInterpreter, watch: BuildWatch) -> None:
     place = Path(environment.location)
     for left_over in place.parent.glob(f"{place.name}{LEFT_OVER}*"):
         removal.remove(left_over)
@@ -232,13 +224,13 @@ def _build(
     try:
         made = work / "environment"
         run_uv(
-            ["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.python, str(made)], token=token
+            ["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.python, str(made)], watch=watch
         )
-        _install(environment, made, on_progress, token)
+        _install(environment, made, watch)
         if damaged := contents.misfits(_site_packages(made)):  # in uv's cache, from which files are linked
-            _remove_from_cache(damaged, token)
-            _install(environment, made, on_progress, token, reinstall=True)
-        _compile(environment, made, interpreter, token, alone=place.exists())
+            _remove_from_cache(damaged, watch)
+            _install(environment, made, watch, reinstall=True)
+        _compile(environment, made, interpreter, watch, alone=place.exists())
         contents.write_list(made)
         marker = {"format": FORMAT, "lock": environment.lock, "interpreter": asdict(interpreter)}
         (made / _MARKER).write_text(json.dumps(marker), "utf-8")
@@ -252,8 +244,7 @@ def _build(
 def _install(
     environment: Environment,
     folder: Path,
-    on_progress: Progress | None,
-    token: CancellationToken,
+    watch: BuildWatch,
     *,
     reinstall: bool = False,
 ) -> None:
@@ -262,19 +253,18 @@ def _install(
         [*INSTALL, *option, "--python", str(folder / "bin" / "python")],
         input="\n".join(environment.lock),
         suspects=list(map(name_of, environment.lock)),
-        on_progress=on_progress,
-        token=token,
+        watch=watch,
     )
 
 
-def _remove_from_cache(distributions: Sequence[str], token: CancellationToken) -> None:
+def _remove_from_cache(distributions: Sequence[str], watch: BuildWatch) -> None:
     """Remove distributions from the cache of uv."""
     if distributions:
-        run_uv(["cache", "clean", "--quiet", *distributions], token=token)
+        run_uv(["cache", "clean", "--quiet", *distributions], watch=watch)
 
 
 def _compile(
-    environment: Environment, folder: Path, interpreter: VenvInterpreter, token: CancellationToken, *, alone: bool
+    environment: Environment, folder: Path, interpreter: VenvInterpreter, watch: BuildWatch, *, alone: bool
 ) -> None:
     """Compile the modules, after copying bytecode from the most similar environment.
 
@@ -287,7 +277,7 @@ def _compile(
         with suppress(FileNotFoundError, StopIteration):  # a cleanup may be removing it
             bytecode.adopt(site_packages, _site_packages(neighbour))
     tag = bytecode.cache_tag(environment.python_version)
-    bytecode.compile_missing(site_packages, interpreter.python, tag, token)
+    bytecode.compile_missing(site_packages, interpreter.python, tag, watch.token)
 
 
 def _most_similar(environment: Environment) -> Path | None:

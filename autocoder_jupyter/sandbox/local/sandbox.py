@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker, WorkerSpec
 from autocoder_jupyter.settings.sandboxes import SandboxName
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.sandbox.cancellation import CancellationToken
     from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
     from autocoder_jupyter.sandbox.local.forks import ForkedProcess, WorkerKind
     from autocoder_jupyter.sandbox.local.process import LocalProcess
@@ -44,15 +44,14 @@ class LocalSandbox:
         self,
         spec: EnvironmentSpec,
         *,
-        on_progress: Callable[[str], None] | None = None,
-        token: CancellationToken | None = None,
+        watch: BuildWatch = UNWATCHED,
     ) -> Environment:
         """Build a virtual environment in the cache folder; see `protocol.Sandbox.build`.
 
         Raises:
             PackageError: a package cannot be installed (the error names it), or this machine has no such Python.
             SandboxUnavailable: system packages were requested.
-            Cancelled: `token` was cancelled.
+            Cancelled: it was cancelled.
         """
         from autocoder_jupyter.sandbox.local.environments import build
 
@@ -62,7 +61,7 @@ class LocalSandbox:
                 why="They would have to be installed on this machine, for everyone.",
                 hint="Use --sandbox docker, or packages from the package index alone.",
             )
-        return build(spec, on_progress=on_progress, token=token)
+        return build(spec, watch=watch)
 
     def examine(self, environment: Environment) -> str:
         """Check the folder of an environment; see `protocol.Sandbox.examine`."""

@@ -108,7 +108,7 @@ def test_a_push_reaches_the_registry_with_the_secret(
     if not engine.same_host:
         pytest.skip("the engine cannot reach a registry on this machine")
     monkeypatch.setenv("TEST_REGISTRY_LOGIN", "ada:secret")
-    push(engine, tiny, "TEST_REGISTRY_LOGIN", None)
+    push(engine, tiny, "TEST_REGISTRY_LOGIN")
     assert list(registry.manifests) == ["/v2/team/tiny/manifests/1"]
 
 
@@ -119,13 +119,13 @@ def test_a_refused_push_is_said_without_the_password(
         pytest.skip("the engine cannot reach a registry on this machine")
     monkeypatch.setenv("TEST_REGISTRY_LOGIN", "ada:mistaken")
     with pytest.raises(SandboxUnavailable, match="cannot be pushed") as error:
-        push(engine, tiny, "TEST_REGISTRY_LOGIN", None)
+        push(engine, tiny, "TEST_REGISTRY_LOGIN")
     assert "mistaken" not in str(error.value)
 
 
 def test_a_registry_secret_that_is_not_set_is_said(engine: DockerEngine) -> None:
     with pytest.raises(InvalidRequest, match="user:password"):
-        push(engine, "127.0.0.1:1/a:1", "NO_SUCH_VARIABLE_HERE", None)
+        push(engine, "127.0.0.1:1/a:1", "NO_SUCH_VARIABLE_HERE")
 
 
 def test_a_base_image_that_nobody_has_is_said_with_a_way_out(engine: DockerEngine) -> None:

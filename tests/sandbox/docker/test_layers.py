@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
 from autocoder_jupyter.sandbox.docker import DockerSandbox, layers
 from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packages, network, package_error, proxies
 from autocoder_jupyter.sandbox.docker.container import ContainerStart, run_once
@@ -133,7 +133,7 @@ def test_our_packages_go_behind_the_standard_library_and_before_the_images_own(t
 def test_an_environment_is_found_again_by_its_name(environment: Environment, engine: DockerEngine) -> None:
     said: list[str] = []
     again = DockerSandbox().build(
-        EnvironmentSpec(packages=(), python_version=(3, 11), lock=environment.lock), on_progress=said.append
+        EnvironmentSpec(packages=(), python_version=(3, 11), lock=environment.lock), watch=BuildWatch(said.append)
     )
     assert again == environment and said == []
     client = engine.client()
@@ -169,7 +169,7 @@ def test_nothing_of_a_package_runs_while_its_image_is_built(
         parent = find_image(client, environment.location)
         assert parent is not None
         eager = locking.lock(EnvironmentSpec((), (3, 11), lock=("eager==1.0",)), platform=base.platform)
-        layers._build(engine, base, Recipe(name, parent, eager, eager), None, CancellationToken())
+        layers._build(engine, base, Recipe(name, parent, eager, eager), BuildWatch())
         look = "import glob, os, eager; os.write(1, repr((eager.version, glob.glob('/ran*'))).encode())"
         start = ContainerStart(engine, name, look, Limits(), role="trial")
         assert run_once(start, base.trial.transport, seconds=30) == b"('1.0', [])"
@@ -188,7 +188,7 @@ def test_an_unknown_debian_package_is_named_and_leaves_no_image(
     with pytest.raises(PackageError) as error:
         DockerSandbox().build(
             EnvironmentSpec(packages=(), python_version=(3, 11), system_packages=("no-such-thing-here",)),
-            on_progress=said.append,
+            watch=BuildWatch(said.append),
         )
     assert error.value.package == "no-such-thing-here"
     assert any("apt-get" in line for line in said)
@@ -223,7 +223,9 @@ def test_a_stopped_build_ends_in_the_engine_too_and_leaves_no_layer(
     def build() -> None:
         try:
             recipe = layers.Recipe("autocode-test-stopped:1", base.image, (), ())
-            layers._build(engine, base, recipe, lambda line: sleeps.set() if "123.456" in line else None, token)
+            layers._build(
+                engine, base, recipe, BuildWatch(lambda line: sleeps.set() if "123.456" in line else None, token)
+            )
         except Exception as error:
             ended.append(error)
 

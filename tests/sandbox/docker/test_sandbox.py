@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, SandboxTimeout, SandboxUnavailable
+from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
@@ -124,7 +125,7 @@ def test_two_kernels_build_an_environment_once(environment: Environment, engine:
     built: list[str] = []
     try:
         with ThreadPoolExecutor(2) as pool:
-            builds = [pool.submit(DockerSandbox().build, spec, on_progress=built.append) for _ in range(2)]
+            builds = [pool.submit(DockerSandbox().build, spec, watch=BuildWatch(built.append)) for _ in range(2)]
             assert len({build.result() for build in builds}) == 1
         assert len([line for line in built if line.startswith("building ")]) == 1
     finally:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import PackageError, PackageRefused
+from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.environments import locking, uv
 from autocoder_jupyter.sandbox.environments.locking import environment_key, install_target, lock
 from autocoder_jupyter.sandbox.environments.pins import pin_of
@@ -213,7 +214,7 @@ def test_an_index_that_does_not_answer_is_told_without_its_address(
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     told: list[str] = []
     with pytest.raises(PackageError) as caught:
-        lock(_spec("delta"), on_progress=told.append)
+        lock(_spec("delta"), watch=BuildWatch(told.append))
     assert "cannot be reached" in str(caught.value)
     assert "127.0.0.1" not in str(caught.value)
     assert "password" not in str(caught.value)

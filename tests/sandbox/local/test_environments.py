@@ -14,6 +14,7 @@ import pytest
 
 from autocoder_jupyter.concurrency.file_locks import lock_if_unused
 from autocoder_jupyter.errors import PackageError
+from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.environments import locking, uv
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.sandbox.local import environments as local_environments
@@ -190,7 +191,7 @@ def test_left_overs_of_a_killed_build_are_removed(tmp_path: Path) -> None:
 
 def _build_in_another_kernel(said: multiprocessing.Queue[tuple[str, list[str]]]) -> None:
     progress: list[str] = []
-    environment = build(_spec("alpha", "beta"), on_progress=progress.append)
+    environment = build(_spec("alpha", "beta"), watch=BuildWatch(progress.append))
     said.put((environment.location, [line for line in progress if line.startswith("installing")]))
 
 
@@ -282,5 +283,5 @@ def test_a_version_that_its_authors_withdrew_is_installed_and_said(
     monkeypatch.delenv("PIP_FIND_LINKS")
     monkeypatch.setenv("UV_DEFAULT_INDEX", index)
     told: list[str] = []
-    build(EnvironmentSpec((), HERE, lock=lock), on_progress=told.append)
+    build(EnvironmentSpec((), HERE, lock=lock), watch=BuildWatch(told.append))
     assert "withdrawn from the package index: alpha==2.0, because: it loses rows" in told
