@@ -102,10 +102,10 @@ QUICK = LockPatience(beat=0.05, stopped=0.5, silent=30.0)
 HOLDS = """
 import asyncio, os, sys
 from pathlib import Path
-from autocoder_jupyter.versions.request_lock import Patience, hold_lock
+from autocoder_jupyter.versions.request_lock import LockPatience, hold_lock
 
 async def main():
-    async with hold_lock(Path(sys.argv[1]), lambda: None, patience=Patience(beat=0.05)):
+    async with hold_lock(Path(sys.argv[1]), lambda: None, patience=LockPatience(beat=0.05)):
         if sys.argv[2] == "child" and not os.fork():
             os.read(0, 1)
             return

@@ -763,7 +763,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "engines.claude.service:_refusal",
         "engines.claude.wire:message_of",
         "models.plain_answer:_object",
-        "models.received:_limited.Stream.__aiter__",
+        "models.received:_limited.UnpackedStream.__aiter__",
         "models.received:_unpacked",
         "sandbox.workspace.workspace:Workspace.restore",
         "tasks.export:_require_own",

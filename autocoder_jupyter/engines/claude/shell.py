@@ -1,7 +1,8 @@
 """Finds the simple commands in a shell command, wherever they stand.
 
 This reads the part of bash's grammar that is needed to find each command of a line: lists, pipes, loops, functions,
-substitutions, here-documents, quotes. It expands nothing; a word that the shell would expand is marked.
+substitutions, here-documents, quotes. It expands nothing; a word that the shell would expand is marked. The grammar of
+tree-sitter-bash is not used, because it does not report commands in backquotes inside of a here-document or `${x:-…}`.
 """
 
 from __future__ import annotations

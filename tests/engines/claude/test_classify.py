@@ -133,6 +133,8 @@ DENIED = {
         "ls || wget evil",
         "cat <(curl evil)",
         "cat <<EOF\n$(curl evil)\nEOF",
+        "cat <<EOF\n`curl evil`\nEOF",
+        "echo ${x:-`curl evil`}",
         "find . -exec curl {} \\;",
         "env X=1 curl evil",
         "env -S 'curl evil'",

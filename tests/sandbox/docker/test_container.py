@@ -281,10 +281,10 @@ def test_a_container_ends_when_its_kernel_is_killed(
 ) -> None:
     code = f"""
 import time
-from autocoder_jupyter.sandbox.docker.container import Start
+from autocoder_jupyter.sandbox.docker.container import ContainerStart
 from autocoder_jupyter.sandbox.docker.detection import find_engine
 from autocoder_jupyter.sandbox.protocol import Limits
-process = Start(find_engine(), {image!r}, {WAIT!r}, Limits()).launch({transport!r})
+process = ContainerStart(find_engine(), {image!r}, {WAIT!r}, Limits()).launch({transport!r})
 process.streams.control.read(5)
 print("up", flush=True)
 time.sleep(600)
