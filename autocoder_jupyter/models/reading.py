@@ -110,13 +110,13 @@ class ResponseReader:
                 await pauses.pause_when_due()
 
     def _take(self, chunk: Any) -> None:
-        choices = [one for one in chunk.choices or () if self._choice in (None, one.index)]
-        if not choices or choices[0].delta is None:
-            return
-        self._choice, delta = choices[0].index, choices[0].delta
-        if isinstance(content := getattr(delta, "content", None), str):
-            self._say(self._unicode.take(content))
-        self._intake.take(size_of(delta.model_dump()))
+        choices = [one for one in chunk.choices or () if one.delta is not None]
+        if choices and self._choice is None:
+            self._choice = choices[0].index
+        for one in choices:  # other choices were not asked for, and are paid for
+            if one.index == self._choice and isinstance(content := getattr(one.delta, "content", None), str):
+                self._say(self._unicode.take(content))
+            self._intake.take(size_of(one.delta.model_dump()))
 
     def _say(self, piece: str) -> None:
         if piece:
