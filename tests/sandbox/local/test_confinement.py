@@ -223,7 +223,7 @@ def _tried(stack: ExitStack, tier: ConfinementTier, outside: Path) -> dict[str, 
     stack.callback(os.unlink, path_socket)
     with suppress(OSError):  # a file system without attributes
         os.setxattr(canary, "user.origin", b"https://name:password@host")
-    before = canary.stat(), flags_of(os.__file__)
+    before = metadata(canary), flags_of(os.__file__)
     segment, queue, semaphore = shared_by_number(stack)
     bystander = stack.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
     stack.callback(bystander.kill)
@@ -248,12 +248,18 @@ def _tried(stack: ExitStack, tier: ConfinementTier, outside: Path) -> dict[str, 
         process.kill()
     assert printed, complaint.decode()
     assert canary.read_text("utf-8") == "nobody may read this"
-    assert (canary.stat(), flags_of(os.__file__)) == before
+    assert (metadata(canary), flags_of(os.__file__)) == before
     assert sorted(path.name for path in outside.iterdir()) == ["beside", "canary"]
     assert bystander.poll() is None
     assert os.getpriority(os.PRIO_PROCESS, bystander.pid) == os.getpriority(os.PRIO_PROCESS, 0)
     said: dict[str, str] = json.loads(printed)
     return said
+
+
+def metadata(file: Path) -> tuple[int, ...]:
+    """Mode, owner and times of a file, except of its last reading."""
+    found = file.stat()
+    return found.st_mode, found.st_uid, found.st_mtime_ns, found.st_ctime_ns
 
 
 def flags_of(file: str) -> bytes | None:
