@@ -196,6 +196,40 @@ def test_evidence_that_is_kept_for_another_record_or_was_edited_does_not_count(
     require_not_verified(loaded(root), root)
 
 
+def failed(data: dict[str, Any]) -> None:
+    data.update(success=False, error="One of 2 tests failed, all others passed.")
+    data["history"][0]["evidence"] = data["evidence"]
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_failed_record_of_somebody_else_shows_no_outcome(root: Path, folder: Path) -> None:
+    edit(folder / "report.json", failed)
+    result = load("growth", version=1, journal_root=root)
+    saved = json.loads(result.model_dump_json())
+    saved.update(evidence=json.loads((folder / "report.json").read_text())["evidence"])
+    of_a_file = CodeGenEvalResult.model_validate_json(json.dumps(saved))
+    [version] = Versions(root, "growth").all()
+    subjects = [subject_of(result), subject_of(of_a_file), subject_of_report(version.report, root)]
+    versions = [subject_of_report(version.report.model_copy(update={"run_id": "gone"}), root)]
+    for subject in (*subjects, *versions):
+        assert (subject.state, subject.report.evidence) == ("failed", Evidence())
+        assert {attempt.evidence for attempt in subject.report.history} <= {Evidence()}
+        for text in (render_html(subject), render_text(subject)):
+            assert "not verified here" in text and "1 test passed" not in text and "tests passed" not in text
+    with pytest.raises(InvalidRequest, match="not verified here"):
+        load("growth", journal_root=root)
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_failed_record_of_ones_own_shows_its_outcomes(tmp_path: Path) -> None:
+    script = {**SCRIPT, "code": [fenced(WRONG)]}
+    played = asyncio.run(Theatre(tmp_path / ".autocode", "local").play(script, settings={"max_iterations": 1}))
+    result = load("growth", version=1, journal_root=tmp_path / ".autocode")
+    assert not result.success and result.evidence == played.report.evidence and result.error == played.error
+    again = CodeGenEvalResult.model_validate_json(result.model_dump_json())
+    assert again.evidence == played.report.evidence and again.error == played.error
+
+
 @pytest.mark.usefixtures("mine")
 def test_a_record_under_another_name_or_version_is_not_verified(root: Path, folder: Path) -> None:
     shutil.copytree(root / "growth", root / "profit")

@@ -14,6 +14,7 @@ from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.versions import Versions
+from autocoder_jupyter.versions.verification import shown
 
 LONGEST = 500
 """Characters of the reason of a failed run."""
@@ -66,6 +67,6 @@ def _unfinished(name: str, root: Path, versions: Versions) -> InvalidRequest:
             hint="Run its cell again: it continues, and recorded answers are not paid for again.",
         )
     if failed := versions.all():
-        why = f"Its last run failed. {visible_block(failed[-1].report.error or '')[:LONGEST]}".strip()
+        why = f"Its last run failed. {visible_block(shown(versions, failed[-1])[1].error or '')[:LONGEST]}".strip()
         return InvalidRequest(what, why=why, hint="Run its cell again.")
     return InvalidRequest(what, why="Only functions can be loaded, no answers of --mode tools.", hint="Run its cell.")

@@ -47,12 +47,14 @@ def subject_of_report(report: Report, journal_root: Path) -> Subject:
     """The subject of an inspector for a run of which only the record exists."""
     from autocoder_jupyter.engine.journal import sent_record
     from autocoder_jupyter.versions import Versions
-    from autocoder_jupyter.versions.verification import shown, unverified
+    from autocoder_jupyter.versions.verification import shown, unverified, unverified_failure
 
     versions = Versions(journal_root, report.name)
     version = versions.get(report.run_id)
     if version is None:
-        return Subject(unverified(report), "not_verified") if report.success else Subject(report, "failed")
+        if report.success:
+            return Subject(unverified(report), "not_verified")
+        return Subject(unverified_failure(report), "failed")
     state, report = shown(versions, version)
     return Subject(report, state, sent_record(journal_root, report.name, report.run_id))
 

@@ -28,7 +28,7 @@ from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.report_check import check_report
-from autocoder_jupyter.versions.verification import unverified
+from autocoder_jupyter.versions.verification import unverified, unverified_failure
 
 FORMAT = 1
 RESULT_FILE = "result.json"
@@ -57,11 +57,11 @@ def dumped(resolution: Resolution, options: CallOptions, mode: str = "python") -
 
 
 def to_json(resolution: Resolution, options: CallOptions, indent: int | None = None) -> str:
-    """`dumped` as JSON. If the function was verified here, exactly this text is sealed."""
+    """`dumped` as JSON. Exactly this text is sealed, unless the function was not verified here."""
     record = dumped(resolution, options, "json")
-    if resolution.state == "ready":
-        return sealed(record, _SEALED_AS, indent=indent)
-    return json.dumps(record, ensure_ascii=False, indent=indent)
+    if resolution.state == "not_verified":
+        return json.dumps(record, ensure_ascii=False, indent=indent)
+    return sealed(record, _SEALED_AS, indent=indent)
 
 
 def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, CallOptions]:
@@ -81,8 +81,9 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
         state, report = _STATE.validate_python(data["state"]), Report.model_validate(data)
         check_report(report)
         content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        if (report.success or state in ("ready", "not_verified")) and not is_sealed(content, _SEALED_AS):
-            state, report = "not_verified", unverified(report)
+        if not is_sealed(content, _SEALED_AS):
+            works = report.success or state in ("ready", "not_verified")
+            state, report = ("not_verified", unverified(report)) if works else (state, unverified_failure(report))
         resolution = Resolution(state, report, _exception_from_data(data["exception"]))
         options = _OPTIONS.validate_python(data["options"])
         if trusted:

@@ -60,7 +60,7 @@ def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
     """
     report, name = version.report, version.report.name
     if not report.success:
-        return "failed", report
+        return "failed", report if version.is_sealed else unverified_failure(report)
     found = _found(versions, version)
     if found is None:
         return "not_verified", unverified(report)
@@ -90,6 +90,12 @@ def unverified(report: Report, why: str = "") -> Report:
     """
     why = why or f"No run of yours tested it here. {report.name}.verify() does that, and so does its cell."
     return without_evidence(report).model_copy(update={"success": False, "error": why})
+
+
+def unverified_failure(report: Report) -> Report:
+    """The report of a failed run that no run of this user wrote: what it says about itself, and no outcomes."""
+    said = f"It is not verified here: no run of yours wrote this record. The record says: {report.error or 'it failed'}"
+    return without_evidence(report).model_copy(update={"error": said})
 
 
 def without_evidence(report: Report) -> Report:

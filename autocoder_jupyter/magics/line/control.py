@@ -64,7 +64,8 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
             words = f'version {number}; autocoder_jupyter.load("{name}") {way}'
             yield name, state_words(state), words, counting.id
         elif not interrupted and (finished := versions.all()):
-            yield name, "failed", markup.clipped(finished[-1].report.error or "", 100), finished[-1].id
+            error = shown(versions, finished[-1])[1].error or ""
+            yield name, "failed", markup.clipped(error, 100), finished[-1].id
 
 
 def cancel(notebook: Notebook, arguments: Arguments) -> None:
