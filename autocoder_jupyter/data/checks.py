@@ -15,6 +15,8 @@ from autocoder_jupyter.data.keys import fold
 from autocoder_jupyter.data.sample import missing_in
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import CheckOutcome
+from autocoder_jupyter.untrusted.long_ints import shortened
+from autocoder_jupyter.untrusted.visible import visible
 
 CheckKind = Literal[
     "greater_than",
@@ -113,6 +115,33 @@ def find_column(frame: pd.DataFrame | pd.Series[Any], column: str) -> pd.Series[
     if isinstance(frame, pd.Series) and frame.name is None:
         return frame
     return None
+
+
+_LONGEST_CONDITION = 200
+
+_CONDITIONS = {
+    "greater_than": "is greater than {value}",
+    "at_least": "is at least {value}",
+    "less_than": "is less than {value}",
+    "at_most": "is at most {value}",
+    "between": "is between {low} and {high}",
+    "regex": "starts with the pattern {pattern}",
+    "isin": "is one of {values}",
+    "not_null": "is never missing",
+    "unique": "has no value twice",
+    "row_count": "has {value} rows",
+    "min_rows": "has at least {value} rows",
+    "max_rows": "has at most {value} rows",
+    "same_rows_as": "has as many rows as {value}",
+}
+
+
+def condition_text(check: ColumnCheck) -> str:
+    """What a condition tests, for the user: `column 'revenue' of monthly is at least 0`. Hidden characters are escaped."""
+    parts = {name: repr(shortened(getattr(check, name))) for name in ("value", "low", "high", "pattern", "values")}
+    place = check.target if check.column is None else _place(check)
+    text = visible(f"{place} {_CONDITIONS[check.kind].format(**parts)}")
+    return text if len(text) <= _LONGEST_CONDITION else f"{text[:_LONGEST_CONDITION]}…"
 
 
 def _place(check: ColumnCheck) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.data.checks import ColumnCheck, Match, evaluate, texts_of
+from autocoder_jupyter.data.checks import ColumnCheck, Match, condition_text, evaluate, texts_of
 from autocoder_jupyter.data.constraints import (
     ParsedConstraints,
     Tables,
@@ -39,6 +39,7 @@ class Constraints:
 
     def __init__(self, checks: Sequence[ColumnCheck], unread: Sequence[str], tables: Tables) -> None:
         self._checks = tuple(checks)
+        self._translated: tuple[ColumnCheck, ...] = ()
         self._unread = tuple(unread)
         self._tables = tables
 
@@ -78,6 +79,7 @@ class Constraints:
 
     def _take(self, answer: ParsedConstraints) -> None:
         reading = apply(answer, self._unread, self._tables)
+        self._translated = reading.checks
         self._checks = (*self._checks, *reading.checks)
         self._unread = reading.unread
 
@@ -85,6 +87,9 @@ class Constraints:
         self, session: SandboxSession, values: Mapping[str, Any], samples: Mapping[str, Any], *, show_values: bool
     ) -> tuple[CheckOutcome, ...]:
         """Evaluate the checks of outputs. The function is not responsible for constraints on inputs.
+
+        A model, or a record of somebody else, may have translated a sentence into another condition. So a condition
+        that no rule read is part of its outcome.
 
         Args:
             session: the sandbox where regular expressions are applied.
@@ -97,11 +102,16 @@ class Constraints:
         }
         return tuple(
             [
-                await _outcome(session, check, tables, show_values)
+                self._with_condition(check, await _outcome(session, check, tables, show_values))
                 for check in self._checks
                 if check.target in self._tables.outputs and check.target in tables
             ]
         )
+
+    def _with_condition(self, check: ColumnCheck, outcome: CheckOutcome) -> CheckOutcome:
+        if not outcome.passed or check not in self._translated:
+            return outcome
+        return outcome.model_copy(update={"message": f"A model translated it. Tested: {condition_text(check)}."})
 
 
 async def _outcome(

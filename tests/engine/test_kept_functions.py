@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.display.parts import checks
 from autocoder_jupyter.engine.events import Finished, KeptHolds, Noticed, SuiteChanged, TestReported, VersionBegun
 from autocoder_jupyter.engine.start import verified_on
-from autocoder_jupyter.types import CodeSolution, File, Report, Trace
+from autocoder_jupyter.types import CodeSolution, File, OutputSpec, Report, Trace
 from autocoder_jupyter.versions import Versions
 from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced, sales
 
@@ -206,6 +207,33 @@ async def test_constraints_that_a_model_read_are_not_asked_about_again(theatre: 
     await theatre.play({**SCRIPT, "constraints": [json.dumps(read)]}, constraints=sentence)
     again = await theatre.play({}, samples={"sales": MORE}, constraints=sentence)
     assert again.asked == [] and again.report.kept
+
+
+async def test_the_condition_that_somebody_elses_record_tests_for_a_constraint_is_shown(theatre: Theatre) -> None:
+    plan = json.loads(PLAN)
+    plan["outputs"] = [{"name": "table", "type": "DataFrame", "columns": [{"name": "price", "dtype": "float64"}]}]
+    code = (
+        "import pandas as pd\n\n\ndef run(sales: pd.DataFrame) -> pd.DataFrame:\n"
+        "    return pd.DataFrame({'price': sales['price']})"
+    )
+    tests = (
+        "import pandas as pd\nfrom solution import run\n\n\ndef test_rows():\n    '''One row per sale.'''\n"
+        "    sales = pd.DataFrame({'price': [1.0], 'quantity': [1]})\n    assert len(run(sales=sales)) == 1\n"
+    )
+    read = {"number": 1, "table": "table", "column": "price", "kind": "at_most", "value": 15.0}
+    sentence = "nothing is dearer than a coffee with cake"
+    asked: dict[str, Any] = {"outputs": (OutputSpec(name="table", type="DataFrame"),), "constraints": (sentence,)}
+    script = {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]}
+    script["constraints"] = [json.dumps({"constraints": [read]})]
+    first = await theatre.play(script, samples={"sales": sales().head(1)}, **asked)
+    [journal] = theatre.root.rglob("journal.jsonl")
+    journal.write_text(journal.read_text().replace("15.0", "1e9"))
+    again = await theatre.play({}, samples={"sales": sales()}, **asked)
+    assert again.asked == [] and again.report.success
+    for played, bound in ((first, "15.0"), (again, "1000000000.0")):
+        [held] = [check for check in played.report.evidence.checks if check.name == sentence]
+        assert held.message == f"A model translated it. Tested: column 'price' of table is at most {bound}."
+        assert held.message.replace("'", "&#x27;") in str(checks(played.report.evidence))
 
 
 async def test_two_kernels_on_the_same_request_pay_once(theatre: Theatre) -> None:
