@@ -18,6 +18,7 @@ from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.redaction.secrets import without_anything_secret
 from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -41,6 +42,7 @@ def _outcome(work: Callable[[], str | None]) -> RequestOutcome:
     try:
         return {"ok": True, "value": work()}
     except AutocodeError as error:
+        without_anything_secret(error)
         return {"ok": False, "error": sentence(error)}
     except Exception as error:
         _log.info("a page's request failed", exc_info=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class, no_var_expand
 
+from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.magics.notebook import Jobs, Notebook
 from autocoder_jupyter.magics.settings import Autocode
 
@@ -27,14 +30,15 @@ class AutocodeMagics(Magics):
     @line_cell_magic
     def autocode(self, line: str, cell: str | None = None) -> None:
         """Describe a function in a cell, and get it tested on your data. `%autocode help` shows all options."""
-        if cell is None:
-            from autocoder_jupyter.magics.line.dispatch import run_line
+        with without_keys():
+            if cell is None:
+                from autocoder_jupyter.magics.line.dispatch import run_line
 
-            run_line(self.notebook, line)
-        else:
-            from autocoder_jupyter.magics.cell import run_cell
+                run_line(self.notebook, line)
+            else:
+                from autocoder_jupyter.magics.cell import run_cell
 
-            run_cell(self.notebook, line, cell)
+                run_cell(self.notebook, line, cell)
 
     @no_var_expand
     @cell_magic
@@ -42,4 +46,17 @@ class AutocodeMagics(Magics):
         """Define your own tests for a function: `%%autocode_test NAME`, then pytest functions."""
         from autocoder_jupyter.magics.own_tests import run_test_cell
 
-        run_test_cell(self.notebook, line, cell)
+        with without_keys():
+            run_test_cell(self.notebook, line, cell)
+
+
+@contextlib.contextmanager
+def without_keys() -> Iterator[None]:
+    """Errors without keys and passwords: they quote what was typed, and the notebook is saved with them."""
+    try:
+        yield
+    except AutocodeError as error:
+        from autocoder_jupyter.redaction.secrets import without_anything_secret
+
+        without_anything_secret(error)
+        raise

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.redaction.masking import Masker
 
 SHORTEST = 4
 """A shorter value of a variable is not removed: `1` or `UTC` occurs in many texts and is not private."""
@@ -25,7 +26,17 @@ def without_secrets(text: str, secrets: Mapping[str, str]) -> str:
 
 def redact(error: AutocodeError, secrets: Mapping[str, str]) -> None:
     """Remove the values from all texts of an error."""
+    _change(error, lambda text: without_secrets(text, secrets))
+
+
+def without_anything_secret(error: AutocodeError) -> None:
+    """Mask what looks like a key or a password in all texts of an error, whoever it belongs to."""
+    masker = Masker()
+    _change(error, lambda text: masker.mask(text, secrets_only=True))
+
+
+def _change(error: AutocodeError, change: Callable[[str], str]) -> None:
     for attribute, content in vars(error).items():
         if isinstance(content, str):
-            setattr(error, attribute, without_secrets(content, secrets))
+            setattr(error, attribute, change(content))
     error.args = (error.what, error.why, error.hint)

@@ -70,6 +70,37 @@ def test_an_error_is_two_lines_and_fails_the_cell(shell: Any, capsys: pytest.Cap
     assert "Traceback" not in printed
 
 
+KEY = f"sk-ant-api03-{'Zq9' * 20}"
+
+
+@pytest.mark.usefixtures("sales")
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *(
+            f"%%autocode growth {options}\nTotal of @sales"
+            for options in (
+                "-o KEY", "-o 'x: KEY'", "-o 'KEY: int'", "-i KEY", "-i 'x: int = KEY'", "--hide KEY", "--mask KEY",
+                "--contract KEY", "--contract x=@KEY", "--example KEY", "--example 'x=@KEY -> 1'", "-s KEY", "-s x=KEY",
+                "--KEY", "KEY", "--packages-from KEY", "--refine KEY", "--mode tools --continue KEY",
+                "--mode tools --tool x=KEY", "--mode tools --tool KEY.x", "-m KEY", "--share KEY", "--max-cost KEY",
+            )
+        ),
+        *(f"%autocode {line} KEY" for line in ("show", "approve", "insert", "", "models", "config")),
+        "%%autocode_test KEY\ndef test_it(): pass",
+    ],
+)  # fmt: skip
+def test_a_key_in_any_option_is_not_repeated(cell: str, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell(cell.replace("KEY", KEY))
+    assert KEY not in capsys.readouterr().out + str(shell.shown)
+
+
+def test_a_key_in_a_setting_is_not_in_the_list_of_settings(shell: Any) -> None:
+    shell.run(f"%config Autocode.packages = ['{KEY}']")
+    shell.run("%autocode config")
+    assert "packages" in shell.shown and KEY not in shell.shown
+
+
 @pytest.mark.parametrize("cell", ["%%autocode -h", "%%autocode --help\n", "%autocode help", "%autocode -h"])
 def test_help_is_printed_with_and_without_a_body(cell: str, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run(cell)

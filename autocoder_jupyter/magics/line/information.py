@@ -8,6 +8,7 @@ from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view import markup
 
@@ -19,9 +20,9 @@ def models(notebook: Notebook, arguments: Arguments) -> None:
     settings = notebook.settings()
     provider = arguments.positional[0] if arguments.positional else settings["model"].partition("/")[0]
     names = known_models(provider)
-    print(f"{settings['model']} is used ({settings.origins['model']}).")
+    print(f"{_shown(settings['model'])} is used ({settings.origins['model']}).")
     if not names:
-        print(f"No models of {provider!r} are known; any name that litellm accepts can be tried.")
+        print(f"No models of {_shown(provider)!r} are known; any name that litellm accepts can be tried.")
         return
     notebook.show(markup.code("\n".join(names)), markup.plain("\n".join(names)))
 
@@ -57,11 +58,8 @@ def help(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _shown(value: object) -> str:
-    """A value for the table. Of a dictionary only the keys, because the values may be secrets."""
+    """A value for the table. Of a dictionary only the keys, because the values may be secrets. Keys are masked."""
     if value is None:
         return "–"
-    if isinstance(value, tuple | list):
-        return ", ".join(str(item) for item in value) or "–"
-    if isinstance(value, dict):
-        return ", ".join(value) or "–"
-    return str(value)
+    words = ", ".join(str(item) for item in value) if isinstance(value, tuple | list | dict) else str(value)
+    return Masker().mask(words, secrets_only=True) or "–"
