@@ -221,3 +221,11 @@ async def test_an_example_without_input_is_about_the_sample(theatre: Theatre) ->
     example = Example(f"-> {total}", (), (("", total),))
     played = await theatre.play(script, examples=(example,), settings={"skip_tests": True})
     assert played.report.success and accepted(played) == [(f"your example -> {total}", True)]
+
+
+@pytest.mark.parametrize("end", ["import os; os._exit(3)", "while True: pass"], ids=["ends its process", "never ends"])
+async def test_code_that_ends_its_worker_in_an_own_test_has_failed_it(theatre: Theatre, end: str) -> None:
+    ending = CODE.replace("    return", f"    if len(sales) == 1:\n        {end}\n    return")
+    script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(ending)]}
+    played = await theatre.play(script, own_tests=OWN, settings={"max_iterations": 1, "timeout": 4.0})
+    assert not played.report.success and "your test test_one_sale" in played.error

@@ -19,6 +19,7 @@ from autocoder_jupyter.errors import (
     SandboxCrash,
     SandboxError,
     SandboxTimeout,
+    was_killed,
 )
 from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.bundle import bundle
@@ -124,6 +125,7 @@ class ChannelWorker:
         self._streams = ProcessStreams(process, payload_limit=limits.output_bytes)
         self._lock = threading.Lock()
         self._dead = False
+        self._fault = ""
         self._killed = False
 
     @property
@@ -265,8 +267,8 @@ class ChannelWorker:
         after = self._request(question, name, again=True, keep=spec.reuse, seconds=deadline - time.monotonic())
         try:
             return replace(answer, changed=changed(packed, after.header, after.payload))
-        except OutputRefused:
-            self._end()
+        except OutputRefused as error:
+            self._end(str(error))
             raise
 
     def _request(self, pieces: Sequence[Any], name: bytes, *, again: bool, keep: bool, seconds: float) -> CallAnswer:
@@ -319,16 +321,19 @@ class ChannelWorker:
         take_seconds: float = TAKE_SECONDS,
     ) -> dict[str, Any]:
         """Send one request and return its report. After any error the worker is ended, and a typed error is raised."""
+        if self._dead and self._fault:
+            raise SandboxCrash("The program ended its worker in an earlier call.", why=self._fault)
         if self._dead:
             raise EngineGone("The worker has ended.", hint="Start a new one.")
         self._process.watch(at_work=True)
         try:
             report = self._streams.exchange(pieces, on_frame, until=until, seconds=seconds, take_seconds=take_seconds)
         except Expired:
-            self._end()
-            raise _too_long(seconds) from None
+            late = _too_long(seconds)
+            self._end(str(late))
+            raise late from None
         except Malformed as error:
-            self._end()
+            self._end(str(error))
             raise replies.refused(str(error)) from None
         except NotTaken as error:
             self._end()
@@ -336,14 +341,22 @@ class ChannelWorker:
             raise EngineGone("The worker stopped before the program started.", why=why) from None
         except StreamEnded:
             self._end()
-            raise self._ended() from None
+            ended = self._ended()
+            self._fault = "" if was_killed(ended) else str(ended)
+            raise ended from None
         except BaseException:
             self._end()
             raise
         self._process.watch(at_work=bool(report.get("kept")))  # a kept process may run at any time
         return report
 
-    def _end(self) -> None:
+    def _end(self, fault: str = "") -> None:
+        """End the worker.
+
+        Args:
+            fault: what the program did. Later calls of this worker then fail because of the program.
+        """
+        self._fault = fault
         self._die()
         self._streams.close()
 
@@ -373,10 +386,13 @@ class ChannelWorker:
             return OutputRefused(f"The program wrote more than 16 MiB to {report['flooded']} and was stopped.")
         self._end()
         if report["finished"]:
-            return replies.refused("no answer")
-        if report["signal"] == _SIGKILL and not report["out_of_memory"]:
-            report = {**report, "out_of_memory": self._process.exit_reason().out_of_memory}
-        return replies.crash(report, stderr=stderr)
+            error: SandboxError = replies.refused("no answer")
+        else:
+            if report["signal"] == _SIGKILL and not report["out_of_memory"]:
+                report = {**report, "out_of_memory": self._process.exit_reason().out_of_memory}
+            error = replies.crash(report, stderr=stderr)
+        self._fault = "" if was_killed(error) else str(error)
+        return error
 
     def _early_end(self, report: Mapping[str, Any]) -> str:
         """A sentence that says why a test run ended early."""
@@ -389,15 +405,15 @@ class ChannelWorker:
         if header["kind"] == "error":
             error = replies.program_error(header, stderr=answer.stderr, folder=self._folder)
             if isinstance(error, SandboxCrash | OutputRefused):
-                self._end()
+                self._end(str(error))
             raise error
         taken = replies.seconds_of(header.get("seconds"))
         try:
             if header["kind"] != "result" or taken is None:
                 raise replies.refused("an answer that is not a result")
             values, digests = replies.read_outputs(header, answer.payload, program.outputs)
-        except OutputRefused:
-            self._end()
+        except OutputRefused as error:
+            self._end(str(error))
             raise
         return CallOutcome(
             values=values,
