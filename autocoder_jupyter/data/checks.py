@@ -137,7 +137,7 @@ _CONDITIONS = {
 
 
 def condition_text(check: ColumnCheck) -> str:
-    """What a condition tests, for the user: `column 'revenue' of monthly is at least 0`. Hidden characters are escaped."""
+    """What a condition tests: `column 'revenue' of monthly is at least 0`. Hidden characters are escaped."""
     parts = {name: repr(shortened(getattr(check, name))) for name in ("value", "low", "high", "pattern", "values")}
     place = check.target if check.column is None else _place(check)
     text = visible(f"{place} {_CONDITIONS[check.kind].format(**parts)}")
