@@ -356,12 +356,7 @@ class Sandbox(Protocol):
         """Find out by a real run whether the sandbox works here. The result is cached."""
         ...
 
-    def build(
-        self,
-        spec: EnvironmentSpec,
-        *,
-        watch: BuildWatch = UNWATCHED,
-    ) -> Environment:
+    def build(self, spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environment:
         """Lock and build an environment, or return it if it is already built. Several kernels may do this at once.
 
         Args:

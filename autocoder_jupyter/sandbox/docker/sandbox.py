@@ -60,12 +60,7 @@ class DockerSandbox:
             self._probed = (time.monotonic(), answer)
         return self._probed[1]
 
-    def build(
-        self,
-        spec: EnvironmentSpec,
-        *,
-        watch: BuildWatch = UNWATCHED,
-    ) -> Environment:
+    def build(self, spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environment:
         """Lock the packages and build their image, or find it; see `protocol.Sandbox.build`.
 
         Raises:
@@ -145,12 +140,7 @@ class DockerSandbox:
                         reap(self._engine)
             return self._engine
 
-    def _base(
-        self,
-        engine: DockerEngine,
-        python_version: tuple[int, int],
-        watch: BuildWatch = UNWATCHED,
-    ) -> Base:
+    def _base(self, engine: DockerEngine, python_version: tuple[int, int], watch: BuildWatch = UNWATCHED) -> Base:
         return find_base(engine, self._config, python_version, transport=self._transport, watch=watch)
 
     def _image_name(self, key: str) -> str:

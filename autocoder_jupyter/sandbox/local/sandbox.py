@@ -40,12 +40,7 @@ class LocalSandbox:
 
         return local_probe.trial(_start_trial).probe()
 
-    def build(
-        self,
-        spec: EnvironmentSpec,
-        *,
-        watch: BuildWatch = UNWATCHED,
-    ) -> Environment:
+    def build(self, spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environment:
         """Build a virtual environment in the cache folder; see `protocol.Sandbox.build`.
 
         Raises:
