@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json labextension/frame.mjs)
 
-.PHONY: setup demo examples test test-pythons test-kernel test-kernels test-kernel-6.1-root test-kernel-6.1-user test-kernel-5.10 quick coverage check check-python check-labextension docs release format bench labextension without-node lock clean
+.PHONY: setup demo examples record test test-pythons test-kernel test-kernels test-kernel-6.1-root test-kernel-6.1-user test-kernel-5.10 quick coverage check check-python check-labextension docs release format bench labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -28,6 +28,10 @@ demo: $(STAMP)
 # Executes every example in its own kernel, two at a time. They need no key either.
 examples: $(STAMP)
 	$(BIN)/python tools/run_examples.py
+
+# After a change of a prompt: records the notebooks anew from the answers that they have, and lists what has none.
+record: $(STAMP)
+	$(BIN)/python tools/record.py
 
 test: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)

@@ -42,7 +42,7 @@ def _run(notebook: Path, *, save: bool) -> bool:
     began = time.monotonic()
     command = [sys.executable, str(RUN), str(notebook), *(["--save"] if save else [])]
     done = subprocess.run(
-        command, env=_without_keys(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command, env=without_keys(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
     passed = done.returncode == 0
     said = "" if passed else f"\n{done.stdout}"
@@ -50,7 +50,7 @@ def _run(notebook: Path, *, save: bool) -> bool:
     return passed
 
 
-def _without_keys() -> dict[str, str]:
+def without_keys() -> dict[str, str]:
     """The environment without keys, and without settings that select another model than that of the journals."""
     settings = ("AUTOCODE_", "ANTHROPIC_", "OPENAI_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(settings)}

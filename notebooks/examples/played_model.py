@@ -1,8 +1,9 @@
 """A language model that only repeats what it answered once: the answers of a journal, over HTTP on this machine.
 
 It stands in for a provider in the notebooks about durable execution, which need one that can be slow and that counts
-what it is asked. It speaks OpenAI's chat completions and Anthropic's messages. A question that was not recorded gets an
-error, so nothing here can be made up.
+what it is asked. It speaks OpenAI's chat completions and Anthropic's messages. A question gets the answer of the
+recorded question that has the most lines in common with it, so other words in a prompt change nothing. A question that
+is like none of them gets an error, so nothing here can be made up.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class PlayedModel:
     def __init__(self, recorded: str | Path) -> None:
         entries = [entry for journal in Path(recorded).glob("*/journal.jsonl") for entry in lines(journal)]
         exchanges = [entry["exchange"] for entry in entries if entry["kind"] == "exchange"]
-        self._answers = {words(exchange["messages"]): exchange for exchange in exchanges}
+        self._answers = [(question_lines(exchange["messages"]), exchange) for exchange in exchanges]
         self._turns = [entry["outcome"] for entry in entries if "stop_reason" in entry.get("outcome", {})]
         self.asked: list[str] = []
         """What each question was for, in the order in which they came."""
@@ -64,7 +65,7 @@ class PlayedModel:
             what = f"turn {turn + 1}"
             answer = self._turns[turn] if turn < len(self._turns) else None
         else:
-            exchange = self._answers.get(words([{"content": request.get("system", "")}, *request["messages"]]))
+            exchange = self._recorded([{"content": request.get("system", "")}, *request["messages"]])
             what = exchange["stage"] if exchange else "unknown"
             blocks = [{"type": "text", "text": exchange["answer"]}] if exchange else []
             answer = {"blocks": blocks, "stop_reason": "end_turn"} if exchange else None
@@ -72,6 +73,17 @@ class PlayedModel:
         if what == self._slow:
             self._free.wait()
         return answer
+
+    def _recorded(self, messages: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """The exchange with the most similar question; None if none is similar."""
+        asked = question_lines(messages)
+        similar, exchange = max(((_common(asked, known), one) for known, one in self._answers), key=lambda one: one[0])
+        return exchange if similar > 0.5 else None
+
+
+def _common(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of lines that two questions have in common, from 0 to 1."""
+    return len(one & other) / max(len(one | other), 1)
 
 
 def lines(journal: Path) -> list[dict[str, Any]]:
@@ -85,11 +97,11 @@ def lines(journal: Path) -> list[dict[str, Any]]:
     return found
 
 
-def words(messages: list[dict[str, Any]]) -> str:
-    """The words of a question, however they are packed and spaced."""
+def question_lines(messages: list[dict[str, Any]]) -> frozenset[str]:
+    """The lines of a question, however they are packed and spaced."""
     contents = [message["content"] for message in messages]
     texts = [text for content in contents for text in (_texts(content) if isinstance(content, list) else [content])]
-    return "".join("".join(texts).split())
+    return frozenset(line for text in texts for line in map(str.strip, text.splitlines()) if line)
 
 
 def _texts(parts: list[dict[str, Any]]) -> list[str]:
