@@ -63,6 +63,20 @@ def files(theatre: Theatre) -> dict[str, bytes]:
     }
 
 
+async def test_a_folder_recorded_with_other_prompts_is_kept_without_a_question(keep: Keep, theatre: Theatre) -> None:
+    """As after an upgrade: a function depends on its request, and not on the words of a prompt."""
+    report = keep(CODE)
+    (journal,) = theatre.root.rglob("journal.jsonl")
+    entries = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+    for number, entry in enumerate(entries):
+        if "exchange" in entry:
+            entry["exchange"] |= {"key": f"{number:064}", "messages": [{"role": "user", "content": "an older prompt"}]}
+    journal.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), "utf-8")
+    again = await theatre.play({})
+    assert again.report.success and again.asked == []
+    assert (again.report.run_id, again.report.solution) == (report.run_id, report.solution)
+
+
 async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(theatre: Theatre) -> None:
     first = await theatre.play(SCRIPT, checks=("total > 0",))
     before = files(theatre)
