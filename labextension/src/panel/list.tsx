@@ -101,9 +101,7 @@ function Item({ entry, since, execute, versionManager }: IItemProps): React.Reac
             </p>
           ))}
           {!isUnderWay(job) && <Evidence held={job.rows.Passed ?? []} signature={job.rows.Call?.[0] ?? ''} />}
-          {job.actions.includes('versions') && (
-            <Versions name={name} run={job.step} versionManager={versionManager} />
-          )}
+          {job.actions.includes('versions') && <Versions name={name} run={job.step} versionManager={versionManager} />}
         </>
       )}
     </li>
