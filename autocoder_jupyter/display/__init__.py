@@ -1,9 +1,9 @@
-"""What the user sees: the card, the strip with buttons, the inspector.
+"""What the user sees: the card, the strip with buttons, the inspector, each as a document of `view`.
 
-The card, a pure fold over events that is rendered as HTML or text (`run_state`: the state that both kinds of cards
-share); the mime types of an output (`bundles`); HTML as a separate type (`html`, `markup`: common elements,
-`widgets`); the strip below the card with the live `pane`; an agent's tool calls (`agent_state`: their state,
-`tool_calls`: their HTML, `agent_part`: the card's row); the line under a waiting cell; `inspector/`: a finished
-result in tabs or as static HTML, one module per section; `codemode/`: the card of code mode, `shown`: which of the
-two cards is shown; `actions`: what can be done with a run, for cards, commands and the page.
+The state of a run is a pure fold over its events (`state`, `codemode/state`; `run_state`: what both share). `card` and
+`codemode/card` make its document, `shown` selects one of them; `parts`, `changes`, `readings`, `tool_calls`,
+`agent_part`, `sample_outputs`, `folds` and `next_steps` are pieces of it. `actions`: what can be done with a run, for
+cards, commands and the page. `live` updates the views of a run: `view` (the card in an output), `controls` (the strip
+with the live `pane`) and those of a page; `bundles` has the mime types. `inspector/`: a finished result in tabs, or as
+one document, with a module for each section. `wait_line`: the line under a waiting cell.
 """

@@ -1,5 +1,5 @@
-"""Documents and their forms: rows, tables, source and collapsible parts, as HTML and as text. No run is known here.
+"""Documents and their forms: rows, tables, source and collapsible parts. No run is known here.
 
-`document` has the parts of a document, `as_html` and `as_text` draw them; `html` is the type of safe HTML, and
-`styles.css` has all styles. May import `untrusted`, and nothing above it.
+`document` has the parts of a document. `as_html` draws it for notebooks, `as_text` for terminals, `as_page` gives it to
+a page as plain data. `html` is the type of safe HTML, `styles.css` has all styles. May import `types` and `untrusted`.
 """
