@@ -19,12 +19,12 @@ from tests.magics.warm import SOURCES, WarmKernel
 
 NEEDS = {
     "chromium": "browser",
-    "theatre": "local_sandbox",
+    "runner": "local_sandbox",
     "lend_kernel": "kernel",
     "kernel": "kernel",
     "executed": "kernel",
-    "house": "kernel",
-    "any_house": "kernel",
+    "local_kernel": "kernel",
+    "any_kernel": "kernel",
     "image": "docker",
     "containers_of": "docker",
     "dangling": "docker",
@@ -73,9 +73,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     yield
     ranks: dict[str, int] = {}
     for item in items:
-        room = room_of(item.nodeid)
-        ranks[room] = min(ranks.get(room, len(LONGEST_FIRST)), rank_of(item))
-    items.sort(key=lambda item: (ranks[room := room_of(item.nodeid)], room not in LONG))
+        group = group_of(item.nodeid)
+        ranks[group] = min(ranks.get(group, len(LONGEST_FIRST)), rank_of(item))
+    items.sort(key=lambda item: (ranks[group := group_of(item.nodeid)], group not in LONG))
 
 
 SLOW_TO_IMPORT = {"altair", "claude_agent_sdk", "jsonschema", "litellm", "matplotlib", "mcp", "nbformat", "sklearn"}
@@ -113,18 +113,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class Rooms(LoadScopeScheduling):
+    class GroupScheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return room_of(nodeid)
+            return group_of(nodeid)
 
-    return Rooms(config, log)
+    return GroupScheduling(config, log)
 
 
-def room_of(nodeid: str) -> str:
+SECOND_BROWSER = ("test_lab.py", "test_panel.py", "test_readings.py", "test_run_all.py", "test_second_day.py")
+"""The modules of browser tests that use the second browser: half of the time of all."""
+
+
+def group_of(nodeid: str) -> str:
     """The group of tests that run on the same worker."""
     path, _, name = nodeid.partition("::")
     if path.startswith("tests/browser/"):
-        return f"browser {1 if path < 'tests/browser/test_l' else 2}"
+        return f"browser {2 if path.rpartition('/')[2] in SECOND_BROWSER else 1}"
     if path.startswith(("tests/sandbox/docker/", "tests/wheel/")) or ENGINE.search(name):
         return "docker"
     return path

@@ -22,7 +22,7 @@ from autocoder_jupyter.trust import seals
 from autocoder_jupyter.types import Evidence, SecondOpinion, TestOutcome
 from autocoder_jupyter.versions import Versions, verification
 from autocoder_jupyter.versions.verification import rename
-from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced, sales
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -32,18 +32,18 @@ Change = Callable[[dict[str, Any]], object]
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, Played]]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, Generated]]:
     """A finished generation, with its `.autocode` folder and the configuration of its user."""
     config, root = tmp_path_factory.mktemp("config"), tmp_path_factory.mktemp("recorded") / ".autocode"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("platformdirs.user_config_path", lambda name: config / name)
-        played = asyncio.run(Theatre(root, "local").play(SCRIPT))
+        played = asyncio.run(Runner(root, "local").generate(SCRIPT))
     assert played.report.success, played.error
     yield root, config, played
 
 
 @pytest.fixture
-def mine(recorded: tuple[Path, Path, Played], monkeypatch: pytest.MonkeyPatch) -> None:
+def mine(recorded: tuple[Path, Path, Generated], monkeypatch: pytest.MonkeyPatch) -> None:
     """The user is the one whose run made the folder, after a restart of the kernel."""
     restart()
     monkeypatch.setattr("platformdirs.user_config_path", lambda name: recorded[1] / name)
@@ -56,13 +56,13 @@ def theirs(mine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def root(recorded: tuple[Path, Path, Played], tmp_path: Path) -> Path:
+def root(recorded: tuple[Path, Path, Generated], tmp_path: Path) -> Path:
     """A copy of the `.autocode` folder."""
     return Path(shutil.copytree(recorded[0], tmp_path / "work" / ".autocode"))
 
 
 @pytest.fixture
-def folder(root: Path, recorded: tuple[Path, Path, Played]) -> Path:
+def folder(root: Path, recorded: tuple[Path, Path, Generated]) -> Path:
     """The folder of the version in it."""
     return root / "growth" / recorded[2].report.run_id
 
@@ -101,7 +101,9 @@ def require_not_verified(result: CodeGenEvalResult, root: Path) -> None:
 
 
 @pytest.mark.usefixtures("mine")
-def test_what_ones_own_run_recorded_is_ready_after_a_restart(root: Path, recorded: tuple[Path, Path, Played]) -> None:
+def test_what_ones_own_run_recorded_is_ready_after_a_restart(
+    root: Path, recorded: tuple[Path, Path, Generated]
+) -> None:
     result = loaded(root)
     assert (result.success, result.state, result.error) == (True, "ready", None)
     assert result.evidence == recorded[2].report.evidence
@@ -223,7 +225,7 @@ def test_a_failed_record_of_somebody_else_shows_no_outcome(root: Path, folder: P
 @pytest.mark.usefixtures("mine")
 def test_a_failed_record_of_ones_own_shows_its_outcomes(tmp_path: Path) -> None:
     script = {**SCRIPT, "code": [fenced(WRONG)]}
-    played = asyncio.run(Theatre(tmp_path / ".autocode", "local").play(script, settings={"max_iterations": 1}))
+    played = asyncio.run(Runner(tmp_path / ".autocode", "local").generate(script, settings={"max_iterations": 1}))
     result = load("growth", version=1, journal_root=tmp_path / ".autocode")
     assert not result.success and result.evidence == played.report.evidence and result.error == played.error
     again = CodeGenEvalResult.model_validate_json(result.model_dump_json())
@@ -330,7 +332,7 @@ def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(
 ) -> None:
     opinion = SecondOpinion(state="agree", tried=("sample",), confirms="first")
     edit(folder / "report.json", lambda data: data.update(second_opinion=opinion.model_dump(mode="json")))
-    played = asyncio.run(Theatre(root, "local").play({}))
+    played = asyncio.run(Runner(root, "local").generate({}))
     assert played.report.success and played.asked == [] and played.of(Noticed) == []
     assert [event.verified_on for event in played.of(KeptHolds)] == ["3 rows"]
     assert played.report.second_opinion is not None and played.report.second_opinion.state == "none"
@@ -341,7 +343,7 @@ def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(
     result = loaded(root)
     assert result.success and result.evidence == played.report.evidence
     assert result.report.second_opinion == played.report.second_opinion
-    asyncio.run(Theatre(root, "local").play({}))
+    asyncio.run(Runner(root, "local").generate({}))
     assert kept.stat() == written
 
 
@@ -349,7 +351,7 @@ def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(
 def test_without_a_key_a_run_says_so_once_and_counts_until_the_kernel_ends(root: Path, tmp_path: Path) -> None:
     (tmp_path / "config").write_text("A file, so no folder can be created here.")
     for count in (1, 0):
-        played = asyncio.run(Theatre(root, "local").play({}))
+        played = asyncio.run(Runner(root, "local").generate({}))
         told = [event.text for event in played.of(Noticed)]
         assert played.report.success and len(told) == count
     assert loaded(root).success

@@ -23,8 +23,8 @@ from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types.stages import STAGES, Stage
 from autocoder_jupyter.versions.keys import RequestKey
-from tests import theatre
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+from tests import runner
+from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 
 ROOT = Path(__file__).parents[1]
 
@@ -143,7 +143,7 @@ from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.engines import echo
 from autocoder_jupyter.magics.command import parse_cell
 from tests.scripted_model import ScriptedModel, always, by_marker
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced, sales
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced, sales
 
 script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
@@ -185,7 +185,7 @@ from autocoder_jupyter.magics.settings import resolve
 from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.types import ImageConfig
 from tests.scripted_model import ScriptedModel, by_marker
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced, sales
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced, sales
 import pathlib
 
 script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
@@ -249,7 +249,7 @@ REVIEW = Stage(
 async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     review: Any = "review"
     monkeypatch.setitem(STAGES, review, REVIEW)
-    monkeypatch.setitem(theatre.MARKERS, review, "You review one Python module")
+    monkeypatch.setitem(runner.MARKERS, review, "You review one Python module")
     write = StagedWriter.write
 
     async def write_and_review(writer: StagedWriter) -> None:
@@ -265,7 +265,7 @@ async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         states.append(states[-1].apply(event, 1.0))
 
     script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)], "review": [fenced("x = 1")]}
-    played = await Theatre(tmp_path, "local").play(script, hear=shown)
+    played = await Runner(tmp_path, "local").generate(script, hear=shown)
     assert played.report.success, played.error
     during = [state for state in states if state.stage_state(review) == StageState("running")]
     assert during

@@ -90,7 +90,7 @@ def wait_until_gone(folder: str, seconds: float = 10.0) -> None:
 def main(sandbox: str, model: str, api_base: str, folder: str) -> None:
     from autocoder_jupyter import AutoCoderAgent
     from autocoder_jupyter.calls.runtime import runtime_for
-    from tests.theatre import sales
+    from tests.runner import sales
 
     before = {**process(), "pandas": _pandas_options()}
     from autocoder_jupyter.models.library import load

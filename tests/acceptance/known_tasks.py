@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.types import File, InputSpec
+from tests.runner import MARKERS, fenced
 from tests.scripted_model import ScriptedModel, by_marker
-from tests.theatre import MARKERS, fenced
 
 
 @dataclass(frozen=True)

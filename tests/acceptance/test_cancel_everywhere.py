@@ -30,9 +30,9 @@ from autocoder_jupyter.sandbox.local import loading
 from autocoder_jupyter.sandbox.protocol import WorkerSpec
 from autocoder_jupyter.types import ImageConfig, OutputSpec
 from tests.acceptance.leftovers import await_end, children, eventually, worker_roots
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced, sales
 from tests.sandbox.sandboxes import base_spec, open_sandbox
 from tests.scripted_model import Answer, ScriptedModel, by_marker
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced, sales
 
 SECONDS_TO_END = 5.0
 
@@ -53,10 +53,10 @@ class Stage:
         self._of_others = set(worker_roots())  # idle workers of other tests in this process
         self.release = threading.Event()
         self.says: dict[str, str | Answer] = {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
-        says = {MARKERS[stage]: self._teller(stage) for stage in MARKERS}
+        says = {MARKERS[stage]: self._script_of(stage) for stage in MARKERS}
         self.model = ScriptedModel(by_marker(says))
 
-    def _teller(self, stage: str) -> Callable[[dict[str, Any]], str | Answer]:
+    def _script_of(self, stage: str) -> Callable[[dict[str, Any]], str | Answer]:
         return lambda request: self.says[stage]
 
     def hold(self, *stages: str) -> None:

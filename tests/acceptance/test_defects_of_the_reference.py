@@ -23,8 +23,8 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.types import File, InputSpec
 from tests.acceptance import globals_script
 from tests.acceptance.conftest import Build
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced, sales
 from tests.scripted_model import ScriptedModel, by_marker, prompt_of
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced, sales
 
 Generate = Callable[..., CodeGenEvalResult]
 
@@ -40,9 +40,9 @@ class Play:
             "tests": fenced(TESTS),
             "constraints": json.dumps({"constraints": []}),
         }
-        self.model = ScriptedModel(by_marker({MARKERS[stage]: self._teller(stage) for stage in MARKERS}))
+        self.model = ScriptedModel(by_marker({MARKERS[stage]: self._script_of(stage) for stage in MARKERS}))
 
-    def _teller(self, stage: str) -> Callable[[dict[str, Any]], str]:
+    def _script_of(self, stage: str) -> Callable[[dict[str, Any]], str]:
         def tell(request: dict[str, Any]) -> str:
             answer = self.says[stage]
             return str(answer(request) if callable(answer) else answer)

@@ -15,8 +15,8 @@ import autocoder_jupyter
 from autocoder_jupyter.types import Exchange
 from tests.acceptance.leftovers import alive, children, containers, eventually
 from tests.magics.kernel import Kernel
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced
 from tests.scripted_model import Answer, ScriptedModel, by_marker
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
 
 SLOW_ON_THE_SAMPLE = CODE.replace("import pandas", "import time\n\nimport pandas").replace(
     "    return", "    if len(sales) == 3:\n        time.sleep(3)\n    return"
@@ -52,17 +52,17 @@ class MortalKernel(Kernel):
         return process.poll()
 
 
-class House:
+class KernelSetup:
     """A folder with a kernel, and the model that it asks."""
 
     def __init__(self, folder: Path, sandbox: str) -> None:
         self.folder = folder
         self.release = threading.Event()
         self.says: dict[str, str | Answer] = {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
-        self.model = ScriptedModel(by_marker({MARKERS[stage]: self._teller(stage) for stage in self.says}))
+        self.model = ScriptedModel(by_marker({MARKERS[stage]: self._script_of(stage) for stage in self.says}))
         self._sandbox = sandbox
 
-    def _teller(self, stage: str) -> Callable[[dict[str, Any]], str | Answer]:
+    def _script_of(self, stage: str) -> Callable[[dict[str, Any]], str | Answer]:
         return lambda request: self.says[stage]
 
     def kernel(self) -> MortalKernel:
@@ -85,23 +85,23 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def local_kernel(tmp_path: Path) -> Iterator[KernelSetup]:
     """With the local sandbox."""
-    yield from make_house("local", tmp_path)
+    yield from make_setup("local", tmp_path)
 
 
 @pytest.fixture
-def any_house(sandbox_name: str, tmp_path: Path) -> Iterator[House]:
+def any_kernel(sandbox_name: str, tmp_path: Path) -> Iterator[KernelSetup]:
     """With each sandbox."""
-    yield from make_house(sandbox_name, tmp_path)
+    yield from make_setup(sandbox_name, tmp_path)
 
 
-def make_house(sandbox: str, folder: Path) -> Iterator[House]:
+def make_setup(sandbox: str, folder: Path) -> Iterator[KernelSetup]:
     (folder / "pyproject.toml").write_text("")  # so that no settings of a parent folder apply
-    house = House(folder, sandbox)
-    with house.model:
-        yield house
-        house.release.set()
+    local_kernel = KernelSetup(folder, sandbox)
+    with local_kernel.model:
+        yield local_kernel
+        local_kernel.release.set()
 
 
 def begin(kernel: Kernel) -> None:
@@ -137,34 +137,34 @@ def wait_for_the_sample_run(kernel: MortalKernel) -> None:
     assert has_a_worker(kernel)
 
 
-def test_killed_during_a_question_to_the_model(any_house: House) -> None:
-    any_house.says["code"] = Answer("…", hold=any_house.release)
-    with any_house.kernel() as kernel:
+def test_killed_during_a_question_to_the_model(any_kernel: KernelSetup) -> None:
+    any_kernel.says["code"] = Answer("…", hold=any_kernel.release)
+    with any_kernel.kernel() as kernel:
         begin(kernel)
-        any_house.model.wait_for_requests(3)
-        eventually(lambda: len(any_house.journal()) >= 4, any_house.journal, 30)  # versions, plan, tests, environment
+        any_kernel.model.wait_for_requests(3)
+        eventually(lambda: len(any_kernel.journal()) >= 4, any_kernel.journal, 30)  # versions, plan, tests, environment
         eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
         dead, processes = kernel.pid, family(kernel)
 
         kernel.die()
 
         assert_nothing_is_left(processes, dead)
-        any_house.model.wait_for_hang_ups(1)
-        recorded = any_house.journal()
+        any_kernel.model.wait_for_hang_ups(1)
+        recorded = any_kernel.journal()
         assert [Exchange.model_validate(entry["exchange"]).stage for entry in recorded if "exchange" in entry] == [
             "plan",
             "tests",
         ]
-        any_house.says["code"] = fenced(CODE)
+        any_kernel.says["code"] = fenced(CODE)
         begin(kernel)
         assert kernel.printed("growth.run()") == "140.0"
-        assert len(any_house.model.requests) == 3 + 1  # only questions without an answer are asked again
-        assert any_house.journal()[: len(recorded)] == recorded
+        assert len(any_kernel.model.requests) == 3 + 1  # only questions without an answer are asked again
+        assert any_kernel.journal()[: len(recorded)] == recorded
 
 
-def test_killed_while_generated_code_runs(any_house: House) -> None:
-    any_house.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
-    with any_house.kernel() as kernel:
+def test_killed_while_generated_code_runs(any_kernel: KernelSetup) -> None:
+    any_kernel.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
+    with any_kernel.kernel() as kernel:
         begin(kernel)
         wait_for_the_sample_run(kernel)
         dead, processes = kernel.pid, family(kernel)
@@ -172,18 +172,18 @@ def test_killed_while_generated_code_runs(any_house: House) -> None:
         kernel.die()
 
         assert_nothing_is_left(processes, dead)
-        recorded = any_house.journal()
+        recorded = any_kernel.journal()
         assert sum("exchange" in entry for entry in recorded) == 3
         begin(kernel)
         assert kernel.printed("growth.run()") == "140.0"
-        assert len(any_house.model.requests) == 3  # nothing is asked again, everything is run again
-        assert any_house.journal()[: len(recorded)] == recorded
-        assert (next(any_house.folder.glob(".autocode/growth/*")) / "report.json").exists()
+        assert len(any_kernel.model.requests) == 3  # nothing is asked again, everything is run again
+        assert any_kernel.journal()[: len(recorded)] == recorded
+        assert (next(any_kernel.folder.glob(".autocode/growth/*")) / "report.json").exists()
 
 
-def test_restarted_gently_while_generated_code_runs(any_house: House) -> None:
-    any_house.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
-    with any_house.kernel() as kernel:
+def test_restarted_gently_while_generated_code_runs(any_kernel: KernelSetup) -> None:
+    any_kernel.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
+    with any_kernel.kernel() as kernel:
         begin(kernel)
         wait_for_the_sample_run(kernel)
         dead, processes = kernel.pid, family(kernel)
@@ -192,12 +192,12 @@ def test_restarted_gently_while_generated_code_runs(any_house: House) -> None:
 
 
 @pytest.mark.local_sandbox
-def test_restarted_gently_during_a_question_to_the_model(house: House) -> None:
-    house.says["plan"] = Answer("…", hold=house.release)
-    with house.kernel() as kernel:
+def test_restarted_gently_during_a_question_to_the_model(local_kernel: KernelSetup) -> None:
+    local_kernel.says["plan"] = Answer("…", hold=local_kernel.release)
+    with local_kernel.kernel() as kernel:
         begin(kernel)
-        house.model.wait_for_requests(1)
+        local_kernel.model.wait_for_requests(1)
         dead, processes = kernel.pid, family(kernel)
         assert kernel.leave() == 0
         assert_nothing_is_left(processes, dead)
-        house.model.wait_for_hang_ups(1)
+        local_kernel.model.wait_for_hang_ups(1)

@@ -18,8 +18,8 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import Limits, Program, TestSpec, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
 SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 
@@ -27,12 +27,12 @@ SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 @pytest.mark.parametrize("name", EACH)
 def test_prompt_to_verified_result_warm(benchmark: Any, tmp_path: Path, name: str) -> None:
     benchmark.group = f"generation, {name}"
-    theatre = Theatre(tmp_path, open_sandbox(name).name)
+    runner = Runner(tmp_path, open_sandbox(name).name)
     rounds = itertools.count()
 
     def generation() -> None:
-        theatre.root = tmp_path / str(next(rounds))  # its own journal, so that nothing is replayed
-        assert background.run(theatre.play(SCRIPT)).report.success
+        runner.root = tmp_path / str(next(rounds))  # its own journal, so that nothing is replayed
+        assert background.run(runner.generate(SCRIPT)).report.success
 
     benchmark.pedantic(generation, rounds=10, warmup_rounds=2)
 

@@ -18,8 +18,8 @@ import pytest
 from tests.benchmarks.test_kernel_latency import SETUP, environment
 from tests.lab.page import Page
 from tests.magics.kernel import Kernel
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced
 from tests.scripted_model import ScriptedModel, always, by_marker
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.benchmark(group="first result of a kernel")]
 

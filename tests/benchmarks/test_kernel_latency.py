@@ -17,8 +17,8 @@ import pytest
 
 from tests.lab.page import Page
 from tests.magics.kernel import Kernel
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced
 from tests.scripted_model import Answer, ScriptedModel, always, by_marker
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.benchmark(group="round trip of 1+1")]
 

@@ -25,8 +25,8 @@ import pytest
 
 from autocoder_jupyter.types import OutputSpec, Report
 from tests.benchmarks.ambiguous import CASES, Ambiguous
+from tests.runner import Runner, fenced
 from tests.scripted_model import Answer
-from tests.theatre import Theatre, fenced
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.timeout(1800)]
 
@@ -135,7 +135,7 @@ async def played(root: Path, case: Ambiguous, code: str, other: str | None = Non
         **({"second": second(case, other, reading)} if other else {}),
     }
     kind = case.output if isinstance(case.output, str) else "DataFrame"
-    outcome = await Theatre(root, "local").play(
+    outcome = await Runner(root, "local").generate(
         {stage: spoken(answer) for stage, answer in script.items()},
         prompt=f"{case.prompt} The data are @data.",
         samples={"data": case.sample()},

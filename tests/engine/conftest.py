@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.theatre import Theatre
+from tests.runner import Runner
 
 
 @pytest.fixture
-def theatre(tmp_path: Path) -> Iterator[Theatre]:
-    yield Theatre(tmp_path / ".autocode", "local")
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    yield Runner(tmp_path / ".autocode", "local")

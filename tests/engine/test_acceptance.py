@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.own_tests import check_own_tests, own_module
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.types import CodePlan, OutputSpec
-from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced, sales
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 WRONG = CODE.replace(".sum())", ".sum()) + 1.0")
 
@@ -39,39 +39,39 @@ def fix(*mends: str) -> str:
 FIX = fix("your test test_one_sale", "your test TestEmpty::test_nothing")
 
 
-def accepted(played: Played) -> list[tuple[str, bool]]:
+def accepted(played: Generated) -> list[tuple[str, bool]]:
     return [(outcome.name, outcome.passed) for outcome in played.report.evidence.acceptance]
 
 
-async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(theatre: Theatre) -> None:
+async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(runner: Runner) -> None:
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
-    played = await theatre.play(script, own_tests=OWN, checks=("total >= 0",))
+    played = await runner.generate(script, own_tests=OWN, checks=("total >= 0",))
     report = played.report
     assert report.success, report.error
     names = ["your test test_one_sale: Ann's one sale is all there is.", "your test TestEmpty::test_nothing"]
     assert accepted(played) == [(name, True) for name in (*names, "total >= 0")]
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
     assert not any("one_sale" in json.dumps(request) for request in played.model.requests)  # no model is asked for them
-    folder = theatre.root / "growth" / report.run_id
+    folder = runner.root / "growth" / report.run_id
     kept = (folder / "test_own.py").read_text()
     assert kept == report.own_tests and OWN in kept and "def growth(" in kept
     assert json.loads((folder / "request.json").read_text())["own_tests"] == OWN
 
 
-async def test_own_tests_make_a_request_of_their_own_that_asks_nothing_anew(theatre: Theatre) -> None:
+async def test_own_tests_make_a_request_of_their_own_that_asks_nothing_anew(runner: Runner) -> None:
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
-    without = await theatre.play(script)
-    with_tests = await theatre.play({}, own_tests=OWN)
+    without = await runner.generate(script)
+    with_tests = await runner.generate({}, own_tests=OWN)
     assert with_tests.report.success and with_tests.asked == []
     assert with_tests.report.run_id != without.report.run_id
 
 
 @pytest.mark.parametrize(("share", "shown"), [("rows", True), ("stats", False), ("schema", False)])
 async def test_a_failing_own_test_is_told_to_the_mender_as_far_as_the_data_may_be(
-    theatre: Theatre, share: str, shown: bool
+    runner: Runner, share: str, shown: bool
 ) -> None:
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [FIX]}
-    played = await theatre.play(script, own_tests=OWN, settings={"share": share, "skip_tests": True})
+    played = await runner.generate(script, own_tests=OWN, settings={"share": share, "skip_tests": True})
     asked = {stage: json.dumps(r) for stage, r in zip(played.asked, played.model.requests, strict=True)}
     assert "your test test_one_sale" in asked["fix_code"]
     assert ("Ann" in asked["fix_code"], "71.0" in asked["fix_code"]) == (shown, shown)
@@ -82,7 +82,9 @@ async def test_a_failing_own_test_is_told_to_the_mender_as_far_as_the_data_may_b
     assert not any("Ann" in json.dumps(request) for request in played.model.requests) or shown
 
 
-async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_are_right(theatre: Theatre) -> None:
+async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_are_right(
+    runner: Runner,
+) -> None:
     wrong_test = TESTS.replace("== 8.0", "== 9.0")
     diagnosis = {"test_name": "test_sum", "error_message": "8 == 9", "error_type": "test_error"}
     right = TESTS[TESTS.index("def test_sum") : TESTS.index("def test_empty")]
@@ -94,38 +96,38 @@ async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_ar
         "diagnose": [json.dumps({"failures": [diagnosis]})],
         "fix_tests": [json.dumps({"verdicts": [verdict]})],
     }
-    played = await theatre.play(script, own_tests=OWN)
+    played = await runner.generate(script, own_tests=OWN)
     assert played.report.success and played.report.evidence.tests_changed == ("test_sum",)
     told = {stage: r["messages"][1]["content"] for stage, r in zip(played.asked, played.model.requests, strict=True)}
     for stage in ("diagnose", "fix_tests"):
         assert "They are right" in told[stage] and "def test_one_sale" in told[stage]
 
 
-async def test_own_tests_that_never_hold_are_no_success_and_are_named_first(theatre: Theatre) -> None:
+async def test_own_tests_that_never_hold_are_no_success_and_are_named_first(runner: Runner) -> None:
     never = "def test_never():\n    assert growth(pd.DataFrame({'price': [1.0], 'quantity': [1]})) == -1\n"
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
-    played = await theatre.play(script, own_tests=never, settings={"max_iterations": 1})
+    played = await runner.generate(script, own_tests=never, settings={"max_iterations": 1})
     assert not played.report.success
     assert "This does not hold: your test test_never. AssertionError: assert 1.0 == -1" in played.error
 
 
-async def test_own_tests_that_cannot_be_loaded_are_the_persons_to_mend(theatre: Theatre) -> None:
+async def test_own_tests_that_cannot_be_loaded_are_the_persons_to_mend(runner: Runner) -> None:
     broken = "LIMIT = 1 / 0\n\n\ndef test_limit():\n    assert growth(pd.DataFrame()) < LIMIT\n"
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
-    played = await theatre.play(script, own_tests=broken)
+    played = await runner.generate(script, own_tests=broken)
     assert (
         not played.report.success and played.report.attempts == 1 and sorted(played.asked) == ["code", "plan", "tests"]
     )
     assert "Your own tests cannot be loaded" in played.error and "ZeroDivisionError" in played.error
 
 
-async def test_own_tests_run_where_no_others_are_written(theatre: Theatre) -> None:
+async def test_own_tests_run_where_no_others_are_written(runner: Runner) -> None:
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [FIX]}
-    played = await theatre.play(script, own_tests=OWN, settings={"skip_tests": True})
+    played = await runner.generate(script, own_tests=OWN, settings={"skip_tests": True})
     assert played.report.success and played.report.attempts == 2 and played.report.evidence.tests == ()
 
 
-async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre) -> None:
+async def test_several_outputs_come_to_own_tests_by_name(runner: Runner) -> None:
     plan = json.loads(PLAN)
     plan["outputs"].append({"name": "best.txt", "type": "int"})
     code = CODE.replace("-> float", "-> tuple[float, int]").replace(".sum())", ".sum()), 3")
@@ -133,7 +135,7 @@ async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre) -> No
     own += "    both = growth(sales)\n    assert both.total == 1.0 and both.best_txt == 3 and run(sales) == (1.0, 3)\n"
     outputs = (OutputSpec(name="total", type="float"), OutputSpec(name="best_txt", type="int"))
     script = {"plan": [json.dumps(plan)], "code": [fenced(code)]}
-    played = await theatre.play(script, own_tests=own, outputs=outputs, settings={"skip_tests": True})
+    played = await runner.generate(script, own_tests=own, outputs=outputs, settings={"skip_tests": True})
     assert played.report.success, played.report.error
 
 
@@ -175,26 +177,26 @@ def test_what_own_tests_may_use_is_not_missed() -> None:
 FEW = pd.DataFrame({"price": [10.0, 2.0], "quantity": [1, 2]})
 
 
-async def test_an_example_is_told_and_must_come_out(theatre: Theatre) -> None:
+async def test_an_example_is_told_and_must_come_out(runner: Runner) -> None:
     example = Example("@few -> 14", (("", FEW),), (("", 14),))
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [fix("your example @few -> 14")]}
-    played = await theatre.play(script, examples=(example,), settings={"skip_tests": True})
+    played = await runner.generate(script, examples=(example,), settings={"skip_tests": True})
     assert played.report.success and played.report.attempts == 2
     first = played.report.history[0].evidence.acceptance
     assert [(one.name, one.message) for one in first] == [("your example @few -> 14", "total: it is 15.0, expected 14")]
     for request in played.model.requests:
         assert "expected: 14" in request["messages"][1]["content"]
     assert (
-        "expected: 14" in json.loads((theatre.root / "growth" / played.report.run_id / "sent.json").read_text())["text"]
+        "expected: 14" in json.loads((runner.root / "growth" / played.report.run_id / "sent.json").read_text())["text"]
     )
 
 
 @pytest.mark.parametrize("share", ["stats", "schema"])
-async def test_no_value_of_an_example_leaves_where_rows_do_not(theatre: Theatre, share: str) -> None:
+async def test_no_value_of_an_example_leaves_where_rows_do_not(runner: Runner, share: str) -> None:
     few = pd.DataFrame({"price": [77777.5], "quantity": [1]})
     example = Example("orders=@few -> 77777.5", (("sales", few),), (("total", 77777.5),))
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [fix("your example 1")]}
-    played = await theatre.play(script, examples=(example,), settings={"skip_tests": True, "share": share})
+    played = await runner.generate(script, examples=(example,), settings={"skip_tests": True, "share": share})
     assert played.report.success and played.report.attempts == 2
     assert "7777" not in json.dumps(played.model.requests)
     failed = played.report.history[0].evidence.acceptance[0]
@@ -210,22 +212,24 @@ async def test_no_value_of_an_example_leaves_where_rows_do_not(theatre: Theatre,
         (Example("x", (("", FEW), ("sales", FEW)), (("", 1),)), "it says sales twice"),
     ],
 )
-async def test_an_example_that_does_not_fit_is_said(theatre: Theatre, example: Any, words: str) -> None:
+async def test_an_example_that_does_not_fit_is_said(runner: Runner, example: Any, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
-        await theatre.play({"plan": [PLAN], "code": [fenced(CODE)]}, examples=(example,), settings={"skip_tests": True})
+        await runner.generate(
+            {"plan": [PLAN], "code": [fenced(CODE)]}, examples=(example,), settings={"skip_tests": True}
+        )
 
 
-async def test_an_example_without_input_is_about_the_sample(theatre: Theatre) -> None:
+async def test_an_example_without_input_is_about_the_sample(runner: Runner) -> None:
     total = float((sales()["price"] * sales()["quantity"]).sum())
     script = {"plan": [PLAN], "code": [fenced(CODE)]}
     example = Example(f"-> {total}", (), (("", total),))
-    played = await theatre.play(script, examples=(example,), settings={"skip_tests": True})
+    played = await runner.generate(script, examples=(example,), settings={"skip_tests": True})
     assert played.report.success and accepted(played) == [(f"your example -> {total}", True)]
 
 
 @pytest.mark.parametrize("end", ["import os; os._exit(3)", "while True: pass"], ids=["ends its process", "never ends"])
-async def test_code_that_ends_its_worker_in_an_own_test_has_failed_it(theatre: Theatre, end: str) -> None:
+async def test_code_that_ends_its_worker_in_an_own_test_has_failed_it(runner: Runner, end: str) -> None:
     ending = CODE.replace("    return", f"    if len(sales) == 1:\n        {end}\n    return")
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(ending)]}
-    played = await theatre.play(script, own_tests=OWN, settings={"max_iterations": 1, "timeout": 4.0})
+    played = await runner.generate(script, own_tests=OWN, settings={"max_iterations": 1, "timeout": 4.0})
     assert not played.report.success and "your test test_one_sale" in played.error

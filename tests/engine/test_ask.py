@@ -11,8 +11,8 @@ from autocoder_jupyter.engine.ask import LONGEST, _Question, questions_of
 from autocoder_jupyter.engine.dry_run import preview
 from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked, SourceWritten
 from autocoder_jupyter.request import AgentConfig, Request
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of
-from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
 
 QUESTIONS = [
     {"text": "Which price counts?", "options": ["gross", "net"], "assumed": "gross"},
@@ -22,43 +22,43 @@ ASKING = json.dumps({**json.loads(PLAN), "questions": QUESTIONS})
 SECOND = json.dumps({**json.loads(PLAN), "assumptions": ["Net prices count."]})
 
 
-def play(theatre: Theatre, plans: Sequence[str] = (ASKING, SECOND), ask: bool = True) -> Awaitable[Played]:
+def play(runner: Runner, plans: Sequence[str] = (ASKING, SECOND), ask: bool = True) -> Awaitable[Generated]:
     answers: dict[str, Script] = {"plan": list(plans), "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
-    return theatre.play(answers, settings={"ask": ask})
+    return runner.generate(answers, settings={"ask": ask})
 
 
 @pytest.mark.local_sandbox
-async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(theatre: Theatre) -> None:
-    theatre.answers = ("net", "")
-    played = await play(theatre)
+async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(runner: Runner) -> None:
+    runner.answers = ("net", "")
+    played = await play(runner)
     assert played.report.success and played.report.answers == ("Which price counts? net",)
-    assert [question.assumed for question in theatre.questions[0]] == ["gross", "zero"]
+    assert [question.assumed for question in runner.questions[0]] == ["gross", "zero"]
     assert played.plan.assumptions == ("Net prices count.",)
     first, *later = map(prompt_of, played.model.requests)
     assert "put up to three questions" in first and "<answers>" not in first
     assert all("<answers>" in prompt and "- Which price counts? net" in prompt for prompt in later)
     kinds = [type(event) for event in played.events]
     assert kinds.index(QuestionsAsked) < kinds.index(QuestionsAnswered) < kinds.index(SourceWritten)
-    again = await play(theatre)
-    assert again.asked == [] and len(theatre.questions) == 1
+    again = await play(runner)
+    assert again.asked == [] and len(runner.questions) == 1
     assert again.report.answers == played.report.answers
 
 
 @pytest.mark.local_sandbox
 @pytest.mark.parametrize("answers", [None, ("", ""), ("gross", "zero")])
 async def test_who_is_not_there_or_agrees_waits_for_no_second_plan(
-    theatre: Theatre, answers: tuple[str, ...] | None
+    runner: Runner, answers: tuple[str, ...] | None
 ) -> None:
-    theatre.answers = answers
-    played = await play(theatre, [ASKING])
+    runner.answers = answers
+    played = await play(runner, [ASKING])
     assert played.report.success and played.asked.count("plan") == 1
     assert len(played.report.answers) == (2 if answers == ("gross", "zero") else 0)
 
 
 @pytest.mark.local_sandbox
-async def test_nothing_is_asked_unless_it_was_wanted(theatre: Theatre) -> None:
-    played = await play(theatre, [ASKING], ask=False)
-    assert played.report.success and theatre.questions == []
+async def test_nothing_is_asked_unless_it_was_wanted(runner: Runner) -> None:
+    played = await play(runner, [ASKING], ask=False)
+    assert played.report.success and runner.questions == []
     assert "questions" not in prompt_of(played.model.requests[0])
 
 

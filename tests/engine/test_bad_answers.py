@@ -8,8 +8,8 @@ import pytest
 
 from autocoder_jupyter.engine.events import Finished
 from tests.engine.test_refine import refine
+from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.scripted_model import Answer
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -31,97 +31,97 @@ def fix(replacement: str) -> str:
 RIGHT_FIX = fix('(sales["price"] * sales["quantity"])')
 
 
-async def test_each_repair_is_a_question_of_its_own_also_after_the_same_answer(theatre: Theatre) -> None:
-    played = await theatre.play({**GOOD, "plan": [REFUSAL, REFUSAL, PLAN]})
+async def test_each_repair_is_a_question_of_its_own_also_after_the_same_answer(runner: Runner) -> None:
+    played = await runner.generate({**GOOD, "plan": [REFUSAL, REFUSAL, PLAN]})
     assert played.report.success and played.asked.count("plan") == 3
 
 
-async def test_a_refusal_ends_one_run_and_not_the_next(theatre: Theatre) -> None:
-    first = await theatre.play({"plan": [REFUSAL] * 3})
+async def test_a_refusal_ends_one_run_and_not_the_next(runner: Runner) -> None:
+    first = await runner.generate({"plan": [REFUSAL] * 3})
     assert "unusable" in str(first.report.error)
-    second = await theatre.play(GOOD)
+    second = await runner.generate(GOOD)
     assert second.report.success and second.asked.count("plan") == 1
 
 
-async def test_a_refusal_of_a_refined_plan_ends_one_run_and_not_the_next(theatre: Theatre) -> None:
-    first = await refine(theatre, plan=[REFUSAL] * 3)
+async def test_a_refusal_of_a_refined_plan_ends_one_run_and_not_the_next(runner: Runner) -> None:
+    first = await refine(runner, plan=[REFUSAL] * 3)
     assert "unusable" in str(first.report.error)
-    second = await refine(theatre)
+    second = await refine(runner)
     assert second.report.success and second.asked.count("plan") == 1
 
 
-async def test_only_the_stage_that_was_refused_is_asked_anew(theatre: Theatre) -> None:
-    first = await theatre.play({**GOOD, "code": [REFUSAL] * 3})
+async def test_only_the_stage_that_was_refused_is_asked_anew(runner: Runner) -> None:
+    first = await runner.generate({**GOOD, "code": [REFUSAL] * 3})
     assert not first.report.success
-    second = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
+    second = await runner.generate({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
     assert second.report.success and "plan" not in second.asked
 
 
-async def test_a_module_that_never_had_the_planned_interface_is_asked_for_anew(theatre: Theatre) -> None:
+async def test_a_module_that_never_had_the_planned_interface_is_asked_for_anew(runner: Runner) -> None:
     renamed = fenced(CODE.replace("sales: pd.DataFrame", "df: pd.DataFrame").replace("sales[", "df["))
-    first = await theatre.play({**GOOD, "code": [renamed] * 3})
+    first = await runner.generate({**GOOD, "code": [renamed] * 3})
     assert "interface" in str(first.report.error)
-    assert (await theatre.play({"code": [fenced(CODE)]})).report.success
+    assert (await runner.generate({"code": [fenced(CODE)]})).report.success
 
 
-async def test_a_refusal_that_was_repaired_is_replayed_with_its_repair(theatre: Theatre) -> None:
-    await theatre.play({**GOOD, "plan": [REFUSAL, PLAN]})
-    again = await theatre.play({})
+async def test_a_refusal_that_was_repaired_is_replayed_with_its_repair(runner: Runner) -> None:
+    await runner.generate({**GOOD, "plan": [REFUSAL, PLAN]})
+    again = await runner.generate({})
     assert again.report.success and again.asked == []
 
 
-async def test_a_run_that_failed_asks_its_last_question_anew_and_replays_the_rest(theatre: Theatre) -> None:
+async def test_a_run_that_failed_asks_its_last_question_anew_and_replays_the_rest(runner: Runner) -> None:
     settings = {"max_iterations": 2}
     useless = fix('(sales["price"] * 1)')
-    first = await theatre.play({**WRONG_FIRST, "diagnose": [DIAGNOSIS], "fix_code": [useless]}, settings=settings)
+    first = await runner.generate({**WRONG_FIRST, "diagnose": [DIAGNOSIS], "fix_code": [useless]}, settings=settings)
     assert "Not solved in 2 attempts" in str(first.report.error)
-    second = await theatre.play({"diagnose": [DIAGNOSIS], "fix_code": [RIGHT_FIX]}, settings=settings)
+    second = await runner.generate({"diagnose": [DIAGNOSIS], "fix_code": [RIGHT_FIX]}, settings=settings)
     assert second.report.success and second.asked == ["diagnose", "fix_code"]
-    third = await theatre.play({}, settings=settings)
+    third = await runner.generate({}, settings=settings)
     assert third.report.success and third.asked == []
 
 
-async def test_a_run_of_a_single_attempt_that_failed_is_begun_anew(theatre: Theatre) -> None:
+async def test_a_run_of_a_single_attempt_that_failed_is_begun_anew(runner: Runner) -> None:
     settings = {"max_iterations": 1}
-    assert not (await theatre.play(WRONG_FIRST, settings=settings)).report.success
-    second = await theatre.play(GOOD, settings=settings)
+    assert not (await runner.generate(WRONG_FIRST, settings=settings)).report.success
+    second = await runner.generate(GOOD, settings=settings)
     assert second.report.success and sorted(second.asked) == ["code", "plan", "tests"]
 
 
-async def test_a_spent_budget_throws_no_answer_away(theatre: Theatre) -> None:
+async def test_a_spent_budget_throws_no_answer_away(runner: Runner) -> None:
     dear = Answer(PLAN, usage={"prompt_tokens": 10, "completion_tokens": 99_000, "total_tokens": 99_010})
-    spent = await theatre.play({**GOOD, "plan": [dear]}, settings={"max_tokens": 100_000})
+    spent = await runner.generate({**GOOD, "plan": [dear]}, settings={"max_tokens": 100_000})
     assert spent.of(Finished)[-1].state == "over_budget"
-    again = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
+    again = await runner.generate({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
     assert again.report.success and "plan" not in again.asked
 
 
-async def test_a_service_that_goes_away_throws_no_answer_away(theatre: Theatre) -> None:
+async def test_a_service_that_goes_away_throws_no_answer_away(runner: Runner) -> None:
     with pytest.raises(Exception, match="refuse"):
-        await theatre.play({"plan": [PLAN], "code": [Answer(status=401)], "tests": [Answer(status=401)]})
-    again = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
+        await runner.generate({"plan": [PLAN], "code": [Answer(status=401)], "tests": [Answer(status=401)]})
+    again = await runner.generate({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
     assert again.report.success and "plan" not in again.asked
 
 
-async def test_an_unusable_fix_does_not_end_a_run_that_has_attempts_left(theatre: Theatre) -> None:
+async def test_an_unusable_fix_does_not_end_a_run_that_has_attempts_left(runner: Runner) -> None:
     refused = [REFUSAL] * 6  # three for the edits, three for the whole module
-    played = await theatre.play({**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [*refused, RIGHT_FIX]})
+    played = await runner.generate({**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [*refused, RIGHT_FIX]})
     assert played.report.success, played.report.error
     assert played.asked.count("fix_code") == 7
-    again = await theatre.play({})
+    again = await runner.generate({})
     assert again.report.success and again.asked == []
 
 
-async def test_whoever_cannot_edit_may_write_the_whole_module(theatre: Theatre) -> None:
-    played = await theatre.play(
+async def test_whoever_cannot_edit_may_write_the_whole_module(runner: Runner) -> None:
+    played = await runner.generate(
         {**WRONG_FIRST, "diagnose": [DIAGNOSIS], "fix_code": [REFUSAL, REFUSAL, REFUSAL, fenced(CODE)]}
     )
     assert played.report.success and played.report.attempts == 2
 
 
-async def test_fixes_that_are_never_usable_end_the_run_with_that_reason(theatre: Theatre) -> None:
+async def test_fixes_that_are_never_usable_end_the_run_with_that_reason(runner: Runner) -> None:
     settings = {"max_iterations": 3}
-    played = await theatre.play(
+    played = await runner.generate(
         {**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [REFUSAL] * 12}, settings=settings
     )
     assert not played.report.success and "I am sorry" in played.error

@@ -16,7 +16,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import OutputSpec, Report
 from autocoder_jupyter.versions.changes import changes
-from tests.theatre import Theatre, fenced
+from tests.runner import Runner, fenced
 
 
 class Totals(pa.DataFrameModel):
@@ -70,10 +70,10 @@ def contracts(**given: Any) -> dict[str, Contract]:
     return {name: contract_of("", name, value, is_output=name != "sales") for name, value in given.items()}
 
 
-async def play(theatre: Theatre, code: str = RIGHT, given: Any = None, **more: Any) -> Any:
+async def play(runner: Runner, code: str = RIGHT, given: Any = None, **more: Any) -> Any:
     script = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)], **more.pop("script", {})}
     found = contracts(totals=Totals) if given is None else given
-    return await theatre.play(
+    return await runner.generate(
         script, prompt="Revenue of @sales by shop.", samples={"sales": SALES}, outputs=OUTPUTS, contracts=found, **more
     )
 
@@ -88,10 +88,10 @@ MEND = json.dumps({"edits": [{"find": ".sum()", "replace": ".sum().clip(lower=0)
 
 @pytest.mark.parametrize(("share", "shown"), [("rows", True), ("stats", False)])
 async def test_a_broken_contract_fails_the_attempt_and_is_told_to_who_mends(
-    theatre: Theatre, share: str, shown: bool
+    runner: Runner, share: str, shown: bool
 ) -> None:
     script = {"fix_code": [MEND]}
-    played = await play(theatre, WRONG, script=script, settings={"share": share, "second_opinion": "off"})
+    played = await play(runner, WRONG, script=script, settings={"share": share, "second_opinion": "off"})
     assert played.report.success, played.report.error
     first = played.report.history[0].evidence.acceptance
     assert [outcome.passed for outcome in first] == [False, False]
@@ -107,55 +107,55 @@ async def test_a_broken_contract_fails_the_attempt_and_is_told_to_who_mends(
     }
 
 
-async def test_the_person_reads_values_that_no_file_holds(theatre: Theatre) -> None:
-    played = await play(theatre, WRONG, settings={"max_iterations": 1, "share": "stats", "second_opinion": "off"})
+async def test_the_person_reads_values_that_no_file_holds(runner: Runner) -> None:
+    played = await play(runner, WRONG, settings={"max_iterations": 1, "share": "stats", "second_opinion": "off"})
     report = played.report
     assert not report.success and "This does not hold: totals satisfies Totals" in (report.error or "")
     on_sample = report.evidence.acceptance[0]
     assert "row 1: -30" in on_sample.in_full and "-30" not in on_sample.message
-    folder = theatre.root / "growth" / report.run_id
+    folder = runner.root / "growth" / report.run_id
     assert "row 1: -30" not in (folder / "report.json").read_text()
 
 
-async def test_only_the_request_with_a_contract_tells_of_one(theatre: Theatre) -> None:
+async def test_only_the_request_with_a_contract_tells_of_one(runner: Runner) -> None:
     settings = {"second_opinion": "off"}
-    with_one = await play(theatre, settings=settings)
-    without = await play(theatre, given={}, settings=settings)
+    with_one = await play(runner, settings=settings)
+    without = await play(runner, given={}, settings=settings)
     assert with_one.report.run_id != without.report.run_id
     questions = [json.dumps(request) for request in with_one.model.requests]
     assert all("which must satisfy Totals" in question for question in questions) and len(questions) == 3
     assert not any("<contracts>" in json.dumps(request) for request in without.model.requests)
-    again = await play(theatre, script={"plan": [], "code": [], "tests": []}, settings=settings)
+    again = await play(runner, script={"plan": [], "code": [], "tests": []}, settings=settings)
     assert again.report.success and again.asked == []  # the same contract asks nothing
 
 
-async def test_another_model_asks_anew_and_says_why(theatre: Theatre) -> None:
+async def test_another_model_asks_anew_and_says_why(runner: Runner) -> None:
     class Wider(Totals):
         total: float = pa.Field(ge=-100, coerce=True)
 
     settings = {"second_opinion": "off"}
-    first = await play(theatre, settings=settings)
-    second = await play(theatre, given=contracts(totals=Wider), settings=settings)
+    first = await play(runner, settings=settings)
+    second = await play(runner, given=contracts(totals=Wider), settings=settings)
     assert second.asked and second.report.run_id != first.report.run_id
     assert second.report.change == "another contract of totals"
-    record = json.loads((theatre.root / "growth" / first.report.run_id / "request.json").read_text())
+    record = json.loads((runner.root / "growth" / first.report.run_id / "request.json").read_text())
     assert changes(record, record) == "" and "totals" in record["contracts"]
 
 
-async def test_what_a_test_gives_that_breaks_the_contract_of_the_input_is_not_judged(theatre: Theatre) -> None:
+async def test_what_a_test_gives_that_breaks_the_contract_of_the_input_is_not_judged(runner: Runner) -> None:
     bought = pa.DataFrameSchema({"shop": pa.Column(str), "price": pa.Column(int, pa.Check.ge(-30))})
     tests = TESTS.replace("[-2, 1]", "[-200, 1]")
     found = contracts(totals=Totals, sales=bought)
     script = {"tests": [fenced(tests)]}
-    played = await play(theatre, WRONG, found, script=script, settings={"max_iterations": 1, "second_opinion": "off"})
+    played = await play(runner, WRONG, found, script=script, settings={"max_iterations": 1, "second_opinion": "off"})
     assert held(played.report) == {
         "totals satisfies Totals in the calls of the tests": True,  # of the one call that was judged
         "totals satisfies Totals on the sample": False,
     }
 
 
-async def test_the_schema_of_a_sample_runs_and_holds_what_the_constraints_became(theatre: Theatre) -> None:
-    played = await play(theatre, given={}, constraints=("price is at least -30",), settings={"second_opinion": "off"})
+async def test_the_schema_of_a_sample_runs_and_holds_what_the_constraints_became(runner: Runner) -> None:
+    played = await play(runner, given={}, constraints=("price is at least -30",), settings={"second_opinion": "off"})
     report = Report.model_validate_json(played.report.model_dump_json())
     assert report.generated_schemas is None
     schema = schema_of("sales", report.sample_schemas["sales"])
@@ -186,9 +186,9 @@ def test_a_contract_for_what_is_no_such_table_is_refused(outputs: Any, given: An
         ({"hide": ("price",)}, "price is to be hidden, but the request names it"),
     ],
 )
-async def test_a_contract_tells_nothing_of_what_is_held_back(theatre: Theatre, settings: Any, what: str) -> None:
+async def test_a_contract_tells_nothing_of_what_is_held_back(runner: Runner, settings: Any, what: str) -> None:
     bought = pa.DataFrameSchema({"price": pa.Column(int, pa.Check.isin([10, -30, 5]))})
     with pytest.raises(InvalidRequest, match=what):
-        await theatre.play(
+        await runner.generate(
             {}, prompt="By shop.", samples={"sales": SALES}, contracts=contracts(sales=bought), settings=settings
         )

@@ -13,7 +13,7 @@ from autocoder_jupyter.engine.events import Event, EvidenceGathered, Finished, N
 from autocoder_jupyter.sandbox.local import loading as local_loading
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import Worker, WorkerSpec
-from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -39,34 +39,34 @@ def environments(cache: Path) -> list[Path]:
     return [marker.parent for marker in (cache / "environments").glob("*/autocode.json")]
 
 
-def noticed(played: Played) -> list[str]:
+def noticed(played: Generated) -> list[str]:
     return [event.text for event in played.of(Noticed)]
 
 
 async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_goes_on(
-    theatre: Theatre, cache: Path, monkeypatch: pytest.MonkeyPatch
+    runner: Runner, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert noticed(await theatre.play(GOOD)) == []
+    assert noticed(await runner.generate(GOOD)) == []
     (environment,) = environments(cache)
     (library,) = environment.glob("lib/python*/site-packages/numpy/__init__.py")
     library.write_bytes(library.read_bytes()[:200])
-    theatre.sandbox = LocalSandbox()  # another kernel's: it has no workers yet, and nothing loaded to fork them from
+    runner.sandbox = LocalSandbox()  # another kernel's: it has no workers yet, and nothing loaded to fork them from
     monkeypatch.setattr(local_loading, "_slots", {})
-    again = await theatre.play({})
+    again = await runner.generate({})
     assert again.report.success and again.asked == []
     assert noticed(again) == ["The environment was damaged (its file __init__.py is damaged) and has been built again."]
 
 
-async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(theatre: Theatre, cache: Path) -> None:
-    await theatre.play(GOOD)
+async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(runner: Runner, cache: Path) -> None:
+    await runner.generate(GOOD)
     shutil.rmtree(cache)
-    played = await theatre.play({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, again.")
+    played = await runner.generate({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, again.")
     assert played.report.success, played.report.error
     assert sorted(played.asked) == ["code", "plan", "tests"]
 
 
 async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed_on_the_code(
-    theatre: Theatre, cache: Path
+    runner: Runner, cache: Path
 ) -> None:
     class Wiped(LocalSandbox):
         started = 0
@@ -78,14 +78,14 @@ async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed
                 shutil.rmtree(cache / "environments")
             return worker
 
-    theatre.sandbox = Wiped()
-    played = await theatre.play({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, once more.")
+    runner.sandbox = Wiped()
+    played = await runner.generate({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, once more.")
     assert played.report.success, played.report.error
     assert played.report.attempts == 1 and sorted(played.asked) == ["code", "plan", "tests"]
     assert any("parts of it were removed" in text for text in noticed(played))
 
 
-async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(theatre: Theatre) -> None:
+async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(runner: Runner) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def fill(event: Event) -> None:
@@ -95,12 +95,12 @@ async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(theatre
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     try:
-        played = await theatre.play(GOOD, hear=fill)
+        played = await runner.generate(GOOD, hear=fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert played.report.success and played.of(Finished)[-1].state == "ready"
     (said,) = noticed(played)
     assert "report of growth could not be written (File too large)" in said and "asks no model" in said
-    again = await theatre.play({})
+    again = await runner.generate({})
     assert again.report.success and again.asked == []
-    assert list(theatre.root.glob("growth/*/report.json"))
+    assert list(runner.root.glob("growth/*/report.json"))

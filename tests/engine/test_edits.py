@@ -18,30 +18,30 @@ from autocoder_jupyter.untrusted.readable_code import readable_code
 from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.edits import differing_files, edit_of, file_of
+from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.scripted_model import Script, prompt_of
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
 SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 EDITED = CODE.replace("return float(", "total = float(") + "\n    return total"
 
 
-def files(theatre: Theatre) -> tuple[Versions, Path, Path]:
-    versions = Versions(theatre.root, "growth")
+def files(runner: Runner) -> tuple[Versions, Path, Path]:
+    versions = Versions(runner.root, "growth")
     version = versions.all()[-1]
     return versions, file_of(versions, version), file_of(versions, version, "test_solution.py")
 
 
-async def play(theatre: Theatre, script: Mapping[str, Script] | None = None) -> Report:
-    played = await theatre.play(script or {})
+async def play(runner: Runner, script: Mapping[str, Script] | None = None) -> Report:
+    played = await runner.generate(script or {})
     return played.report
 
 
 @pytest.mark.local_sandbox
-async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(theatre: Theatre) -> None:
-    first = await play(theatre, SCRIPT)
-    _, code, _ = files(theatre)
+async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(runner: Runner) -> None:
+    first = await play(runner, SCRIPT)
+    _, code, _ = files(runner)
     code.write_text(EDITED)
-    played = await theatre.play({})
+    played = await runner.generate({})
     report = played.report
     assert report.success and played.asked == []
     assert (report.author, report.parent, report.change) == ("you", first.run_id, "edited by you")
@@ -50,53 +50,53 @@ async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(
     changes = played.changes
     assert changes.code.rstrip() == CODE and changes.outputs == () and not changes.tests
     assert code.read_text() == EDITED  # the file that was edited is as it was left
-    again = await theatre.play({})
+    again = await runner.generate({})
     assert again.asked == [] and again.report.run_id == report.run_id and again.report.kept == "3 rows"
     assert again.of(VersionBegun)[0].author == "you"
 
 
 @pytest.mark.local_sandbox
-async def test_an_edit_that_fails_is_told_and_nobody_mends_it(theatre: Theatre) -> None:
-    first = await play(theatre, SCRIPT)
-    _, _, tests = files(theatre)
+async def test_an_edit_that_fails_is_told_and_nobody_mends_it(runner: Runner) -> None:
+    first = await play(runner, SCRIPT)
+    _, _, tests = files(runner)
     tests.write_text(TESTS.replace("== 8.0", "== 9.0"))
-    played = await theatre.play({})
+    played = await runner.generate({})
     assert not played.report.success and played.asked == [] and played.report.author == "you"
     assert "test_sum" in (played.report.error or "")
     assert "== 9.0" in tests.read_text()
-    after = await theatre.play({})  # it was found once; then the last version that passed is used
+    after = await runner.generate({})  # it was found once; then the last version that passed is used
     assert after.report.success and after.report.run_id == first.run_id and after.asked == []
 
 
 @pytest.mark.local_sandbox
-async def test_an_edit_of_an_attempt_that_failed_is_not_written_over(theatre: Theatre) -> None:
+async def test_an_edit_of_an_attempt_that_failed_is_not_written_over(runner: Runner) -> None:
     wrong = CODE.replace(' * sales["quantity"]', "")
-    await theatre.play({**SCRIPT, "code": [fenced(wrong)]}, settings={"max_iterations": 1})
-    _, code, _ = files(theatre)
+    await runner.generate({**SCRIPT, "code": [fenced(wrong)]}, settings={"max_iterations": 1})
+    _, code, _ = files(runner)
     code.write_text(CODE)
-    played = await theatre.play({}, settings={"max_iterations": 1})
+    played = await runner.generate({}, settings={"max_iterations": 1})
     assert played.report.success and played.report.author == "you" and played.asked == []
     assert code.read_text() == CODE
 
 
 @pytest.mark.local_sandbox
-async def test_half_an_edit_is_told_and_left_as_it_is(theatre: Theatre) -> None:
-    await play(theatre, SCRIPT)
-    _, code, tests = files(theatre)
+async def test_half_an_edit_is_told_and_left_as_it_is(runner: Runner) -> None:
+    await play(runner, SCRIPT)
+    _, code, tests = files(runner)
     code.write_text("def run(sales:\n")
     with pytest.raises(InvalidRequest, match=r"cannot be tested.*does not parse"):
-        await theatre.play({})
+        await runner.generate({})
     assert code.read_text() == "def run(sales:\n"
     code.write_text(CODE)
     tests.write_text("def helper():\n    return 1\n")
     with pytest.raises(InvalidRequest, match="holds no test function"):
-        await theatre.play({})
+        await runner.generate({})
 
 
 @pytest.mark.local_sandbox
-async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(theatre: Theatre) -> None:
-    await play(theatre, SCRIPT)
-    versions, code, tests = files(theatre)
+async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(runner: Runner) -> None:
+    await play(runner, SCRIPT)
+    versions, code, tests = files(runner)
     version = versions.all()[-1]
     code.write_bytes(CODE.replace("\n", "\r\n").encode() + b"\r\n\r\n")
     assert edit_of(versions, version) is None
@@ -112,14 +112,14 @@ async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(theatre: Theatre)
 
 
 @pytest.mark.local_sandbox
-async def test_a_wish_starts_from_what_the_person_wrote(theatre: Theatre) -> None:
-    await play(theatre, SCRIPT)
-    _, code, _ = files(theatre)
+async def test_a_wish_starts_from_what_the_person_wrote(runner: Runner) -> None:
+    await play(runner, SCRIPT)
+    _, code, _ = files(runner)
     code.write_text(EDITED)
-    edited = await play(theatre)
+    edited = await play(runner)
     sorting = '{"verdicts": []}'
     further = "from solution import run\n\n\ndef test_more():\n    assert run(sales=None) is None"
-    played = await theatre.play(
+    played = await runner.generate(
         {**SCRIPT, "sort_tests": [sorting], "tests": [fenced(further)]},
         wishes=("Also more.",),
         earlier=Earlier.of(edited),

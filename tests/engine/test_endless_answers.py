@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.model_faults import chunk, for_ever
+from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.scripted_model import Answer
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -14,38 +14,38 @@ LINES = [chunk({"content": f"Line {number} of an answer that does not end. " * 1
 ENDLESS = Answer(wire=for_ever(*LINES))
 
 
-async def test_a_plan_without_end_fails_with_the_reason_and_is_not_asked_for_again(theatre: Theatre) -> None:
-    played = await theatre.play({"plan": [ENDLESS]})
+async def test_a_plan_without_end_fails_with_the_reason_and_is_not_asked_for_again(runner: Runner) -> None:
+    played = await runner.generate({"plan": [ENDLESS]})
     assert not played.report.success and "did not end" in played.error
     assert played.asked == ["plan"] and played.report.usage.output_tokens > 8_000
     (kept,) = played.report.conversation_history
     assert kept.answer.startswith("Line 0")
-    again = await theatre.play({"plan": [ENDLESS]})
+    again = await runner.generate({"plan": [ENDLESS]})
     assert not again.report.success and "did not end" in again.error
     assert again.asked == [] and again.report.usage.output_tokens == 0
-    anew = await theatre.play(
+    anew = await runner.generate(
         {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}, settings={"cache": "override"}
     )
     assert anew.report.success
 
 
-async def test_answers_without_end_keep_to_max_tokens_together(theatre: Theatre) -> None:
+async def test_answers_without_end_keep_to_max_tokens_together(runner: Runner) -> None:
     most = 12_000
     script: dict[str, list[str | Answer]] = {"plan": [PLAN], "code": [ENDLESS], "tests": [ENDLESS], "second": [ENDLESS]}
-    played = await theatre.play(script, settings={"max_tokens": most, "second_opinion": "on"})
+    played = await runner.generate(script, settings={"max_tokens": most, "second_opinion": "on"})
     one_piece = len("Line 99 of an answer that does not end. " * 10) // 4 + 1
     usage = played.report.usage
     assert not played.report.success
     assert usage.input_tokens + usage.output_tokens <= most + 3 * one_piece
 
 
-async def test_a_second_opinion_without_end_leaves_the_function_as_it_is(theatre: Theatre) -> None:
+async def test_a_second_opinion_without_end_leaves_the_function_as_it_is(runner: Runner) -> None:
     script: dict[str, list[str | Answer]] = {
         "plan": [PLAN],
         "code": [fenced(CODE)],
         "tests": [fenced(TESTS)],
         "second": [ENDLESS],
     }
-    played = await theatre.play(script, settings={"second_opinion": "on"})
+    played = await runner.generate(script, settings={"second_opinion": "on"})
     assert played.report.success and "did not end" in played.opinion.note
     assert played.report.usage.output_tokens > 8_000

@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter.errors import AutocodeError
 from tests.engine.test_damage import GOOD, noticed
-from tests.theatre import Theatre
+from tests.runner import Runner
 
 PAGE, PAGES = 4096, 40
 
@@ -33,23 +33,23 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("free", range(20))
 async def test_a_disk_that_fills_up_loses_no_answer_that_was_paid_for(
-    theatre: Theatre, small_disk: Path, free: int
+    runner: Runner, small_disk: Path, free: int
 ) -> None:
-    theatre.root = small_disk / ".autocode"
+    runner.root = small_disk / ".autocode"
     filler = small_disk / "filler"
     filler.write_bytes(b"x" * (PAGES - free) * PAGE)
     if free < LEAST:  # the request itself finds no place, so nothing is asked
         with pytest.raises(AutocodeError, match="No space left on device"):
-            await theatre.play({})
+            await runner.generate({})
         filler.unlink()
         return
-    played = await theatre.play(GOOD)
+    played = await runner.generate(GOOD)
     assert played.report.success, played.report.error
-    again = await theatre.play({})  # the disk is still full
+    again = await runner.generate({})  # the disk is still full
     assert again.report.success and again.asked == []
     filler.unlink()
-    last = await theatre.play({})
+    last = await runner.generate({})
     assert last.report.success and last.asked == []
-    assert list(theatre.root.glob("growth/*/report.json"))
+    assert list(runner.root.glob("growth/*/report.json"))
     is_complete = "Nothing of growth is recorded" not in " ".join(noticed(played))
     assert is_complete or "complete again" in " ".join(noticed(last)), noticed(last)

@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.events import Finished, KeptHolds, Noticed, SuiteC
 from autocoder_jupyter.engine.start import verified_on
 from autocoder_jupyter.types import CodeSolution, File, OutputSpec, Report, Trace
 from autocoder_jupyter.versions import Versions
-from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced, sales
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -35,52 +35,50 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, 
     made = {}
     for code in (CODE, FRAGILE):
         root = tmp_path_factory.mktemp("recorded") / ".autocode"
-        played = asyncio.run(Theatre(root, "local").play({**SCRIPT, "code": [fenced(code)]}))
+        played = asyncio.run(Runner(root, "local").generate({**SCRIPT, "code": [fenced(code)]}))
         assert played.report.success, played.error
         made[code] = (root, played.report)
     return made
 
 
 @pytest.fixture
-def keep(recorded: dict[str, tuple[Path, Report]], theatre: Theatre) -> Keep:
-    """Puts the finished generation with a code into the folder of `theatre`, and returns its report."""
+def keep(recorded: dict[str, tuple[Path, Report]], runner: Runner) -> Keep:
+    """Puts the finished generation with a code into the folder of `runner`, and returns its report."""
 
     def put(code: str) -> Report:
         root, report = recorded[code]
-        shutil.copytree(root, theatre.root)
+        shutil.copytree(root, runner.root)
         return report
 
     return put
 
 
-def begun(played: Played) -> list[tuple[str, str, bool]]:
+def begun(played: Generated) -> list[tuple[str, str, bool]]:
     return [(event.version, event.why, event.kept) for event in played.of(VersionBegun)]
 
 
-def files(theatre: Theatre) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(theatre.root)): path.read_bytes() for path in theatre.root.rglob("*") if path.is_file()
-    }
+def files(runner: Runner) -> dict[str, bytes]:
+    return {str(path.relative_to(runner.root)): path.read_bytes() for path in runner.root.rglob("*") if path.is_file()}
 
 
-async def test_a_folder_recorded_with_other_prompts_is_kept_without_a_question(keep: Keep, theatre: Theatre) -> None:
+async def test_a_folder_recorded_with_other_prompts_is_kept_without_a_question(keep: Keep, runner: Runner) -> None:
     """As after an upgrade: a function depends on its request, and not on the words of a prompt."""
     report = keep(CODE)
-    (journal,) = theatre.root.rglob("journal.jsonl")
+    (journal,) = runner.root.rglob("journal.jsonl")
     entries = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
     for number, entry in enumerate(entries):
         if "exchange" in entry:
             entry["exchange"] |= {"key": f"{number:064}", "messages": [{"role": "user", "content": "an older prompt"}]}
     journal.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), "utf-8")
-    again = await theatre.play({})
+    again = await runner.generate({})
     assert again.report.success and again.asked == []
     assert (again.report.run_id, again.report.solution) == (report.run_id, report.solution)
 
 
-async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(theatre: Theatre) -> None:
-    first = await theatre.play(SCRIPT, checks=("total > 0",))
-    before = files(theatre)
-    again = await theatre.play({}, samples={"sales": MORE}, checks=("total > 0",))
+async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(runner: Runner) -> None:
+    first = await runner.generate(SCRIPT, checks=("total > 0",))
+    before = files(runner)
+    again = await runner.generate({}, samples={"sales": MORE}, checks=("total > 0",))
     assert again.report.success and again.asked == []
     assert again.report.kept == "4 rows" and [event.verified_on for event in again.of(KeptHolds)] == ["4 rows"]
     assert again.report.run_id == first.report.run_id == first.report.request_key
@@ -91,21 +89,21 @@ async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(th
     assert again.report.history == first.report.history and again.report.usage.input_tokens == 0
     said = [(said.stage, said.answer) for said in again.report.conversation_history]
     assert sorted(said) == sorted((said.stage, said.answer) for said in first.report.conversation_history)
-    assert files(theatre) == before
+    assert files(runner) == before
 
 
-async def test_a_kept_function_still_tells_that_an_agent_changed_its_tests(theatre: Theatre, keep: Keep) -> None:
+async def test_a_kept_function_still_tells_that_an_agent_changed_its_tests(runner: Runner, keep: Keep) -> None:
     first = keep(CODE)
-    file = theatre.root / "growth" / first.run_id / "report.json"
+    file = runner.root / "growth" / first.run_id / "report.json"
     trace = Trace(turns=3, max_turns=50, suite_changed=("test_sum",))
     file.write_text(first.model_copy(update={"trace": trace}).model_dump_json())
-    again = await theatre.play({})
+    again = await runner.generate({})
     assert again.report.kept and again.report.trace == trace
     assert [event.tests for event in again.of(SuiteChanged)] == [("test_sum",)]
 
 
 async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_its_own(
-    theatre: Theatre, keep: Keep
+    runner: Runner, keep: Keep
 ) -> None:
     first = keep(FRAGILE)
     edit = {
@@ -114,7 +112,7 @@ async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_
         "mends": ["runs on the sample"],
     }
     script = {"fix_code": [json.dumps({"edits": [edit]})]}
-    mended = await theatre.play(script, samples={"sales": MORE}, settings={"max_iterations": 1})
+    mended = await runner.generate(script, samples={"sales": MORE}, settings={"max_iterations": 1})
     assert mended.report.success and mended.asked == ["fix_code"] and mended.report.kept is None
     assert [attempt.code for attempt in mended.report.history] == [FRAGILE + "\n", CODE + "\n"]
     assert mended.report.tests == first.tests
@@ -124,23 +122,23 @@ async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_
     version, why, kept = begun(mended)[1]
     assert (version, kept) == (f"{key}-2", False) and "version 1 does not hold on this data" in why
     assert "too long" in why and mended.report.change == why
-    versions = Versions(theatre.root, "growth")
+    versions = Versions(runner.root, "growth")
     assert [known.report.success for known in versions.all()] == [True, True]
-    again = await theatre.play({}, samples={"sales": MORE})
+    again = await runner.generate({}, samples={"sales": MORE})
     assert again.asked == [] and again.report.run_id == f"{key}-2" and again.report.kept == "4 rows"
 
 
 async def test_a_kept_function_that_cannot_be_mended_leaves_the_good_version_as_it_was(
-    theatre: Theatre, keep: Keep
+    runner: Runner, keep: Keep
 ) -> None:
     first = keep(FRAGILE)
-    before = files(theatre)
+    before = files(runner)
     edit = {"find": "len(sales) < 4", "replace": "len(sales) < 3", "mends": ["runs on the sample"]}
     script = {"fix_code": [json.dumps({"edits": [edit]})]}
-    failed = await theatre.play(script, samples={"sales": MORE}, settings={"max_iterations": 1})
+    failed = await runner.generate(script, samples={"sales": MORE}, settings={"max_iterations": 1})
     assert not failed.report.success and failed.report.run_id == f"{first.run_id}-2"
-    assert {name: content for name, content in files(theatre).items() if name in before} == before
-    back = await theatre.play({})
+    assert {name: content for name, content in files(runner).items() if name in before} == before
+    back = await runner.generate({})
     assert back.asked == [] and back.report.kept == "3 rows" and back.report.run_id == first.run_id
 
 
@@ -152,78 +150,78 @@ async def test_a_kept_function_that_cannot_be_mended_leaves_the_good_version_as_
     ],
 )
 async def test_a_schema_that_matters_asks_the_model_and_says_what_changed(
-    theatre: Theatre, keep: Keep, samples: pd.DataFrame, why: str
+    runner: Runner, keep: Keep, samples: pd.DataFrame, why: str
 ) -> None:
     keep(CODE)
-    again = await theatre.play(SCRIPT, samples={"sales": samples}, settings={"max_iterations": 1})
+    again = await runner.generate(SCRIPT, samples={"sales": samples}, settings={"max_iterations": 1})
     assert "plan" in again.asked
     assert why in begun(again)[0][1]
 
 
-async def test_a_new_column_that_nobody_speaks_of_changes_nothing(theatre: Theatre, keep: Keep) -> None:
+async def test_a_new_column_that_nobody_speaks_of_changes_nothing(runner: Runner, keep: Keep) -> None:
     first = keep(CODE)
-    again = await theatre.play({}, samples={"sales": sales().assign(region="north")})
+    again = await runner.generate({}, samples={"sales": sales().assign(region="north")})
     assert again.asked == [] and again.report.kept == "3 rows" and again.report.run_id == first.run_id
 
 
-async def test_a_new_column_that_the_request_names_matters(theatre: Theatre) -> None:
+async def test_a_new_column_that_the_request_names_matters(runner: Runner) -> None:
     prompt = "Total revenue of @sales, of the region north where there is a region."
-    await theatre.play(SCRIPT, prompt=prompt)
-    again = await theatre.play(SCRIPT, prompt=prompt, samples={"sales": sales().assign(region="north")})
+    await runner.generate(SCRIPT, prompt=prompt)
+    again = await runner.generate(SCRIPT, prompt=prompt, samples={"sales": sales().assign(region="north")})
     assert sorted(again.asked) == ["code", "plan", "tests"]
     assert begun(again)[0][1] == "sales has the new 'region'"
 
 
-async def test_a_changed_request_says_what_changed(theatre: Theatre, keep: Keep) -> None:
+async def test_a_changed_request_says_what_changed(runner: Runner, keep: Keep) -> None:
     keep(CODE)
-    again = await theatre.play(SCRIPT, prompt="Revenue of @sales in all.", checks=("total > 0",))
+    again = await runner.generate(SCRIPT, prompt="Revenue of @sales in all.", checks=("total > 0",))
     assert begun(again)[0][1] == again.report.change == "new wording; a new check: total > 0"
     assert again.report.run_id == again.report.request_key
 
 
-async def test_asking_anew_makes_a_version_that_counts_from_then_on(theatre: Theatre, keep: Keep) -> None:
+async def test_asking_anew_makes_a_version_that_counts_from_then_on(runner: Runner, keep: Keep) -> None:
     first = keep(CODE)
     key = first.request_key
-    await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]}, settings={"cache": "override"})
-    versions = Versions(theatre.root, "growth")
+    await runner.generate({**SCRIPT, "code": [fenced(FRAGILE)]}, settings={"cache": "override"})
+    versions = Versions(runner.root, "growth")
     assert [version.id for version in versions.all()] == [key, f"{key}-2"]
     assert [version.report.change for version in versions.all()] == ["", "generated again (--refresh)"]
-    assert "too long" in (await theatre.play({})).code
+    assert "too long" in (await runner.generate({})).code
     versions.choose(key, key)
-    assert "too long" not in (await theatre.play({})).code
+    assert "too long" not in (await runner.generate({})).code
 
 
-async def test_what_is_not_to_be_recorded_is_no_version(theatre: Theatre) -> None:
-    first = await theatre.play(SCRIPT, settings={"cache": "disable"})
-    assert first.report.success and Versions(theatre.root, "growth").all() == []
-    again = await theatre.play(SCRIPT)
+async def test_what_is_not_to_be_recorded_is_no_version(runner: Runner) -> None:
+    first = await runner.generate(SCRIPT, settings={"cache": "disable"})
+    assert first.report.success and Versions(runner.root, "growth").all() == []
+    again = await runner.generate(SCRIPT)
     assert len(again.asked) == 3 and again.report.kept is None
-    third = await theatre.play(SCRIPT, settings={"cache": "disable"})
-    assert len(third.asked) == 3 and len(Versions(theatre.root, "growth").all()) == 1
+    third = await runner.generate(SCRIPT, settings={"cache": "disable"})
+    assert len(third.asked) == 3 and len(Versions(runner.root, "growth").all()) == 1
 
 
-async def test_a_pinned_version_is_used_whatever_the_request_says_and_never_mended(
-    theatre: Theatre, keep: Keep
-) -> None:
+async def test_a_pinned_version_is_used_whatever_the_request_says_and_never_mended(runner: Runner, keep: Keep) -> None:
     first = keep(FRAGILE)
-    versions = Versions(theatre.root, "growth")
+    versions = Versions(runner.root, "growth")
     versions.pin(first.run_id)
-    other = await theatre.play({}, prompt="Something else about @sales.")
+    other = await runner.generate({}, prompt="Something else about @sales.")
     assert other.asked == [] and other.report.run_id == first.run_id
     assert begun(other) == [(first.run_id, "version 1 is pinned", True)]
-    failed = await theatre.play({}, samples={"sales": MORE})
+    failed = await runner.generate({}, samples={"sales": MORE})
     assert not failed.report.success and failed.asked == [] and "too long" in (failed.report.error or "")
 
 
-async def test_constraints_that_a_model_read_are_not_asked_about_again(theatre: Theatre) -> None:
+async def test_constraints_that_a_model_read_are_not_asked_about_again(runner: Runner) -> None:
     read = {"constraints": [{"number": 1, "table": "total", "column": "", "kind": "none"}]}
     sentence = ("every sale is counted in some way",)
-    await theatre.play({**SCRIPT, "constraints": [json.dumps(read)]}, constraints=sentence)
-    again = await theatre.play({}, samples={"sales": MORE}, constraints=sentence)
+    await runner.generate({**SCRIPT, "constraints": [json.dumps(read)]}, constraints=sentence)
+    again = await runner.generate({}, samples={"sales": MORE}, constraints=sentence)
     assert again.asked == [] and again.report.kept
 
 
-async def test_the_condition_that_somebody_elses_record_tests_for_a_constraint_is_shown(theatre: Theatre) -> None:
+async def test_the_condition_that_somebody_elses_record_tests_for_a_constraint_is_shown(
+    runner: Runner,
+) -> None:
     plan = json.loads(PLAN)
     plan["outputs"] = [{"name": "table", "type": "DataFrame", "columns": [{"name": "price", "dtype": "float64"}]}]
     code = (
@@ -239,10 +237,10 @@ async def test_the_condition_that_somebody_elses_record_tests_for_a_constraint_i
     asked: dict[str, Any] = {"outputs": (OutputSpec(name="table", type="DataFrame"),), "constraints": (sentence,)}
     script = {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]}
     script["constraints"] = [json.dumps({"constraints": [read]})]
-    first = await theatre.play(script, samples={"sales": sales().head(1)}, **asked)
-    [journal] = theatre.root.rglob("journal.jsonl")
+    first = await runner.generate(script, samples={"sales": sales().head(1)}, **asked)
+    [journal] = runner.root.rglob("journal.jsonl")
     journal.write_text(journal.read_text().replace("15.0", "1e9"))
-    again = await theatre.play({}, samples={"sales": sales()}, **asked)
+    again = await runner.generate({}, samples={"sales": sales()}, **asked)
     assert again.asked == [] and again.report.success
     for played, bound in ((first, "15.0"), (again, "1000000000.0")):
         [held] = [check for check in played.report.evidence.checks if check.name == sentence]
@@ -250,8 +248,8 @@ async def test_the_condition_that_somebody_elses_record_tests_for_a_constraint_i
         assert held.message in repr(checks([held]))
 
 
-async def test_two_kernels_on_the_same_request_pay_once(theatre: Theatre) -> None:
-    first, second = await asyncio.gather(theatre.play(SCRIPT), theatre.play(SCRIPT))
+async def test_two_kernels_on_the_same_request_pay_once(runner: Runner) -> None:
+    first, second = await asyncio.gather(runner.generate(SCRIPT), runner.generate(SCRIPT))
     assert first.report.success and second.report.success
     assert sorted(first.asked + second.asked) == ["code", "plan", "tests"]
     assert sorted((first.report.kept or "", second.report.kept or "")) == ["", "3 rows"]
@@ -259,13 +257,13 @@ async def test_two_kernels_on_the_same_request_pay_once(theatre: Theatre) -> Non
     assert told == ["Another kernel works on the same request. This one waits for its result, and uses it."]
 
 
-async def test_a_restored_version_counts_for_the_wording_of_the_newest_one_too(theatre: Theatre, keep: Keep) -> None:
+async def test_a_restored_version_counts_for_the_wording_of_the_newest_one_too(runner: Runner, keep: Keep) -> None:
     first = keep(CODE)
     other: dict[str, Any] = {"prompt": "Revenue of @sales in all."}
-    await theatre.play(SCRIPT, **other)
-    versions = Versions(theatre.root, "growth")
+    await runner.generate(SCRIPT, **other)
+    versions = Versions(runner.root, "growth")
     versions.restore(versions.all()[0])
-    back = await theatre.play({}, **other)
+    back = await runner.generate({}, **other)
     assert back.asked == [] and back.report.run_id == first.run_id
     assert begun(back) == [(first.run_id, "version 1 was restored", True)]
 

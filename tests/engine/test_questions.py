@@ -12,8 +12,8 @@ from autocoder_jupyter.engines.staged.code import code_messages
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import OutputSpec, TypeName
 from tests.questions import shared, texts_of_all_stages
+from tests.runner import PLAN
 from tests.tables import mixed_table
-from tests.theatre import PLAN
 
 
 @pytest.fixture(scope="module")

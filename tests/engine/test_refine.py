@@ -15,9 +15,9 @@ from autocoder_jupyter.engine.withheld_since import withheld_since
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Earlier
 from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, TestChoice, TestOutcome
+from tests.runner import CODE, TESTS, Generated, Runner, fenced
+from tests.runner import PLAN as FIRST_PLAN
 from tests.scripted_model import Script, prompt_of
-from tests.theatre import CODE, TESTS, Played, Theatre, fenced
-from tests.theatre import PLAN as FIRST_PLAN
 
 WISH = "Also give the mean price, and let an empty frame have a revenue of -1."
 
@@ -79,16 +79,16 @@ def sorted_tests(*dropped: tuple[str, str]) -> str:
 
 
 def refine(
-    theatre: Theatre, sorting: str | None = None, code: str = REFINED, tests: str = FURTHER, **script: Script
-) -> Awaitable[Played]:
+    runner: Runner, sorting: str | None = None, code: str = REFINED, tests: str = FURTHER, **script: Script
+) -> Awaitable[Generated]:
     sorting = sorted_tests(("test_empty", "an empty frame have a revenue of -1")) if sorting is None else sorting
     answers = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], "sort_tests": [sorting], **script}
-    return theatre.play(answers, wishes=(WISH,), earlier=EARLIER)
+    return runner.generate(answers, wishes=(WISH,), earlier=EARLIER)
 
 
 @pytest.mark.local_sandbox
-async def test_a_wish_is_granted_and_what_it_changed_is_told(theatre: Theatre) -> None:
-    played = await refine(theatre)
+async def test_a_wish_is_granted_and_what_it_changed_is_told(runner: Runner) -> None:
+    played = await refine(runner)
     report = played.report
     assert report.success, report.error
     assert [output.name for output in report.declared_outputs] == ["total", "mean_price"]
@@ -103,8 +103,8 @@ async def test_a_wish_is_granted_and_what_it_changed_is_told(theatre: Theatre) -
 
 
 @pytest.mark.local_sandbox
-async def test_each_sees_what_it_needs_and_no_more(theatre: Theatre) -> None:
-    played = await refine(theatre)
+async def test_each_sees_what_it_needs_and_no_more(runner: Runner) -> None:
+    played = await refine(runner)
     prompts = {stage: prompt_of(request) for stage, request in zip(played.asked, played.model.requests, strict=True)}
     for stage in ("plan", "code", "tests"):
         assert f"- {WISH}" in prompts[stage] and "<wishes>" in prompts[stage]
@@ -118,13 +118,13 @@ async def test_each_sees_what_it_needs_and_no_more(theatre: Theatre) -> None:
 
 @pytest.mark.local_sandbox
 async def test_a_test_that_the_wish_does_not_contradict_cannot_be_dropped_and_fails_what_breaks_it(
-    theatre: Theatre,
+    runner: Runner,
 ) -> None:
     wrong = REFINED.replace(' * sales["quantity"]', "")
     sorting = sorted_tests(("test_empty", "a revenue of -1"), ("test_sum", "sums are in the way"))
     stays = {"verdicts": [{"test_name": "test_sum", "derivation": "2*1 + 3*2 = 8", "verdict": "stands"}]}
     played = await refine(
-        theatre,
+        runner,
         sorting,
         code=wrong,
         diagnose=lambda _: json.dumps(
@@ -170,16 +170,16 @@ def test_a_dry_run_shows_what_the_wish_starts_from() -> None:
 
 
 @pytest.mark.local_sandbox
-async def test_a_version_that_may_contain_what_is_withheld_now_is_not_sent(theatre: Theatre) -> None:
+async def test_a_version_that_may_contain_what_is_withheld_now_is_not_sent(runner: Runner) -> None:
     answers: dict[str, Script] = {"plan": [FIRST_PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
-    first = await theatre.play(answers)
+    first = await runner.generate(answers)
     for settings, why in (
         ({"share": "stats"}, "--share rows, and now stats is shared"),
         ({"hide": ("price",)}, "price is to be hidden"),
         ({"mask": ("price",)}, "the values of that column"),
     ):
         with pytest.raises(InvalidRequest, match=why):
-            await theatre.play({}, wishes=(WISH,), earlier=Earlier.of(first.report), settings=settings)
+            await runner.generate({}, wishes=(WISH,), earlier=Earlier.of(first.report), settings=settings)
 
 
 def test_what_is_withheld_since_a_version_was_made_is_found_whatever_its_record_holds() -> None:

@@ -22,7 +22,7 @@ from autocoder_jupyter.errors import RequestInUse
 from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.versions.lock_holder import Holder
 from autocoder_jupyter.versions.request_lock import LockPatience, hold_lock, holder_words, is_held, lock_of, remove_old
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 
 AGO = 1_000_000.0
 
@@ -231,7 +231,7 @@ async def test_a_lock_file_with_other_content_is_a_lock_like_any(lock: Path, con
 
 @pytest.mark.local_sandbox
 async def test_a_generation_beside_a_stopped_kernel_ends_without_a_question(
-    theatre: Theatre, lock: Path, other: Any, monkeypatch: pytest.MonkeyPatch
+    runner: Runner, lock: Path, other: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = other()
     kernel.send(signal.SIGSTOP)
@@ -239,17 +239,17 @@ async def test_a_generation_beside_a_stopped_kernel_ends_without_a_question(
     monkeypatch.setattr(loop, "hold_lock", functools.partial(hold_lock, patience=QUICK))
     events: list[Any] = []
     with pytest.raises(RequestInUse, match=f"process {kernel.pid}"):
-        await theatre.play({}, hear=events.append)
+        await runner.generate({}, hear=events.append)
     assert not any(isinstance(event, TokensUsed) for event in events)
     assert any(isinstance(event, Noticed) and f"process {kernel.pid}" in event.text for event in events)
 
 
 @pytest.mark.local_sandbox
-async def test_a_generation_orders_the_daily_removal(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_generation_orders_the_daily_removal(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     ordered: dict[str, Callable[[float], object]] = {}
     monkeypatch.setattr(cleanup, "daily", lambda name, work: ordered.setdefault(name, work))
     removed: list[float] = []
     monkeypatch.setattr(loop, "remove_old", lambda cache, before: removed.append(before))
-    await theatre.play({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]})
+    await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]})
     ordered["request_locks"](5.0)
     assert removed == [5.0]

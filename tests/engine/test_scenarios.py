@@ -18,8 +18,8 @@ from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, Sandb
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
 from autocoder_jupyter.types.overview import Glimpse
+from tests.runner import CODE, MARKERS, PLAN, TESTS, Generated, Runner, fenced, sales
 from tests.scripted_model import Answer, prompt_of
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, Played, Theatre, fenced, sales
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -41,7 +41,7 @@ def verdict(name: str, kind: str, replacement: str | None = None) -> str:
     return json.dumps({"verdicts": [told]})
 
 
-def play(theatre: Theatre, code: str = CODE, tests: str = TESTS, **script: Any) -> Awaitable[Played]:
+def play(runner: Runner, code: str = CODE, tests: str = TESTS, **script: Any) -> Awaitable[Generated]:
     settings = script.pop("settings", None)
     extra: dict[str, Any] = {
         key: script.pop(key) for key in ("checks", "constraints_", "samples", "outputs", "inputs") if key in script
@@ -49,11 +49,11 @@ def play(theatre: Theatre, code: str = CODE, tests: str = TESTS, **script: Any) 
     if "constraints_" in extra:
         extra["constraints"] = extra.pop("constraints_")
     answers = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **script}
-    return theatre.play(answers, settings=settings, **extra)
+    return runner.generate(answers, settings=settings, **extra)
 
 
-async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions(theatre: Theatre) -> None:
-    played = await play(theatre)
+async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions(runner: Runner) -> None:
+    played = await play(runner)
     assert played.report.success and played.report.attempts == 1
     assert sorted(played.asked) == ["code", "plan", "tests"]
     assert [outcome.sentence for outcome in played.report.evidence.tests] == [
@@ -75,23 +75,23 @@ async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions
     assert played.of(SampleOutputs) == [SampleOutputs((Glimpse("total", "140"),))]
 
 
-async def test_a_part_for_scripts_is_taken_out_and_one_that_hides_is_sent_back(theatre: Theatre) -> None:
+async def test_a_part_for_scripts_is_taken_out_and_one_that_hides_is_sent_back(runner: Runner) -> None:
     hidden = f'{CODE}\n\nif "__main__" in (__name__,):\n    print("untested")\n'
     plain = f'{CODE}\n\nif __name__ == "__main__":\n    print("untested")\n'
-    played = await theatre.play({"plan": [PLAN], "code": [fenced(hidden), fenced(plain)], "tests": [fenced(TESTS)]})
+    played = await runner.generate({"plan": [PLAN], "code": [fenced(hidden), fenced(plain)], "tests": [fenced(TESTS)]})
     assert played.report.success and played.asked.count("code") == 2
     assert "untested" not in played.code
 
 
-async def test_the_tests_are_written_without_sight_of_the_solution(theatre: Theatre) -> None:
-    played = await play(theatre)
+async def test_the_tests_are_written_without_sight_of_the_solution(runner: Runner) -> None:
+    played = await play(runner)
     asked = next(r for r in played.model.requests if "You test one" in prompt_of(r))
     assert "sum())" not in json.dumps(asked)
 
 
-async def test_an_unchanged_request_is_replayed_without_the_model_but_run_for_real(theatre: Theatre) -> None:
-    await play(theatre)
-    again = await theatre.play({})
+async def test_an_unchanged_request_is_replayed_without_the_model_but_run_for_real(runner: Runner) -> None:
+    await play(runner)
+    again = await runner.generate({})
     assert again.report.success and again.asked == []
     assert all(exchange.replayed for exchange in again.report.conversation_history)
     assert len(again.of(TestReported)) == 2
@@ -99,9 +99,9 @@ async def test_an_unchanged_request_is_replayed_without_the_model_but_run_for_re
 
 
 @pytest.mark.parametrize("policy", ["override", "disable"])
-async def test_other_cache_policies_ask_anew(theatre: Theatre, policy: str) -> None:
-    await play(theatre)
-    again = await play(theatre, settings={"cache": policy})
+async def test_other_cache_policies_ask_anew(runner: Runner, policy: str) -> None:
+    await play(runner)
+    again = await play(runner, settings={"cache": policy})
     assert len(again.asked) == 3
 
 
@@ -115,13 +115,13 @@ async def test_other_cache_policies_ask_anew(theatre: Theatre, policy: str) -> N
     ],
     ids=["py fence and prose", "tilde fence", "no fence", "fence in JSON"],
 )
-async def test_code_is_found_however_it_is_wrapped(theatre: Theatre, wrap: Callable[..., Any]) -> None:
-    played = await theatre.play({"plan": [PLAN], "code": [wrap(CODE)], "tests": [fenced(TESTS)]})
+async def test_code_is_found_however_it_is_wrapped(runner: Runner, wrap: Callable[..., Any]) -> None:
+    played = await runner.generate({"plan": [PLAN], "code": [wrap(CODE)], "tests": [fenced(TESTS)]})
     assert played.report.success and played.report.attempts == 1
 
 
-async def test_wrong_code_is_diagnosed_and_mended(theatre: Theatre) -> None:
-    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+async def test_wrong_code_is_diagnosed_and_mended(runner: Runner) -> None:
+    played = await play(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
     assert played.report.success and played.report.attempts == 2
     diagnosed = played.report.history[0].diagnosis
     assert diagnosed is not None and diagnosed.failures[0].error_type == "logic"
@@ -129,13 +129,13 @@ async def test_wrong_code_is_diagnosed_and_mended(theatre: Theatre) -> None:
     assert not played.report.evidence.tests_changed
 
 
-async def test_elements_of_another_type_than_planned_are_a_fault_that_is_mended(theatre: Theatre) -> None:
+async def test_elements_of_another_type_than_planned_are_a_fault_that_is_mended(runner: Runner) -> None:
     plan = json.dumps({**json.loads(PLAN), "outputs": [{"name": "names", "type": "list[str]"}]})
     code = "import pandas as pd\n\n\ndef run(sales: pd.DataFrame) -> list[str]:\n    return sales['quantity'].tolist()"
     tests = "import pandas as pd\nfrom solution import run\n\n\ndef test_names():\n"
     tests += "    assert len(run(sales=pd.DataFrame({'price': [1.5], 'quantity': [7]}))) == 1"
     edit = {"find": "sales['quantity'].tolist()", "replace": "sales['quantity'].astype('str').tolist()"}
-    played = await theatre.play(
+    played = await runner.generate(
         {
             "plan": [plan],
             "code": [fenced(code)],
@@ -149,10 +149,10 @@ async def test_elements_of_another_type_than_planned_are_a_fault_that_is_mended(
     assert played.report.success and played.report.attempts == 2, played.report.error
 
 
-async def test_elements_of_another_type_fail_a_test_where_there_is_no_sample(theatre: Theatre) -> None:
+async def test_elements_of_another_type_fail_a_test_where_there_is_no_sample(runner: Runner) -> None:
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "halves", "type": "list[float]"}]})
     code = "def run(x: int) -> list[float]:\n    return [None, x / 2]"
-    played = await theatre.play(
+    played = await runner.generate(
         {
             "plan": [plan],
             "code": [fenced(code)],
@@ -167,12 +167,12 @@ async def test_elements_of_another_type_fail_a_test_where_there_is_no_sample(the
     assert "declared as list[float]: element 1 is of type NoneType" in played.report.evidence.tests[0].message
 
 
-async def test_what_a_mending_lacks_may_be_an_import_alone(theatre: Theatre) -> None:
+async def test_what_a_mending_lacks_may_be_an_import_alone(runner: Runner) -> None:
     code = CODE.replace("import pandas as pd\n", "import pandas as pd\n", 1).replace(
         "return float(", "return math.fsum([0.0]) + float("
     )
     fix_by_import = json.dumps({"edits": [], "imports": ["import math"]})
-    played = await play(theatre, code, diagnose=[diagnosis()], fix_code=[fix_by_import])
+    played = await play(runner, code, diagnose=[diagnosis()], fix_code=[fix_by_import])
     assert played.report.success and played.report.attempts == 2, played.report.error
     assert played.code.startswith("import math\nimport pandas as pd\n")
 
@@ -188,7 +188,7 @@ for descriptor in range(3, 64):
 """
 
 
-async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mended(theatre: Theatre) -> None:
+async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mended(runner: Runner) -> None:
     noisy = TESTS.replace("    assert run(sales=sales) == 0.0", f"{indented(NOISE)}    assert run(sales=sales) == 0.0")
     mended = {"test_name": "test_empty", "derivation": "nothing", "verdict": "wrong", "replacement": EMPTY}
     right = {"test_name": "test_sum", "derivation": "2*1 + 3*2 = 8", "verdict": "stands", "replacement": None}
@@ -196,7 +196,7 @@ async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mende
         {"test_name": name, "error_message": "?", "error_type": "test_error"} for name in ("test_sum", "test_empty")
     ]
     played = await play(
-        theatre,
+        runner,
         tests=noisy,
         diagnose=[json.dumps({"failures": blamed})],
         fix_tests=[json.dumps({"verdicts": [right, mended]})],
@@ -206,9 +206,9 @@ async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mende
     assert played.report.success and played.report.attempts == 2, played.report.error
 
 
-async def test_test_runs_that_are_never_believed_end_as_a_failure_with_that_reason(theatre: Theatre) -> None:
+async def test_test_runs_that_are_never_believed_end_as_a_failure_with_that_reason(runner: Runner) -> None:
     noisy = TESTS.replace("    assert run(sales=sales) == 0.0", f"{indented(NOISE)}    assert run(sales=sales) == 0.0")
-    played = await play(theatre, tests=noisy, settings={"max_iterations": 1})
+    played = await play(runner, tests=noisy, settings={"max_iterations": 1})
     assert not played.report.success and "it sent invalid data" in played.error
     assert played.of(Finished)[-1].state == "failed"
 
@@ -220,15 +220,15 @@ def indented(code: str) -> str:
 EMPTY = TESTS.split("\n\n\n")[2]
 
 
-async def test_the_mender_of_code_is_not_shown_the_tests(theatre: Theatre) -> None:
-    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+async def test_the_mender_of_code_is_not_shown_the_tests(runner: Runner) -> None:
+    played = await play(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
     asked = next(r for r in played.model.requests if "You mend one" in prompt_of(r))
     assert "def test_" not in json.dumps(asked)
 
 
-async def test_a_fix_that_was_not_applied_is_demanded_more_and_more_forcefully(theatre: Theatre) -> None:
+async def test_a_fix_that_was_not_applied_is_demanded_more_and_more_forcefully(runner: Runner) -> None:
     played = await play(
-        theatre,
+        runner,
         WRONG,
         diagnose=[diagnosis()],
         fix_code=[fix("test_sum", find="not there"), fix("something else"), fenced(CODE)],
@@ -238,72 +238,74 @@ async def test_a_fix_that_was_not_applied_is_demanded_more_and_more_forcefully(t
     assert "STILL MISSING" in prompts[1] and "FINAL ATTEMPT" in prompts[2]
 
 
-async def test_code_without_the_planned_interface_is_refused_before_it_runs(theatre: Theatre) -> None:
+async def test_code_without_the_planned_interface_is_refused_before_it_runs(runner: Runner) -> None:
     renamed = CODE.replace("sales: pd.DataFrame", "df: pd.DataFrame").replace("sales[", "df[")
-    played = await theatre.play({"plan": [PLAN], "code": [fenced(renamed), fenced(CODE)], "tests": [fenced(TESTS)]})
+    played = await runner.generate({"plan": [PLAN], "code": [fenced(renamed), fenced(CODE)], "tests": [fenced(TESTS)]})
     assert played.report.success and played.report.attempts == 1
     assert played.asked.count("code") == 2
 
 
-async def test_a_missing_import_is_an_environment_failure_that_needs_no_model(theatre: Theatre) -> None:
+async def test_a_missing_import_is_an_environment_failure_that_needs_no_model(runner: Runner) -> None:
     code = CODE.replace("    return", "    sales.to_markdown()\n    return")
-    played = await play(theatre, code)
+    played = await play(runner, code)
     assert played.report.success and played.report.attempts == 2
     assert "diagnose" not in played.asked
     assert any(line.startswith("tabulate==") for line in played.report.lock)
 
 
-async def test_an_invented_package_waits_for_consent_and_is_written_out_when_declined(theatre: Theatre) -> None:
-    theatre.consent = False
+async def test_an_invented_package_waits_for_consent_and_is_written_out_when_declined(runner: Runner) -> None:
+    runner.consent = False
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
     played = await play(
-        theatre,
+        runner,
         code,
         fix_code=[fix("package turbo-frames-zz", find="import turbo_frames_zz\n", replace="")],
     )
-    assert theatre.approvals == [("turbo-frames-zz",)]
+    assert runner.approvals == [("turbo-frames-zz",)]
     assert played.of(ApprovalNeeded)[0].packages == ("turbo-frames-zz",)
     assert played.report.success
     assert "turbo" not in " ".join(played.report.lock)
 
 
-async def test_a_declined_package_that_the_code_insists_on_is_named_with_the_way_to_allow_it(theatre: Theatre) -> None:
-    theatre.consent = False
+async def test_a_declined_package_that_the_code_insists_on_is_named_with_the_way_to_allow_it(
+    runner: Runner,
+) -> None:
+    runner.consent = False
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
-    played = await play(theatre, code, settings={"max_iterations": 1})
+    played = await play(runner, code, settings={"max_iterations": 1})
     assert not played.report.success
     assert "-p turbo-frames-zz" in str(played.report.error)
 
 
-async def test_a_mistyped_package_is_asked_about_by_nobody_and_the_real_one_is_named(theatre: Theatre) -> None:
+async def test_a_mistyped_package_is_asked_about_by_nobody_and_the_real_one_is_named(runner: Runner) -> None:
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport pandsa")
-    played = await play(theatre, code, settings={"max_iterations": 1})
-    assert theatre.approvals == []
+    played = await play(runner, code, settings={"max_iterations": 1})
+    assert runner.approvals == []
     assert "Did you mean 'pandas'?" in str(played.report.error)
     assert "-p pandsa" not in str(played.report.error)
 
 
-async def test_a_package_that_does_not_exist_does_not_poison_later_attempts(theatre: Theatre) -> None:
+async def test_a_package_that_does_not_exist_does_not_poison_later_attempts(runner: Runner) -> None:
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
     played = await play(
-        theatre,
+        runner,
         code,
         fix_code=[fix("package turbo-frames-zz", find="import turbo_frames_zz\n", replace="")],
     )
     assert played.report.success and played.report.attempts == 2
 
 
-async def test_a_system_package_that_cannot_be_had_is_gone_without(theatre: Theatre) -> None:
+async def test_a_system_package_that_cannot_be_had_is_gone_without(runner: Runner) -> None:
     plan = json.dumps({**json.loads(PLAN), "system_packages": ["libgl1"]})
-    played = await play(theatre, plan=[plan])
+    played = await play(runner, plan=[plan])
     assert played.report.success and played.report.attempts == 1
     assert played.report.detected_system_packages == ()
-    failing = await play(theatre, WRONG, plan=[plan], settings={"max_iterations": 1, "cache": "disable"})
+    failing = await play(runner, WRONG, plan=[plan], settings={"max_iterations": 1, "cache": "disable"})
     assert "cannot install system packages (libgl1)" in str(failing.report.error)
 
 
 async def test_a_secret_that_the_function_sees_is_told_to_nobody(
-    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAREHOUSE_TOKEN", "correct-horse-battery")
     telltale = CODE.replace("import pandas", "import os\n\nimport pandas").replace(
@@ -311,11 +313,11 @@ async def test_a_secret_that_the_function_sees_is_told_to_nobody(
     )
     mended = fix("runs on the sample", find="    raise ValueError(os.environ['WAREHOUSE_TOKEN'])\n", replace="")
     settings = {"secrets": (Secret(key="WAREHOUSE_TOKEN"),)}
-    played = await play(theatre, telltale, fix_code=[mended], settings=settings)
+    played = await play(runner, telltale, fix_code=[mended], settings=settings)
     assert played.report.success and played.report.attempts == 2
     told = json.dumps([request["messages"] for request in played.model.requests])
     assert "ValueError: <WAREHOUSE_TOKEN>" in told
-    journal = "".join(path.read_text() for path in theatre.root.rglob("*") if path.is_file())
+    journal = "".join(path.read_text() for path in runner.root.rglob("*") if path.is_file())
     for text in (told, journal, repr(played.events), played.report.model_dump_json()):
         assert "correct-horse" not in text
 
@@ -331,10 +333,10 @@ UNQUOTING = fix("runs on the sample", find=QUOTING.splitlines()[4] + "\n", repla
     ("share", "told"), [("rows", "bad row: <email-1>"), ("stats", "ValueError in line 5"), ("schema", "ValueError in")]
 )
 async def test_what_is_raised_on_the_sample_tells_no_more_of_the_data_than_was_allowed(
-    theatre: Theatre, share: str, told: str
+    runner: Runner, share: str, told: str
 ) -> None:
     samples = {"sales": sales().assign(buyer=PRIVATE)}
-    played = await play(theatre, QUOTING, fix_code=[UNQUOTING], samples=samples, settings={"share": share})
+    played = await play(runner, QUOTING, fix_code=[UNQUOTING], samples=samples, settings={"share": share})
     assert played.report.success and played.report.attempts == 2
     sent = [json.dumps(request["messages"]) for request in played.model.requests]
     assert any(told in text for text in sent)
@@ -343,9 +345,9 @@ async def test_what_is_raised_on_the_sample_tells_no_more_of_the_data_than_was_a
     assert (seen.withheld, bool(seen.glimpses)) == ((False, True) if share == "rows" else (True, False))
 
 
-async def test_a_check_that_does_not_hold_quotes_the_data_only_on_leave(theatre: Theatre) -> None:
+async def test_a_check_that_does_not_hold_quotes_the_data_only_on_leave(runner: Runner) -> None:
     for share, told in (("rows", "it is False"), ("schema", "it is not true")):
-        played = await play(theatre, checks=("total < 100",), settings={"max_iterations": 1, "share": share})
+        played = await play(runner, checks=("total < 100",), settings={"max_iterations": 1, "share": share})
         assert told in played.error
 
 
@@ -367,7 +369,7 @@ TOTALS = OutputSpec(name="totals", type="DataFrame", columns=(ColumnSpec(name="t
 @pytest.mark.parametrize("share", ["stats", "schema"])
 @pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
 async def test_no_cell_reaches_the_model_or_a_file_by_the_words_of_a_failure(
-    theatre: Theatre, leak: str, share: str
+    runner: Runner, leak: str, share: str
 ) -> None:
     code = CODE.replace("-> float", "-> pd.DataFrame").replace(
         CODE.splitlines()[-1], f"    cell = str(sales['buyer'].iloc[-1])\n    {leak}"
@@ -375,76 +377,76 @@ async def test_no_cell_reaches_the_model_or_a_file_by_the_words_of_a_failure(
     samples = {"sales": sales().assign(buyer=CELL)}
     script = {"plan": [PLAN], "code": [fenced(code)], "fix_code": [fix("runs on the sample")] * 9}
     settings = {"share": share, "skip_tests": True, "max_iterations": 2}
-    played = await theatre.play(script, samples=samples, outputs=(TOTALS,), settings=settings)
+    played = await runner.generate(script, samples=samples, outputs=(TOTALS,), settings=settings)
     assert not played.report.success
     sent = json.dumps([request["messages"] for request in played.model.requests])
-    kept = "".join(path.read_text() for path in theatre.root.rglob("*") if path.is_file())
+    kept = "".join(path.read_text() for path in runner.root.rglob("*") if path.is_file())
     for text in (sent, kept, repr(played.events), played.report.model_dump_json()):
         assert CELL not in text
-    assert not theatre.approvals
+    assert not runner.approvals
 
 
-async def test_what_is_raised_on_the_sample_is_kept_masked(theatre: Theatre) -> None:
+async def test_what_is_raised_on_the_sample_is_kept_masked(runner: Runner) -> None:
     samples = {"sales": sales().assign(buyer=PRIVATE)}
-    played = await play(theatre, QUOTING, samples=samples, settings={"max_iterations": 1})
+    played = await play(runner, QUOTING, samples=samples, settings={"max_iterations": 1})
     assert "bad row: <email-1>" in played.report.model_dump_json()
-    kept = "".join(path.read_text() for path in theatre.root.rglob("*") if path.is_file())
+    kept = "".join(path.read_text() for path in runner.root.rglob("*") if path.is_file())
     assert "bad row: <email-1>" in kept and PRIVATE not in kept
 
 
-async def test_the_value_of_a_variable_that_the_function_quotes_is_told_to_nobody(theatre: Theatre) -> None:
+async def test_the_value_of_a_variable_that_the_function_quotes_is_told_to_nobody(runner: Runner) -> None:
     quoting = CODE.replace("import pandas", "import os\n\nimport pandas").replace(
         "    return float(", "    raise ValueError(repr(os.environ['WAREHOUSE']))\n    return float("
     )
     settings = {"env_vars": {"WAREHOUSE": "pg-host-17.internal"}, "max_iterations": 1}
-    played = await play(theatre, quoting, settings=settings)
-    kept = "".join(path.read_text() for path in theatre.root.rglob("*") if path.is_file())
+    played = await play(runner, quoting, settings=settings)
+    kept = "".join(path.read_text() for path in runner.root.rglob("*") if path.is_file())
     assert "<WAREHOUSE>" in played.error and "pg-host-17" not in kept + repr(played.events)
 
 
-async def test_every_request_is_kept_as_it_went_out_and_a_replay_adds_none(theatre: Theatre) -> None:
-    played = await play(theatre, WRONG, diagnose=["not JSON", diagnosis()], fix_code=[fix("test_sum")])
+async def test_every_request_is_kept_as_it_went_out_and_a_replay_adds_none(runner: Runner) -> None:
+    played = await play(runner, WRONG, diagnose=["not JSON", diagnosis()], fix_code=[fix("test_sum")])
     assert played.report.success
-    (path,) = theatre.root.rglob("sent.json")
+    (path,) = runner.root.rglob("sent.json")
     requests = json.loads(path.read_text())["requests"]
     in_any_order = [sorted(json.dumps(body, sort_keys=True) for body in bodies) for bodies in
                     ((request["body"] for request in requests), played.model.requests)]  # fmt: skip
     assert in_any_order[0] == in_any_order[1] and len(requests) == 6
-    again = await theatre.play({})
+    again = await runner.generate({})
     assert again.report.success and json.loads(path.read_text())["requests"] == requests
 
 
-async def test_a_request_that_was_never_answered_is_kept_too(theatre: Theatre) -> None:
+async def test_a_request_that_was_never_answered_is_kept_too(runner: Runner) -> None:
     with pytest.raises(AuthenticationFailed):
-        await theatre.play({"plan": [Answer(status=401, error="no such key")]})
-    (path,) = theatre.root.rglob("sent.json")
+        await runner.generate({"plan": [Answer(status=401, error="no such key")]})
+    (path,) = runner.root.rglob("sent.json")
     assert [request["stage"] for request in json.loads(path.read_text())["requests"]] == ["plan"]
 
 
-async def test_a_preview_is_the_first_request_to_the_letter(theatre: Theatre) -> None:
+async def test_a_preview_is_the_first_request_to_the_letter(runner: Runner) -> None:
     request = Request(name="growth", prompt="Total revenue of @sales.", samples={"sales": sales()},
                       outputs=(OutputSpec(name="total", type="float"),))  # fmt: skip
     shown = preview(request, AgentConfig())
-    played = await play(theatre)
+    played = await play(runner)
     for message in played.model.requests[0]["messages"]:
         assert message["content"] in shown
 
 
-async def test_a_secret_that_is_not_set_is_told_before_any_question(theatre: Theatre) -> None:
+async def test_a_secret_that_is_not_set_is_told_before_any_question(runner: Runner) -> None:
     with pytest.raises(InvalidRequest, match="NO_SUCH_TOKEN is not set"):
-        await theatre.play({}, settings={"secrets": (Secret(key="NO_SUCH_TOKEN"),)})
+        await runner.generate({}, settings={"secrets": (Secret(key="NO_SUCH_TOKEN"),)})
 
 
-async def test_a_diagnosis_that_cannot_be_read_does_not_stall_the_loop(theatre: Theatre) -> None:
-    played = await play(theatre, WRONG, diagnose=["no json at all"] * 3, fix_code=[fix("test_sum")])
+async def test_a_diagnosis_that_cannot_be_read_does_not_stall_the_loop(runner: Runner) -> None:
+    played = await play(runner, WRONG, diagnose=["no json at all"] * 3, fix_code=[fix("test_sum")])
     assert played.report.success
     assert played.of(Diagnosed)[0].diagnosis.failures[0].error_type == "logic"
 
 
-async def test_a_right_test_is_upheld_however_often_it_is_blamed(theatre: Theatre) -> None:
+async def test_a_right_test_is_upheld_however_often_it_is_blamed(runner: Runner) -> None:
     """Wrong code with a diagnosis that blames the test must not become a success."""
     played = await play(
-        theatre,
+        runner,
         WRONG,
         diagnose=[diagnosis(kind="test_error")] * 4,
         fix_tests=[verdict("test_sum", "stands")],
@@ -456,11 +458,11 @@ async def test_a_right_test_is_upheld_however_often_it_is_blamed(theatre: Theatr
     assert played.report.evidence.tests_changed == ()
 
 
-async def test_a_wrong_test_is_changed_after_rederivation_and_the_report_says_so(theatre: Theatre) -> None:
+async def test_a_wrong_test_is_changed_after_rederivation_and_the_report_says_so(runner: Runner) -> None:
     wrong_test = TESTS.replace("== 8.0", "== 9.0")
     right = TESTS.split("\n\n\n")[1]
     played = await play(
-        theatre,
+        runner,
         tests=wrong_test,
         diagnose=[diagnosis(kind="test_error")],
         fix_tests=[verdict("test_sum", "wrong", right)],
@@ -469,9 +471,9 @@ async def test_a_wrong_test_is_changed_after_rederivation_and_the_report_says_so
     assert played.report.evidence.tests_changed == ("test_sum",)
 
 
-async def test_whoever_rederives_a_test_sees_neither_code_nor_result(theatre: Theatre) -> None:
+async def test_whoever_rederives_a_test_sees_neither_code_nor_result(runner: Runner) -> None:
     played = await play(
-        theatre,
+        runner,
         tests=TESTS.replace("== 8.0", "== 9.0"),
         diagnose=[diagnosis(kind="test_error")],
         fix_tests=[verdict("test_sum", "wrong", TESTS.split("\n\n\n")[1])],
@@ -480,7 +482,7 @@ async def test_whoever_rederives_a_test_sees_neither_code_nor_result(theatre: Th
     assert ".sum())" not in asked and "8.0" not in asked.replace("2.0", "")
 
 
-async def test_code_that_passes_its_tests_but_fails_on_the_sample_is_no_success(theatre: Theatre) -> None:
+async def test_code_that_passes_its_tests_but_fails_on_the_sample_is_no_success(runner: Runner) -> None:
     code = CODE.replace("    return", "    assert len(sales) < 3, 'too long for me'\n    return")
     edit = json.dumps(
         {
@@ -493,36 +495,36 @@ async def test_code_that_passes_its_tests_but_fails_on_the_sample_is_no_success(
             ]
         }
     )
-    played = await play(theatre, code, fix_code=[edit])
+    played = await play(runner, code, fix_code=[edit])
     assert played.report.attempts == 2 and played.report.success
     first = played.report.history[0].evidence
     assert all(outcome.outcome == "passed" for outcome in first.tests)
     assert not next(check for check in first.checks if check.name == "runs on the sample").passed
 
 
-async def test_a_function_that_changes_its_input_is_no_success(theatre: Theatre) -> None:
+async def test_a_function_that_changes_its_input_is_no_success(runner: Runner) -> None:
     code = CODE.replace("    return", "    sales['extra'] = 1\n    return")
-    played = await play(theatre, code, settings={"max_iterations": 1})
+    played = await play(runner, code, settings={"max_iterations": 1})
     assert not played.report.success
     assert not next(c for c in played.report.evidence.checks if c.name == "leaves its inputs untouched").passed
 
 
-async def test_a_function_that_hangs_on_chance_is_no_success(theatre: Theatre) -> None:
+async def test_a_function_that_hangs_on_chance_is_no_success(runner: Runner) -> None:
     code = "import random\n" + CODE.replace("return float(", "return random.random() * (len(sales) == 3) + float(")
-    played = await play(theatre, code, settings={"max_iterations": 1})
+    played = await play(runner, code, settings={"max_iterations": 1})
     assert all(outcome.outcome == "passed" for outcome in played.report.evidence.tests)
     assert not played.report.success
     assert "two runs" in played.error
 
 
-async def test_the_persons_own_checks_must_hold(theatre: Theatre) -> None:
-    played = await play(theatre, checks=("total == 140", "total < 100"), settings={"max_iterations": 1})
+async def test_the_persons_own_checks_must_hold(runner: Runner) -> None:
+    played = await play(runner, checks=("total == 140", "total < 100"), settings={"max_iterations": 1})
     outcomes = {check.name: check.passed for check in played.report.evidence.acceptance}
     assert outcomes["total == 140"] and not outcomes["total < 100"]
     assert not played.report.success
 
 
-async def test_a_check_may_speak_of_an_input_that_has_only_a_default(theatre: Theatre) -> None:
+async def test_a_check_may_speak_of_an_input_that_has_only_a_default(runner: Runner) -> None:
     inputs = (
         InputSpec(name="since", type="date", required=False, default="2024-01-31"),
         InputSpec(name="span", type="timedelta", required=False, default="P1D"),
@@ -532,11 +534,11 @@ async def test_a_check_may_speak_of_an_input_that_has_only_a_default(theatre: Th
         "sales: pd.DataFrame, since: datetime.date = datetime.date.fromisoformat('2024-01-31'), "
         "span: datetime.timedelta = datetime.timedelta(seconds=86400)",
     )
-    played = await play(theatre, code, inputs=inputs, checks=("since.year == 2024 and span.days == 1",))
+    played = await play(runner, code, inputs=inputs, checks=("since.year == 2024 and span.days == 1",))
     assert played.report.success, played.report.error
 
 
-async def test_a_constraint_on_an_output_column_is_executed(theatre: Theatre) -> None:
+async def test_a_constraint_on_an_output_column_is_executed(runner: Runner) -> None:
     plan = json.loads(PLAN)
     plan["outputs"] = [{"name": "table", "type": "DataFrame", "columns": [{"name": "revenue", "dtype": "float64"}]}]
     code = (
@@ -547,7 +549,7 @@ async def test_a_constraint_on_an_output_column_is_executed(theatre: Theatre) ->
         "import pandas as pd\nfrom solution import run\n\n\ndef test_rows():\n    '''One row per sale.'''\n"
         "    sales = pd.DataFrame({'price': [1.0], 'quantity': [1]})\n    assert len(run(sales=sales)) == 1\n"
     )
-    played = await theatre.play(
+    played = await runner.generate(
         {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]},
         outputs=(OutputSpec(name="table", type="DataFrame"),),
         constraints=("revenue is never negative",),
@@ -557,7 +559,9 @@ async def test_a_constraint_on_an_output_column_is_executed(theatre: Theatre) ->
     assert not next(c for c in played.report.evidence.checks if c.name == "revenue is never negative").passed
 
 
-async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with_its_time(theatre: Theatre) -> None:
+async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with_its_time(
+    runner: Runner,
+) -> None:
     plan = json.loads(PLAN)
     plan["outputs"] = [{"name": "table", "type": "DataFrame", "columns": [{"name": "word", "dtype": "str"}]}]
     code = (
@@ -569,7 +573,7 @@ async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with
         "    sales = pd.DataFrame({'price': [1.0], 'quantity': [1]})\n    assert len(run(sales=sales)) == 1\n"
     )
     sentence = "word matches /^(a+)+$/"
-    played = await theatre.play(
+    played = await runner.generate(
         {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]},
         outputs=(OutputSpec(name="table", type="DataFrame"),),
         constraints=(sentence,),
@@ -580,51 +584,51 @@ async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with
     assert "could not be applied" in told.message and "longer than 8 s" in told.message
 
 
-async def test_tests_that_cannot_fail_are_written_again(theatre: Theatre) -> None:
+async def test_tests_that_cannot_fail_are_written_again(runner: Runner) -> None:
     vacuous = TESTS.split("\n\n\n")[0] + "\n\n\n" + TESTS.split("\n\n\n")[2]
-    played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(vacuous), fenced(TESTS)]})
+    played = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(vacuous), fenced(TESTS)]})
     assert played.report.success and played.report.attempts == 2
     assert not next(c for c in played.report.history[0].evidence.checks if c.name == "the tests can fail").passed
 
 
-async def test_an_invalid_test_module_is_written_again(theatre: Theatre) -> None:
+async def test_an_invalid_test_module_is_written_again(runner: Runner) -> None:
     broken = TESTS.replace("import pandas as pd\n", "import pandas as pd\nraise RuntimeError('broken module')\n", 1)
-    played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(broken), fenced(TESTS)]})
+    played = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(broken), fenced(TESTS)]})
     assert played.report.success
 
 
-async def test_a_solution_that_exits_at_import_is_no_success(theatre: Theatre) -> None:
+async def test_a_solution_that_exits_at_import_is_no_success(runner: Runner) -> None:
     code = "import sys\nsys.exit(0)\n" + CODE
-    played = await play(theatre, code, settings={"max_iterations": 1})
+    played = await play(runner, code, settings={"max_iterations": 1})
     assert not played.report.success
 
 
-async def test_the_failure_of_the_last_attempt_is_told_and_the_best_attempt_kept(theatre: Theatre) -> None:
-    played = await play(theatre, WRONG, settings={"max_iterations": 1})
+async def test_the_failure_of_the_last_attempt_is_told_and_the_best_attempt_kept(runner: Runner) -> None:
+    played = await play(runner, WRONG, settings={"max_iterations": 1})
     assert played.report.attempts == 1 and not played.report.success
     assert "1 of 2 tests fail" in played.error and "test_sum" in played.error
     assert played.code.strip() == WRONG.strip()
     assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("failed", "max_iterations")
 
 
-async def test_a_fix_on_the_last_allowed_attempt_counts(theatre: Theatre) -> None:
+async def test_a_fix_on_the_last_allowed_attempt_counts(runner: Runner) -> None:
     played = await play(
-        theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")], settings={"max_iterations": 2}
+        runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")], settings={"max_iterations": 2}
     )
     assert played.report.success and played.report.attempts == 2
 
 
-async def test_a_model_that_changes_nothing_is_stopped(theatre: Theatre) -> None:
+async def test_a_model_that_changes_nothing_is_stopped(runner: Runner) -> None:
     same = [fix("test_sum", replace='(sales["price"])')] * 2
-    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[*same, fenced(WRONG)])
+    played = await play(runner, WRONG, diagnose=[diagnosis()], fix_code=[*same, fenced(WRONG)])
     assert "No progress" in played.error
     assert played.report.attempts == 1
 
 
-async def test_the_same_failure_again_and_again_is_stopped(theatre: Theatre) -> None:
+async def test_the_same_failure_again_and_again_is_stopped(runner: Runner) -> None:
     versions = [WRONG.replace("float(", f"{number}.0 * 0 + float(") for number in range(1, 9)]
     played = await play(
-        theatre,
+        runner,
         WRONG,
         diagnose=[diagnosis()] * 9,
         fix_code=[a for version in versions for a in (fix("x", find="zz"), fix("x", find="zz"), fenced(version))],
@@ -635,8 +639,8 @@ async def test_the_same_failure_again_and_again_is_stopped(theatre: Theatre) -> 
     assert played.report.attempts == 4
 
 
-async def test_rate_limits_are_waited_out(theatre: Theatre) -> None:
-    played = await theatre.play(
+async def test_rate_limits_are_waited_out(runner: Runner) -> None:
+    played = await runner.generate(
         {
             "plan": [Answer(status=429, headers={"retry-after": "0"}), Answer(status=503), PLAN],
             "code": [fenced(CODE)],
@@ -647,9 +651,9 @@ async def test_rate_limits_are_waited_out(theatre: Theatre) -> None:
     assert len(played.of(Retrying)) == 2
 
 
-async def test_a_truncated_answer_is_continued(theatre: Theatre) -> None:
+async def test_a_truncated_answer_is_continued(runner: Runner) -> None:
     text = fenced(CODE)
-    played = await theatre.play(
+    played = await runner.generate(
         {
             "plan": [PLAN],
             "code": [Answer(text[:60], finish_reason="length"), text[60:]],
@@ -660,9 +664,9 @@ async def test_a_truncated_answer_is_continued(theatre: Theatre) -> None:
     assert played.code.strip() == CODE
 
 
-async def test_a_refused_key_fails_at_once(theatre: Theatre) -> None:
+async def test_a_refused_key_fails_at_once(runner: Runner) -> None:
     with pytest.raises(AuthenticationFailed):
-        await theatre.play({"plan": [Answer(status=401)]})
+        await runner.generate({"plan": [Answer(status=401)]})
 
 
 @pytest.mark.parametrize(
@@ -671,47 +675,49 @@ async def test_a_refused_key_fails_at_once(theatre: Theatre) -> None:
     ids=["tokens", "unknown cost"],
 )
 async def test_a_spent_budget_ends_the_loop_with_its_own_state(
-    theatre: Theatre, settings: dict[str, float] | dict[str, int], words: str, limit: str
+    runner: Runner, settings: dict[str, float] | dict[str, int], words: str, limit: str
 ) -> None:
-    played = await play(theatre, settings=settings)
+    played = await play(runner, settings=settings)
     assert not played.report.success and words in played.error
     assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("over_budget", limit)
 
 
-async def test_a_service_that_counts_more_than_was_reserved_leaves_a_function_that_says_so(theatre: Theatre) -> None:
+async def test_a_service_that_counts_more_than_was_reserved_leaves_a_function_that_says_so(
+    runner: Runner,
+) -> None:
     dear = Answer(fenced(CODE), usage={"prompt_tokens": 100, "completion_tokens": 60_000, "total_tokens": 60_100})
-    played = await theatre.play(
+    played = await runner.generate(
         {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [dear]}, settings={"max_tokens": 50_000}
     )
     assert played.report.success and "more than the budget of 50,000" in played.report.overspent
     assert played.of(Finished)[-1] == Finished("ready", played.report.overspent)
 
 
-async def test_memory_that_does_not_start_a_worker_is_not_blamed_on_the_code(theatre: Theatre) -> None:
+async def test_memory_that_does_not_start_a_worker_is_not_blamed_on_the_code(runner: Runner) -> None:
     with pytest.raises(SandboxUnavailable, match="32 MiB of memory is too little"):
-        await play(theatre, settings={"resources": Resources(memory="32Mi")})
+        await play(runner, settings={"resources": Resources(memory="32Mi")})
 
 
-async def test_the_clock_of_the_budget_is_kept(theatre: Theatre) -> None:
-    played = await theatre.play({"plan": [Answer(PLAN, delay=30.0)]}, settings={"max_seconds": 0.5})
+async def test_the_clock_of_the_budget_is_kept(runner: Runner) -> None:
+    played = await runner.generate({"plan": [Answer(PLAN, delay=30.0)]}, settings={"max_seconds": 0.5})
     assert "0.5 seconds" in played.error
     assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("over_budget", "max_seconds")
 
 
-async def test_skipped_tests_are_not_written_but_the_sample_is_still_run(theatre: Theatre) -> None:
-    played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)]}, settings={"skip_tests": True})
+async def test_skipped_tests_are_not_written_but_the_sample_is_still_run(runner: Runner) -> None:
+    played = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)]}, settings={"skip_tests": True})
     assert played.report.success and played.report.evidence.tests == ()
     assert next(c for c in played.report.evidence.checks if c.name == "runs on the sample").passed
 
 
-async def test_skipped_tests_do_not_make_a_failing_program_a_success(theatre: Theatre) -> None:
+async def test_skipped_tests_do_not_make_a_failing_program_a_success(runner: Runner) -> None:
     code = CODE.replace("    return", "    raise KeyError('x')\n    return")
-    played = await theatre.play({"plan": [PLAN], "code": [fenced(code)]}, settings={"skip_tests": True})
+    played = await runner.generate({"plan": [PLAN], "code": [fenced(code)]}, settings={"skip_tests": True})
     assert not played.report.success
 
 
-async def test_an_own_system_prompt_reaches_only_the_writer_of_code(theatre: Theatre) -> None:
-    played = await theatre.play(
+async def test_an_own_system_prompt_reaches_only_the_writer_of_code(runner: Runner) -> None:
+    played = await runner.generate(
         {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]},
         settings={"system_prompt": "You write one module, and rhyme."},
     )
@@ -721,8 +727,8 @@ async def test_an_own_system_prompt_reaches_only_the_writer_of_code(theatre: The
     assert len({r["messages"][0]["content"] for r in played.model.requests}) == 1
 
 
-async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_beginning(theatre: Theatre) -> None:
-    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_beginning(runner: Runner) -> None:
+    played = await play(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
     assert len(played.asked) > 4
     assert len({r["messages"][0]["content"] for r in played.model.requests}) == 1
     asked = [r["messages"][1]["content"] for r in played.model.requests]
@@ -733,9 +739,9 @@ async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_begin
     assert f"Python {sys.version_info[0]}.{sys.version_info[1]}, pandas " in begins
 
 
-async def test_a_request_without_samples_is_tested_all_the_same(theatre: Theatre) -> None:
+async def test_a_request_without_samples_is_tested_all_the_same(runner: Runner) -> None:
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
-    played = await theatre.play(
+    played = await runner.generate(
         {
             "plan": [plan],
             "code": [fenced("def run(x: int) -> int:\n    return 2 * x")],
@@ -750,30 +756,32 @@ async def test_a_request_without_samples_is_tested_all_the_same(theatre: Theatre
     assert "runs on the sample" not in {check.name for check in played.report.evidence.checks}
 
 
-async def test_a_frame_that_cannot_cross_is_refused_before_any_question(theatre: Theatre) -> None:
+async def test_a_frame_that_cannot_cross_is_refused_before_any_question(runner: Runner) -> None:
     from autocoder_jupyter.errors import UnsupportedData
 
     frame = pd.DataFrame({"price": [1.0], "quantity": [object()]})
     with pytest.raises(UnsupportedData, match="quantity"):
-        await theatre.play({}, samples={"sales": frame})
+        await runner.generate({}, samples={"sales": frame})
 
 
-async def test_nothing_that_varies_is_in_a_prompt(theatre: Theatre, tmp_path: Path) -> None:
+async def test_nothing_that_varies_is_in_a_prompt(runner: Runner, tmp_path: Path) -> None:
     """Two machines ask the same questions, so a shipped journal can be replayed."""
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "tests": [fenced(TESTS)], "diagnose": [diagnosis()]}
     settings = {"cache": "disable", "max_iterations": 2}
-    first = await theatre.play({**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()})
-    second = await theatre.play(
+    first = await runner.generate(
+        {**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()}
+    )
+    second = await runner.generate(
         {**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()}
     )
 
-    def asked(played: Played) -> list[str]:
+    def asked(played: Generated) -> list[str]:
         return sorted(json.dumps(request["messages"]) for request in played.model.requests)
 
     assert asked(first) == asked(second)
 
 
-async def test_nothing_of_a_hidden_column_and_no_value_of_a_masked_one_is_ever_sent(theatre: Theatre) -> None:
+async def test_nothing_of_a_hidden_column_and_no_value_of_a_masked_one_is_ever_sent(runner: Runner) -> None:
     data = sales().assign(ssn=["canary-1", "canary-2", "canary-3"], wage=[871001.5, 871002.5, 871003.5])
     leaky = CODE.replace(
         "    return", "    if len(sales.columns) == 4:\n        raise ValueError(sales.to_json())\n    return"
@@ -782,7 +790,7 @@ async def test_nothing_of_a_hidden_column_and_no_value_of_a_masked_one_is_ever_s
     samples = {"sales": data}
     second: dict[str, Any] = {"second": [fenced(CODE)] * 3} if "second" in MARKERS else {}
     played = await play(
-        theatre,
+        runner,
         leaky,
         samples=samples,
         settings=settings,

@@ -12,8 +12,8 @@ import pytest
 from autocoder_jupyter.engine.events import Finished, OpinionGiven, SourceWritten
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Secret, TypeName
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer, Script, prompt_of
-from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -36,8 +36,8 @@ def script(code: str = CODE, tests: str = TESTS, **more: Script) -> dict[str, Sc
     return {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **more}
 
 
-async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(theatre: Theatre) -> None:
-    played = await theatre.play(script(second=[fenced(AGREEING)]), settings=ON)
+async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(runner: Runner) -> None:
+    played = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
     opinion = played.opinion
     assert played.report.success and opinion.state == "agree" and not opinion.differences
     assert opinion.tried[0] == "with shuffled rows" and len(opinion.tried) >= 4
@@ -45,8 +45,8 @@ async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(theatre
     assert [event.opinion for event in played.of(OpinionGiven)] == [opinion]
 
 
-async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_plan(theatre: Theatre) -> None:
-    played = await theatre.play(script(second=[fenced(AGREEING)]), settings=ON)
+async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_plan(runner: Runner) -> None:
+    played = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
     asked = next(r for r in played.model.requests if "experienced analyst" in prompt_of(r))
     told = json.dumps(asked)
     assert "Total revenue of @sales." in told and "quantity" in told and "total" in told
@@ -54,18 +54,20 @@ async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_pla
     assert set(played.asked[:2]) == {"plan", "second"}
 
 
-async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_on(theatre: Theatre) -> None:
+async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_on(runner: Runner) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
-    opinion = (await theatre.play(told, settings=ON)).opinion
+    opinion = (await runner.generate(told, settings=ON)).opinion
     (difference,) = opinion.differences
     assert (difference.where, difference.first, difference.second, difference.on) == ("total", "140", "60", "")
     (reading,) = opinion.readings
     assert (reading.words, reading.assumption) == ("as the price alone", "Rows with a missing price count as zero.")
 
 
-async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_values(theatre: Theatre) -> None:
+async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_values(
+    runner: Runner,
+) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
-    played = await theatre.play(told, settings=ON)
+    played = await runner.generate(told, settings=ON)
     asked = next(p for p in map(prompt_of, played.model.requests) if "You work out by hand" in p)
     question = asked
     assert "pd.Series([1.0], dtype='float64')" in question and "- total" in question
@@ -86,11 +88,13 @@ def hand_derived(request: dict[str, Any]) -> str:
     return derived(float((sales["price"] * sales["quantity"]).sum()))
 
 
-async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_is_mended(theatre: Theatre) -> None:
+async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_is_mended(
+    runner: Runner,
+) -> None:
     told = script(
         WRONG, second=[fenced(AGREEING)], derive=hand_derived, name=[json.dumps({"readings": []})], fix_code=[MENDED]
     )
-    played = await theatre.play(told, settings=ON)
+    played = await runner.generate(told, settings=ON)
     report = played.report
     assert report.success and report.attempts == 2 and "clip" not in played.code
     assert "test_second_opinion_1" in {outcome.id for outcome in report.evidence.tests}
@@ -98,15 +102,15 @@ async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_i
     assert "diagnose" not in played.asked
 
 
-async def test_a_fault_that_is_never_mended_is_no_success(theatre: Theatre) -> None:
+async def test_a_fault_that_is_never_mended_is_no_success(runner: Runner) -> None:
     told = script(WRONG, second=[fenced(AGREEING)], derive=hand_derived, name=[json.dumps({"readings": []})])
-    played = await theatre.play(told, settings={**ON, "max_iterations": 1})
+    played = await runner.generate(told, settings={**ON, "max_iterations": 1})
     assert not played.report.success and "test_second_opinion_1" in played.error
 
 
-async def test_a_derivation_that_decides_nothing_changes_nothing(theatre: Theatre) -> None:
+async def test_a_derivation_that_decides_nothing_changes_nothing(runner: Runner) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(99.0)], name=[NAMED])
-    played = await theatre.play(told, settings=ON)
+    played = await runner.generate(told, settings=ON)
     assert played.report.success and played.report.attempts == 1 and played.opinion.confirms == ""
 
 
@@ -121,21 +125,23 @@ async def test_a_derivation_that_decides_nothing_changes_nothing(theatre: Theatr
     ids=["refused", "raises", "never ends", "late"],
 )
 async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(
-    theatre: Theatre, monkeypatch: pytest.MonkeyPatch, answer: Any, said: str
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, answer: Any, said: str
 ) -> None:
     monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 2.0)
     if said == "did not come in time":
         monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.opinion.PATIENCE", 0.1)
-    played = await theatre.play(script(second=[answer]), settings=ON)
+    played = await runner.generate(script(second=[answer]), settings=ON)
     assert played.report.success and played.of(Finished)[-1].state == "ready"
     assert played.opinion.state == "none" and said in played.opinion.note
 
 
-async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_is_asked(theatre: Theatre) -> None:
+async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_is_asked(
+    runner: Runner,
+) -> None:
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
     code = "def run(x: int) -> int:\n    return 2 * x"
     tests = "from solution import run\n\n\ndef test_two():\n    assert run(x=2) == 4"
-    played = await theatre.play(
+    played = await runner.generate(
         {"plan": [plan], "code": [fenced(code)], "tests": [fenced(tests)]},
         prompt="Twice x.",
         samples={},
@@ -147,40 +153,40 @@ async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_
     assert "x has no sample" in played.opinion.note
 
 
-async def test_switched_off_nothing_is_asked_and_nothing_said(theatre: Theatre) -> None:
-    played = await theatre.play(script(), settings={"second_opinion": "off"})
+async def test_switched_off_nothing_is_asked_and_nothing_said(runner: Runner) -> None:
+    played = await runner.generate(script(), settings={"second_opinion": "off"})
     assert played.report.second_opinion is None and sorted(played.asked) == ["code", "plan", "tests"]
 
 
-async def test_a_function_that_is_kept_without_one_is_kept_so_and_nothing_is_asked(theatre: Theatre) -> None:
-    await theatre.play(script(), settings={"second_opinion": "off"})
-    again = await theatre.play({}, settings=ON)
+async def test_a_function_that_is_kept_without_one_is_kept_so_and_nothing_is_asked(runner: Runner) -> None:
+    await runner.generate(script(), settings={"second_opinion": "off"})
+    again = await runner.generate({}, settings=ON)
     assert again.report.success and again.asked == []
     assert again.report.second_opinion is None
 
 
-async def test_a_recorded_opinion_is_replayed_too(theatre: Theatre) -> None:
-    await theatre.play(script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED]), settings=ON)
-    again = await theatre.play({}, settings=ON)
+async def test_a_recorded_opinion_is_replayed_too(runner: Runner) -> None:
+    await runner.generate(script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED]), settings=ON)
+    again = await runner.generate({}, settings=ON)
     assert again.asked == [] and again.opinion.readings
     assert again.opinion.usage.input_tokens == 0
     assert again.opinion.note == "Result on the original sample."
 
 
-async def test_where_tokens_are_limited_the_function_comes_first(theatre: Theatre) -> None:
-    played = await theatre.play(script(second=[fenced(AGREEING)]), settings={**ON, "max_tokens": 200_000})
+async def test_where_tokens_are_limited_the_function_comes_first(runner: Runner) -> None:
+    played = await runner.generate(script(second=[fenced(AGREEING)]), settings={**ON, "max_tokens": 200_000})
     assert played.asked[-1] == "second" and played.opinion.state == "agree"
 
 
-async def test_outputs_that_nobody_declared_are_matched_by_type(theatre: Theatre) -> None:
+async def test_outputs_that_nobody_declared_are_matched_by_type(runner: Runner) -> None:
     second = AGREEING.replace('"total"', '"revenue"').replace('sales["revenue"]', 'sales["total"]')
-    played = await theatre.play(script(second=[fenced(second)]), settings=ON, outputs=())
+    played = await runner.generate(script(second=[fenced(second)]), settings=ON, outputs=())
     assert played.opinion.state == "agree" and not played.opinion.not_compared
 
 
-async def test_an_output_without_a_counterpart_is_said_not_to_be_compared(theatre: Theatre) -> None:
+async def test_an_output_without_a_counterpart_is_said_not_to_be_compared(runner: Runner) -> None:
     second = "OUTPUTS = {'total': 'str'}\n\ndef run(sales):\n    return 'much'"
-    played = await theatre.play(script(second=[fenced(second)]), settings=ON, outputs=())
+    played = await runner.generate(script(second=[fenced(second)]), settings=ON, outputs=())
     opinion = played.opinion
     assert (opinion.state, opinion.compared) == ("not compared", ())
     assert opinion.not_compared == ("total: float here, str there",) and opinion.tried == ()
@@ -223,12 +229,12 @@ WITHOUT_COM = 'sales = sales[~sales["who"].str.endswith(".com")]\n    return'
     ids=["rows", "stats", "an address", "masked", "hidden"],
 )
 async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_masked(
-    theatre: Theatre, settings: dict[str, str] | dict[str, tuple[str, ...]], column: str, is_told: bool
+    runner: Runner, settings: dict[str, str] | dict[str, tuple[str, ...]], column: str, is_told: bool
 ) -> None:
     sample = PRIVATE.assign(code=["x.com", "y.org"])
     second = fenced(AGREEING.replace("return", WITHOUT_COM.replace("who", column)))
     told = script(second=[second], derive=[derived(2.0)], name=[NAMED])
-    played = await theatre.play(
+    played = await runner.generate(
         told, settings={**ON, **settings}, samples={"sales": sample[["price", "quantity", column]]}
     )
     asked = next(p for p in map(prompt_of, played.model.requests) if "Two analysts" in p)
@@ -242,7 +248,7 @@ async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_mas
     assert bool(opinion.smallest) is is_told  # the card is saved with the notebook
 
 
-def asked_for_readings(played: Played) -> str:
+def asked_for_readings(played: Generated) -> str:
     """What differs, as the model is told."""
     question = next(p for p in map(prompt_of, played.model.requests) if "Two analysts" in p)
     return question.partition("<second>")[2].partition("</differs>")[0]
@@ -263,14 +269,14 @@ ALL = "def run(sales):\n    return sales"
     ids=["a key", "a hidden column", "a private name"],
 )
 async def test_no_name_of_the_data_is_in_the_question_where_values_are_withheld(
-    theatre: Theatre, kind: TypeName, first: str, second: str, settings: dict[str, Any]
+    runner: Runner, kind: TypeName, first: str, second: str, settings: dict[str, Any]
 ) -> None:
     column = {**settings}.pop("column", "v")
     sample = pd.DataFrame(ADA).rename(columns={"v": column})
     tests = "import pandas as pd\nfrom solution import run\n\n\ndef test_a():\n    assert len(run(sales={})) == 1"
     told = script(first, tests.format("pd.DataFrame({'who': ['x']})"), second=[fenced(second)], name=[NAMED])
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "out", "type": kind}]})
-    played = await theatre.play(
+    played = await runner.generate(
         {**told, "plan": [plan]},
         samples={"sales": sample},
         outputs=(OutputSpec(name="out", type=kind),),
@@ -298,7 +304,7 @@ def run(sales):
 """
 
 
-async def test_a_solution_that_changes_the_comparison_tells_the_model_no_row(theatre: Theatre) -> None:
+async def test_a_solution_that_changes_the_comparison_tells_the_model_no_row(runner: Runner) -> None:
     told = script(
         THIEF,
         tests=TESTS_OF_V,
@@ -306,7 +312,7 @@ async def test_a_solution_that_changes_the_comparison_tells_the_model_no_row(the
         derive=[derived(1.0)],
         name=[NAMED],
     )
-    played = await theatre.play(
+    played = await runner.generate(
         told, samples={"sales": pd.DataFrame(ADA)}, settings={**ON, "share": "schema", "max_iterations": 1}
     )
     assert played.opinion.state == "differ"
@@ -324,17 +330,17 @@ def test_v():
 """
 
 
-async def test_characters_that_no_source_can_hold_spoil_nothing(theatre: Theatre) -> None:
+async def test_characters_that_no_source_can_hold_spoil_nothing(runner: Runner) -> None:
     odd = json.dumps({**json.loads(derived(1.0)), "derivation": "a\x00b", "sentence": "\ud800 \u202e \x00"})
     told = script(second=[fenced(OTHERWISE)], derive=[odd], name=[NAMED])
-    played = await theatre.play(told, settings={**ON, "max_iterations": 1})
+    played = await runner.generate(told, settings={**ON, "max_iterations": 1})
     assert "test_second_opinion_1" in played.error
     written = played.of(SourceWritten)[-1].text
     assert "# a\\x00b" in written and "\u202e" not in written and "\ufffd" in written
 
 
 async def test_the_value_of_a_secret_that_the_outputs_hold_is_told_to_nobody(
-    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAREHOUSE_TOKEN", "correct-horse-battery")
     first = "import os\n\n\ndef run(sales):\n    return os.environ['WAREHOUSE_TOKEN']"
@@ -345,7 +351,7 @@ async def test_the_value_of_a_secret_that_the_outputs_hold_is_told_to_nobody(
     settings = {**ON, "secrets": (Secret(key="WAREHOUSE_TOKEN"),), "max_iterations": 1}
     example = Example("sales=@sales -> 'x'", (), (("total", "x"),))
     for examples in ((), (example,)):
-        played = await theatre.play(
+        played = await runner.generate(
             {**told, "plan": [plan]},
             outputs=(OutputSpec(name="total", type="str"),),
             settings=settings,

@@ -14,8 +14,8 @@ from tests.conftest import LendKernel
 from tests.lab.page import Page
 from tests.magics.conftest import PlayedJobs, RaisingShell, here, jobs, shell
 from tests.magics.kernel import Kernel
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced
 from tests.scripted_model import Answer, ScriptedModel, always, by_marker
-from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
 
 __all__ = ["here", "jobs", "shell"]
 

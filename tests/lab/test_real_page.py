@@ -17,8 +17,8 @@ from tests.lab.conftest import CELL, DATA, Play
 from tests.lab.page import Page
 from tests.magics.forked_kernels import run_all
 from tests.magics.kernel import Kernel
+from tests.runner import CODE, fenced
 from tests.scripted_model import Answer
-from tests.theatre import CODE, fenced
 
 pytestmark = pytest.mark.local_sandbox
 

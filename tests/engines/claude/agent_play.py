@@ -19,8 +19,8 @@ from autocoder_jupyter.engine.events import Event
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import OutputSpec, Report, ToolUse
+from tests.runner import MARKERS, fenced
 from tests.scripted_model import Answer, Call, ScriptedModel, Unforeseen, prompt_of
-from tests.theatre import MARKERS, fenced
 
 if importlib.util.find_spec("claude_agent_sdk") is None:
     pytest.skip("the extra [agent] is not installed", allow_module_level=True)
@@ -107,7 +107,7 @@ def script(agent: Sequence[str | Answer], **stages: Any) -> Callable[[dict[str, 
 
 
 @dataclass
-class Played:
+class Generated:
     """A finished generation, with its events and requests."""
 
     report: Report
@@ -147,7 +147,7 @@ class Play:
         given = {"samples": {"sales": SALES}, "outputs": (OutputSpec(name="total", type="float"),), **parts}
         return Request(self.name, self.prompt, **given)
 
-    async def run(self, endpoint: ScriptedModel, request: Request | None = None, **settings: Any) -> Played:
+    async def run(self, endpoint: ScriptedModel, request: Request | None = None, **settings: Any) -> Generated:
         config = agent_config(
             **{
                 "backend": "claude",
@@ -170,9 +170,9 @@ class Play:
             return False
 
         report = await generate_report(request or self.request(), config, journal=journal, emit=emit, approve=decline)
-        return Played(report, list(events), endpoint, journal)
+        return Generated(report, list(events), endpoint, journal)
 
-    def play(self, agent: Sequence[str | Answer], request: Request | None = None, **settings: Any) -> Played:
+    def play(self, agent: Sequence[str | Answer], request: Request | None = None, **settings: Any) -> Generated:
         stages = settings.pop("stages", {})
         with ScriptedModel(script(agent, **stages)) as model:
             return asyncio.run(self.run(model, request, **settings))

@@ -22,8 +22,8 @@ from tests.engines.claude.agent_play import (
     TESTS,
     WRITES_BOTH,
     WRONG,
+    Generated,
     Play,
-    Played,
     bash,
     calls,
     edit,
@@ -31,8 +31,8 @@ from tests.engines.claude.agent_play import (
     script,
     write,
 )
+from tests.runner import fenced
 from tests.scripted_model import Answer, Call, ScriptedModel
-from tests.theatre import fenced
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -45,7 +45,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     return Play(tmp_path / ".autocode")
 
 
-def observed(played: Played) -> str:
+def observed(played: Generated) -> str:
     """All requests that the model's service got."""
     return json.dumps(played.model.requests)
 

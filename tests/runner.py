@@ -44,7 +44,7 @@ def fenced(code: str) -> str:
 
 
 @dataclass
-class Played:
+class Generated:
     """A finished generation, with its events."""
 
     report: Report
@@ -83,7 +83,7 @@ class Played:
         return self.report.changes
 
 
-class Theatre:
+class Runner:
     """Runs requests with scripts by stage."""
 
     def __init__(self, root: Path, sandbox_name: str) -> None:
@@ -94,7 +94,7 @@ class Theatre:
         self.questions: list[tuple[PlanQuestion, ...]] = []
         self.answers: tuple[str, ...] | None = None
 
-    async def play(
+    async def generate(
         self,
         script: Mapping[str, Script],
         *,
@@ -104,7 +104,7 @@ class Theatre:
         settings: Mapping[str, Any] | None = None,
         hear: Callable[[Event], object] = lambda event: None,
         **fields: Any,
-    ) -> Played:
+    ) -> Generated:
         samples = {"sales": sales()} if samples is None else samples
         asked: list[str] = []
         with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
@@ -132,7 +132,7 @@ class Theatre:
             report = await generate(request, config, services, StagedWriters())
             for seen in model.requests:
                 asked.append(next(stage for stage, marker in MARKERS.items() if marker in prompt_of(seen)))
-        return Played(report, events, model, asked)
+        return Generated(report, events, model, asked)
 
     async def _ask(self, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...] | None:
         self.questions.append(questions)
