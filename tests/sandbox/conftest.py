@@ -13,9 +13,11 @@ import pytest
 from autocoder_jupyter.sandbox.host.bundle import LOADER
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
 from autocoder_jupyter.sandbox.host.process import ExitReason
+from autocoder_jupyter.sandbox.local import forks, loading, trial_program
 from autocoder_jupyter.sandbox.protocol import Limits, Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.forked_interpreters import ForkedInterpreter, fork_server
+from tests.sandbox.sandboxes import SECONDS
 
 
 class PlainProcess:
@@ -53,6 +55,18 @@ class PlainProcess:
         if self.told is not None:
             return self.told
         return ExitReason(signal=-code) if code < 0 else ExitReason(exit_code=code)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience_on_an_emulated_machine() -> Iterator[None]:
+    """Importing the libraries takes a minute there, so it is done once, and everything may take longer."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "AUTOCODE_TEST_SECONDS" in os.environ:
+            patch.setattr(trial_program, "_SECONDS", SECONDS)
+            patch.setattr(forks, "IDLE_SECONDS", 600.0)
+            patch.setattr(forks, "_ARRIVAL_SECONDS", 600.0)
+            patch.setattr(loading, "_TURNS", 1)
+        yield
 
 
 @pytest.fixture(scope="session")

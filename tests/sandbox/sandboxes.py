@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.sandbox.choice import get
-from autocoder_jupyter.sandbox.local import forks, loading, trial_program
 from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, EnvironmentSpec, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
@@ -28,9 +27,6 @@ SECONDS = float(os.environ.get("AUTOCODE_TEST_SECONDS", "20"))
 
 SLOWER = SECONDS / 20
 """The factor by which something may take longer here."""
-
-if "AUTOCODE_TEST_SECONDS" in os.environ:  # importing the libraries takes a minute there, so do it once
-    trial_program._SECONDS, forks.IDLE_SECONDS, forks._ARRIVAL_SECONDS, loading._TURNS = SECONDS, 600.0, 600.0, 1
 
 
 def open_sandbox(name: str) -> Sandbox:
