@@ -23,11 +23,12 @@ from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Confinement
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.protocol import Limits, WorkerSpec
 from tests.sandbox.local import test_confinement as attacks
-from tests.sandbox.sandboxes import base_environment, say
+from tests.sandbox.sandboxes import allow_for_emulation, base_environment, say
 
 
 def main() -> None:
     """Print the results."""
+    allow_for_emulation(setattr)
     probe = LocalSandbox().probe()
     print(f"Linux {os.uname().release}, user {os.getuid()}, Landlock {landlock.version()}")
     print(f"probe: {'available' if probe.available else 'not available'}; {probe.reason}")
@@ -53,7 +54,7 @@ def _results(tier: ConfinementTier) -> str:
 
 def _times(tier: ConfinementTier) -> tuple[float, float]:
     """Median seconds of a start and of a call."""
-    local_probe._answer = local_probe.Trial(tier)
+    local_probe._answer = local_probe.TierTrial(tier)
     sandbox, environment = LocalSandbox(), base_environment(LocalSandbox())
     starts, calls = [], []
     for _ in range(3):

@@ -13,11 +13,10 @@ import pytest
 from autocoder_jupyter.sandbox.host.bundle import LOADER
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
 from autocoder_jupyter.sandbox.host.process import ExitReason
-from autocoder_jupyter.sandbox.local import forks, loading, trial_program
 from autocoder_jupyter.sandbox.protocol import Limits, Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.forked_interpreters import ForkedInterpreter, fork_server
-from tests.sandbox.sandboxes import SECONDS
+from tests.sandbox.sandboxes import allow_for_emulation
 
 
 class PlainProcess:
@@ -58,14 +57,9 @@ class PlainProcess:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def patience_on_an_emulated_machine() -> Iterator[None]:
-    """Importing the libraries takes a minute there, so it is done once, and everything may take longer."""
+def emulation() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        if "AUTOCODE_TEST_SECONDS" in os.environ:
-            patch.setattr(trial_program, "_SECONDS", SECONDS)
-            patch.setattr(forks, "IDLE_SECONDS", 600.0)
-            patch.setattr(forks, "_ARRIVAL_SECONDS", 600.0)
-            patch.setattr(loading, "_TURNS", 1)
+        allow_for_emulation(patch.setattr)
         yield
 
 

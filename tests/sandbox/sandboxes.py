@@ -7,13 +7,14 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autocoder_jupyter.sandbox.choice import get
+from autocoder_jupyter.sandbox.local import forks, loading, trial_program
 from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, EnvironmentSpec, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
@@ -27,6 +28,15 @@ SECONDS = float(os.environ.get("AUTOCODE_TEST_SECONDS", "20"))
 
 SLOWER = SECONDS / 20
 """The factor by which something may take longer here."""
+
+
+def allow_for_emulation(set_attribute: Callable[[object, str, object], None]) -> None:
+    """Longer time limits on an emulated machine. Importing the libraries takes a minute there, so it is done once."""
+    if "AUTOCODE_TEST_SECONDS" in os.environ:
+        set_attribute(trial_program, "_SECONDS", SECONDS)
+        set_attribute(forks, "IDLE_SECONDS", 600.0)
+        set_attribute(forks, "_ARRIVAL_SECONDS", 600.0)
+        set_attribute(loading, "_TURNS", 1)
 
 
 def open_sandbox(name: str) -> Sandbox:
