@@ -30,6 +30,7 @@ ORIGINS = {
     "agent/settings.py::freeze": CODE,
     "codemode/limits.py::Limits.__post_init__": CODE,
     "codemode/tools.py::_tool": CODE,
+    "data/checks.py::condition_text": CODE,
     "engine/__init__.py::__getattr__": CODE,
     "engine/prepare.py::request_record": CODE,
     "engines/claude/sdk_import.py::_grammars_compiled_later": CODE,
@@ -83,7 +84,6 @@ ORIGINS = {
     "sandbox/programs/loader.py::Modules.exec_module": INSIDE,
     "sandbox/worker/calls.py::load": INSIDE,
     "sandbox/worker/remote.py::_exception_of": INSIDE,
-    "sandbox/worker/start.py::_load": INSIDE,
     "sandbox/worker/tester.py::Tests._getobj": INSIDE,
     "sandbox/worker/warmup.py::warm_up": INSIDE,
 }
