@@ -95,11 +95,6 @@ def sandbox_line(sandbox: str, tier: str | None) -> str:
     return f"{name} ({words.made_of}): {words.holds}; {words.lacks}"
 
 
-def sandbox_fact(sandbox: str, tier: str | None) -> str:
-    """The sandbox and its tier in a few words."""
-    return f"{sandbox}, {tier}" if tier in TIERS and tier != sandbox else sandbox
-
-
 @dataclass(frozen=True)
 class SandboxMinimum:
     """The weakest sandbox that is accepted for generated code.
