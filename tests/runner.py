@@ -11,13 +11,15 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.engine import Services, generate
-from autocoder_jupyter.engine.events import Event
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.staged.writer import StagedWriters
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.events import Event, Finished
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.types import Changes, CodePlan, OutputSpec, PlanQuestion, Report, SecondOpinion
@@ -125,11 +127,14 @@ class Runner:
                 sandbox=self.sandbox,
                 pool=shared_pool(self.sandbox),
                 journal=journal,
-                emit=emit,
+                tracker=RunTracker(FunctionRun("growth"), emit),
                 approve=self._approve,
                 ask=self._ask,
             )
-            report = await generate(request, config, services, StagedWriters())
+            try:
+                report = await generate(request, config, services, StagedWriters())
+            finally:
+                services.tracker.finish(Finished("failed"))
             for seen in model.requests:
                 asked.append(next(stage for stage, marker in MARKERS.items() if marker in prompt_of(seen)))
         return Generated(report, events, model, asked)

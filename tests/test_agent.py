@@ -19,9 +19,9 @@ from autocoder_jupyter.agent.arguments import build_request, folder_name
 from autocoder_jupyter.agent.place import journal_root
 from autocoder_jupyter.agent.settings import agent_config
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.engine.events import Finished
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest
 from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.run.events import Finished
 from autocoder_jupyter.types import (
     CodeSolution,
     Dir,
@@ -48,7 +48,7 @@ class StandInEngine:
         self.consent: bool | None = None
         self.answers: Any = ()
 
-    async def __call__(self, request: Any, config: Any, *, journal: Any, emit: Any, approve: Any, ask: Any) -> Report:
+    async def __call__(self, request: Any, config: Any, *, journal: Any, tracker: Any, approve: Any, ask: Any) -> Report:
         self.asked.append((request, config, journal))
         self.running.set()
         if self.go_on is not None:
@@ -58,7 +58,7 @@ class StandInEngine:
         self.consent = await approve(("leftpad",))
         self.answers = await ask((PlanQuestion(text="Which month?", options=("first", "last"), assumed="last"),))
         if self.finished:
-            emit(Finished(self.finished))
+            tracker(Finished(self.finished))
         return Report(
             name=request.name,
             run_id="abc",

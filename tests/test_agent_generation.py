@@ -14,7 +14,6 @@ from autocoder_jupyter import AutoCoderAgent, jobs
 from autocoder_jupyter.agent import generation
 from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.agent.generation import reached
-from autocoder_jupyter.engine.events import Event, Finished
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, Locked, ModelError, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.choice import get
@@ -110,13 +109,12 @@ def test_a_locked_agent_replays_what_is_recorded_and_asks_nothing(tmp_path: Path
 def test_a_missing_key_is_told_before_a_sandbox_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(generation, "runtime_for", lambda *_: pytest.fail("a sandbox was looked for"))
-    heard: list[Event] = []
     request = build_request("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, name="total")
     agent = AutoCoderAgent(model="openai/gpt-4.1")
-    job = jobs.submit(request, agent, journal_root=tmp_path, listeners=(heard.append,))
+    job = jobs.submit(request, agent, journal_root=tmp_path)
     with pytest.raises(AuthenticationFailed, match="OPENAI_API_KEY is not set"):
         job.result.wait(60)
-    assert isinstance(heard[-1], Finished) and "%env OPENAI_API_KEY" in heard[-1].reason
+    assert job.tracker.run.phase == "failed" and "%env OPENAI_API_KEY" in job.tracker.run.reason
 
 
 def test_a_refused_key_is_raised_and_nothing_is_generated(tmp_path: Path) -> None:

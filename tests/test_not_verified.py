@@ -14,10 +14,10 @@ import pytest
 
 from autocoder_jupyter import load
 from autocoder_jupyter.display.inspector.static import render_html, render_text
-from autocoder_jupyter.engine.events import KeptHolds, Noticed
 from autocoder_jupyter.errors import InvalidRequest, NotVerifiedWarning
 from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.run.events import KeptHolds, Noticed
 from autocoder_jupyter.trust import seals
 from autocoder_jupyter.types import Evidence, SecondOpinion, TestOutcome
 from autocoder_jupyter.versions import Versions, verification

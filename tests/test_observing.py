@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.agent.event_log import EventLog
 from autocoder_jupyter.agent.tracing import export_spans
-from autocoder_jupyter.engine.events import (
+from autocoder_jupyter.run.event_log import EventLog
+from autocoder_jupyter.run.events import (
     AgentSaid,
     Finished,
     Retrying,

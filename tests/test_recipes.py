@@ -14,13 +14,13 @@ import pytest
 
 from autocoder_jupyter.display import pane
 from autocoder_jupyter.display.shown import card_html, card_text
-from autocoder_jupyter.display.state import CardState, StageState
-from autocoder_jupyter.engine.events import Event
 from autocoder_jupyter.engines.staged.writer import StagedWriter
 from autocoder_jupyter.errors import Locked
 from autocoder_jupyter.models.locked import LockedModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.events import Event
+from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.types.stages import STAGES, Stage
 from autocoder_jupyter.versions.keys import RequestKey
 from tests import runner
@@ -259,7 +259,7 @@ async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         await setup.stages.run(review, lambda: setup.talk.code(review, messages))
 
     monkeypatch.setattr(StagedWriter, "write", write_and_review)
-    states = [CardState("growth")]
+    states = [FunctionRun("growth")]
 
     def shown(event: Event) -> None:
         states.append(states[-1].apply(event, 1.0))

@@ -22,10 +22,10 @@ from traitlets.config import Config
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.option_specs import OPTIONS
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.run.events import EndState
 from autocoder_jupyter.types import (
     TYPE_NAMES,
     Attempt,

@@ -11,17 +11,19 @@ from typing import Any
 
 from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.agent.constructor import Constructor
-from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of
+from autocoder_jupyter.agent.generation import generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, tell
 from autocoder_jupyter.concurrency.syncified import Syncified
-from autocoder_jupyter.engine.events import EndState, Event, Finished
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.run.events import Finished
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import PlanQuestion
 
 
@@ -99,9 +101,9 @@ class AutoCoderAgent(Constructor):
         )
         root = default_journal_root() if journal_root is None else Path(journal_root)
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
-        progress = Progress()
-        tell(Awaited(request.name, progress.words, "interrupt to stop it"))
-        work = background.submit(self._generated(request, root, progress, answer))
+        tracker = RunTracker(FunctionRun(request.name))
+        tell(Awaited(request.name, lambda: tracker.run.doing, "interrupt to stop it"))
+        work = background.submit(self._generated(request, root, tracker, answer))
         resolution = await asyncio.wrap_future(work)
         return CodeGenEvalResult(
             request.name,
@@ -113,15 +115,12 @@ class AutoCoderAgent(Constructor):
         )
 
     async def _generated(
-        self, request: Request, root: Path, progress: Progress, answer: Callable[[PlanQuestion], str] | None
+        self,
+        request: Request,
+        root: Path,
+        tracker: RunTracker[FunctionRun],
+        answer: Callable[[PlanQuestion], str] | None,
     ) -> Resolution:
-        finished: list[EndState] = []
-
-        def emit(event: Event) -> None:
-            progress(event)
-            if isinstance(event, Finished):
-                finished.append(event.state)
-
         async def decline(packages: tuple[str, ...]) -> bool:
             return False
 
@@ -131,5 +130,8 @@ class AutoCoderAgent(Constructor):
             return await background.call_blocking(lambda: tuple(answer(question) for question in questions))
 
         journal = Journal(root, request.name)
-        report = await generate_report(request, self, journal=journal, emit=emit, approve=decline, ask=ask)
-        return resolution_of(report, finished[-1] if finished else None)
+        try:
+            report = await generate_report(request, self, journal=journal, tracker=tracker, approve=decline, ask=ask)
+        finally:
+            tracker.finish(Finished("failed"))
+        return resolution_of(report, tracker.last.state if tracker.last else None)

@@ -86,7 +86,7 @@ class Constructor(AgentConfig):
             api_base: address of the model's service, for proxies and local models.
             litellm_params: passed to every call of the model; overrides the values of this package; `timeout`: seconds
                 without a piece of the answer (600).
-            log: file to which the events of generations are written as JSON lines, masked; none by default.
+            log: file to which the events of runs are written as JSON lines, masked; none by default.
             system_prompt: replaces the default instructions for writing code; the output rules are appended.
             max_sample_rows: rows (of a table 8 in a question), or lines of a text file, that the model may see.
             max_tokens: maximum number of tokens of one generation, input and output.

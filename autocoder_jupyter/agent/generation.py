@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.agent.event_log import EventLog
 from autocoder_jupyter.agent.tracing import export_spans
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.engine.events import Emit, EndState, Event, LoadingClient, Noticed, StageStarted
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, LanguageModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import Resolution
+from autocoder_jupyter.run.event_log import write_log
+from autocoder_jupyter.run.events import EndState, LoadingClient
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.engines import ENGINES
 from autocoder_jupyter.types import PlanQuestion, Report
 
@@ -33,7 +34,7 @@ async def generate_report(
     config: AgentConfig,
     *,
     journal: Journal,
-    emit: Emit,
+    tracker: RunTracker[FunctionRun],
     approve: Approve,
     ask: Ask | None = None,
     draft: Draft | None = None,
@@ -44,7 +45,7 @@ async def generate_report(
         request: the request.
         config: the settings.
         journal: the journal of the result's name.
-        emit: called with every event.
+        tracker: keeps the record of the run.
         approve: asks the user about packages.
         ask: asks the user the questions of a plan; None if there is no user to ask.
         draft: a function to start from instead of the kept one. One that is only tested needs no model.
@@ -57,7 +58,7 @@ async def generate_report(
     from autocoder_jupyter.models.replay import ReplayingModel
 
     _require_lock_can_hold(config)
-    emit = _logged(emit, request, config, journal)
+    write_log(tracker, config.log, lambda: journal.run_id)
 
     def client(model: ModelConfig) -> ConfiguredModel:
         if config.locked:
@@ -66,7 +67,7 @@ async def generate_report(
             model,
             limited=config.max_cost is not None,
             on_send=lambda request: services.add_sent(request),
-            on_loading=lambda begins: emit(LoadingClient(done=not begins)),
+            on_loading=lambda begins: tracker(LoadingClient(done=not begins)),
         )
 
     model = client(reached(config, config.model))
@@ -87,7 +88,7 @@ async def generate_report(
         pool=runtime.pool,
         tier=runtime.tier,
         journal=journal,
-        emit=emit,
+        tracker=tracker,
         approve=approve,
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or ask_nobody,
@@ -96,19 +97,6 @@ async def generate_report(
     report = await engine.generate(request, config, services, writers, draft)
     export_spans(report)
     return report
-
-
-def _logged(emit: Emit, request: Request, config: AgentConfig, journal: Journal) -> Emit:
-    """A listener that also writes the log file, if the settings name one."""
-    if not config.log:
-        return emit
-    log = EventLog(Path(config.log), request.name, lambda: journal.run_id, on_fault=lambda text: emit(Noticed(text)))
-
-    def both(event: Event) -> None:
-        emit(event)
-        log(event)
-
-    return both
 
 
 def _require_lock_can_hold(config: AgentConfig) -> None:
@@ -139,23 +127,6 @@ def reached(config: AgentConfig, model: str) -> ModelConfig:
     return ModelConfig(
         model=model, api_key=config.api_key, api_base=config.api_base, params=dict(config.litellm_params)
     )
-
-
-class Progress:
-    """A listener that describes the progress of a generation in a few words."""
-
-    def __init__(self) -> None:
-        self._step: StageStarted | None = None
-
-    def __call__(self, event: Event) -> None:
-        """Note the stage that begins."""
-        if isinstance(event, StageStarted):
-            self._step = event
-
-    def words(self) -> str:
-        """`attempt 1 of 3, step run`."""
-        step = self._step
-        return "starting" if step is None else f"attempt {step.attempt} of {step.of}, step {step.stage}"
 
 
 def resolution_of(report: Report, finished: EndState | None) -> Resolution:

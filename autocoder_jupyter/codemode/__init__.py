@@ -26,7 +26,8 @@ from __future__ import annotations
 from autocoder_jupyter.codemode.agent import CodeModeAgent
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Decision
 from autocoder_jupyter.codemode.limits import Limits
-from autocoder_jupyter.codemode.result import AgentResult, Block, ToolCall
+from autocoder_jupyter.codemode.result import AgentResult
 from autocoder_jupyter.codemode.tools import tool
+from autocoder_jupyter.run.code_run import Block, ToolCall
 
 __all__ = ["AgentResult", "ApprovalRequest", "Block", "CodeModeAgent", "Decision", "Limits", "ToolCall", "tool"]

@@ -7,8 +7,8 @@ import contextlib
 import datetime as dt
 import json
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from autocoder_jupyter.codemode import handles
 from autocoder_jupyter.codemode.approval import Approve, Consent
 from autocoder_jupyter.codemode.calls import IN_THREAD, ToolCalls
 from autocoder_jupyter.codemode.conversation import CodeConversation, Rules, Talk, checked_history
-from autocoder_jupyter.codemode.events import Emit, EndState, Event, Finished, LoadingClient, Noticed
 from autocoder_jupyter.codemode.frame import FailedOnData, Sight
 from autocoder_jupyter.codemode.functions import Functions
 from autocoder_jupyter.codemode.interpreter import CodeInterpreter
@@ -35,6 +34,9 @@ from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.events import Emit, EndState, Finished, LoadingClient, Noticed
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of
@@ -44,6 +46,19 @@ FOLDER_NAME = "tools"
 
 
 _ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for it, and uses what it recorded."
+
+
+@dataclass(frozen=True)
+class CodeQuestion:
+    """A checked question to the model.
+
+    Args:
+        messages: the conversation; the last message is the request.
+        tables: DataFrames and Series by the name that the code uses.
+    """
+
+    messages: tuple[dict[str, str], ...]
+    tables: Mapping[str, Any]
 
 
 class CodeModeAgent:
@@ -187,7 +202,7 @@ class CodeModeAgent:
             message: the request.
             history: the `history` of a result, to continue its conversation. The variables of its code still exist.
             frames: DataFrames and Series by the name that the code uses.
-            on_event: called with events, on another thread; see `codemode.events`.
+            on_event: called with events, on another thread; see `run.events`.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
 
         Returns:
@@ -196,18 +211,40 @@ class CodeModeAgent:
         Raises:
             InvalidRequest: an argument is invalid.
         """
+        root = default_journal_root() if journal_root is None else Path(journal_root)
+        tracker = RunTracker(CodeRun(self.name, self._max_cost), *([on_event] if on_event else []))
+        asked = self.asked(message, history, frames)
+
+        async def answered() -> AgentResult:
+            try:
+                return await self.answer(asked, tracker, root)
+            finally:
+                tracker.finish(Finished("failed"))
+
+        return await asyncio.wrap_future(background.submit(answered()))
+
+    def asked(
+        self, message: str, history: Sequence[Mapping[str, str]], frames: Mapping[str, Any] | None
+    ) -> CodeQuestion:
+        """The checked arguments of `run`.
+
+        Raises:
+            InvalidRequest: an argument is invalid.
+        """
         messages = checked_history(history)
         tables = handles.checked_frames(frames, self._tools)
         content = "\n\n".join(filter(None, [check.text("message", message), self.described(tables)]))
-        messages.append({"role": "user", "content": content})
-        root = default_journal_root() if journal_root is None else Path(journal_root)
-        work = background.submit(self._answered(messages, tables, on_event or _ignore, root))
-        return await asyncio.wrap_future(work)
+        return CodeQuestion((*messages, {"role": "user", "content": content}), tables)
 
-    async def _answered(
-        self, messages: list[dict[str, str]], tables: Mapping[str, Any], emit: Emit, root: Path
-    ) -> AgentResult:
-        started = time.monotonic()
+    async def answer(self, asked: CodeQuestion, tracker: RunTracker[CodeRun], root: Path) -> AgentResult:
+        """The answer, for a caller on the background loop that keeps the record of the run and finishes it.
+
+        Args:
+            asked: the question.
+            tracker: keeps the record of the run.
+            root: the `.autocode` folder.
+        """
+        messages, tables = list(asked.messages), asked.tables
         memory = self._memories.setdefault(root, Memory())
         journal = ConversationJournal(root, self.name, self._cache, memory)
         run_id = run_id_of(json.dumps([self.model, self._system, messages]))
@@ -220,7 +257,7 @@ class CodeModeAgent:
             frames.crossing,
             journal,
             self._consent,
-            emit,
+            tracker,
             shown,
             self.limits.calls,
             asyncio.get_running_loop(),
@@ -228,7 +265,7 @@ class CodeModeAgent:
         began = block_key(messages[:1])
         conversation = CodeConversation(
             system=self._system,
-            model=self._model(journal, emit),
+            model=self._model(journal, tracker),
             budget=budget,
             journal=journal,
             calls=calls,
@@ -242,42 +279,49 @@ class CodeModeAgent:
             reserved=frozenset((*tools, *tables, IN_THREAD)),
             shown=shown,
             rules=self._rules,
-            emit=emit,
+            tracker=tracker,
         )
         talk = Talk(messages)
 
         async def converse() -> None:
-            async with _alone(journal, run_id, emit) as alone:
+            async with _alone(journal, run_id, tracker) as alone:
                 await background.call_blocking(lambda: journal.begin(run_id, alone=alone))
                 for tool in (*self._tools.values(), *self._functions.generated):
                     await tool.require_sandbox()
                 await conversation.run(talk)
 
-        state, error = await self._ended(converse(), emit)
+        try:
+            finished, error = await self._ended(converse())
+        except asyncio.CancelledError:
+            tracker(Finished("cancelled", "Cancelled."))
+            raise
         notes = journal.take_notes()
         for note in notes:
-            emit(Noticed(note))
+            tracker(Noticed(note))
+        tracker(finished)
+        run = tracker.run.apply(finished, tracker.seconds)
         return AgentResult(
-            code=talk.code,
+            code=run.code,
             charts=talk.charts,
             summary=talk.summary,
             error=None if error is None else str(error),
-            attempts=len(talk.blocks),
+            attempts=len(run.blocks),
             value=talk.value,
-            output="".join(block.printed for block in talk.blocks),
-            calls=tuple(calls.made),
-            blocks=tuple(talk.blocks),
+            output="".join(block.printed for block in run.blocks),
+            calls=run.calls,
+            blocks=run.blocks,
             usage=budget.used,
-            state=state,
-            turns=talk.turns,
+            state=finished.state,
+            turns=run.turn,
             history=tuple(talk.messages),
             exchanges=tuple(talk.exchanges),
             run_id=journal.run_id,
-            seconds=time.monotonic() - started,
+            seconds=run.seconds,
             notes=notes,
+            timeline=run.steps.in_order,
         )
 
-    async def _ended(self, run: Coroutine[Any, Any, None], emit: Emit) -> tuple[EndState, AutocodeError | None]:
+    async def _ended(self, run: Coroutine[Any, Any, None]) -> tuple[Finished, AutocodeError | None]:
         """Wait for a run. Returns how it ended, with the error if there was one."""
         try:
             async with asyncio.timeout(self._max_seconds):
@@ -296,15 +340,10 @@ class CodeModeAgent:
                 why="The model is not told, because what failed depends on rows that are not shared with it.",
                 hint="Check the values of the columns in the code above, or share more (--share, --mask).",
             )
-        except asyncio.CancelledError:
-            emit(Finished("cancelled", "Cancelled."))
-            raise
         else:
-            emit(Finished("ready"))
-            return "ready", None
+            return Finished("ready"), None
         state: EndState = "over_budget" if isinstance(error, BudgetSpent) else "failed"
-        emit(Finished(state, error.what, getattr(error, "limit", "")))
-        return state, error
+        return Finished(state, error.what, getattr(error, "limit", "")), error
 
     def _model(self, journal: ConversationJournal, emit: Emit) -> Any:
         from autocoder_jupyter.models.client import LiteLLMModel
@@ -338,10 +377,6 @@ async def _alone(journal: ConversationJournal, run_id: str, emit: Emit) -> Async
     lock = await background.call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, run_id))
     async with hold_lock(lock, lambda: emit(Noticed(_ELSEWHERE.format(holder=holder_words(lock))))) as held:
         yield held or not file_locks.SUPPORTED
-
-
-def _ignore(event: Event) -> None:
-    """The default listener, which does nothing."""
 
 
 def _texts(skills: Iterable[str | os.PathLike[str]]) -> list[str]:

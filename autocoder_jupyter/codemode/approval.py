@@ -16,8 +16,9 @@ from autocoder_jupyter.codemode.crossing import is_frame
 from autocoder_jupyter.codemode.shown import bounded
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
+from autocoder_jupyter.run.shown_argument import LINE_CHARACTERS, ShownArgument
 from autocoder_jupyter.untrusted.long_ints import shortened
-from autocoder_jupyter.untrusted.visible import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 
 Decision = Literal["allow", "always", "deny", "never"]
 """Allow this call, allow all calls of the tool in this session, deny this call, deny all calls of the tool."""
@@ -44,47 +45,11 @@ class ApprovalRequest:
     recorded: bool = False
 
 
-LINE_CHARACTERS = 200
-"""The maximum number of characters of an argument in a line of text."""
-
 BOX_CHARACTERS = 50_000
 """The maximum number of characters of all arguments of a call in a box with a scroll bar."""
 
 TABLE_ROWS = 100
 """The maximum number of rows of a table in a box."""
-
-
-@dataclass(frozen=True)
-class ShownArgument:
-    """One argument for the user who decides. Private values are not masked; hidden characters are escaped.
-
-    Args:
-        name: of the parameter.
-        text: the value; of a very long one the beginning and the end.
-        size: how long it is: `5,000 characters`, `1,000 rows × 3 columns`.
-        digest: the first 16 hexadecimal digits of the SHA-256 of the complete value.
-    """
-
-    name: str
-    text: str
-    size: str
-    digest: str
-
-    @property
-    def is_short(self) -> bool:
-        """Whether it fits into a line."""
-        return len(self.text) <= LINE_CHARACTERS and "\n" not in self.text
-
-    @property
-    def facts(self) -> str:
-        """`5,000 characters, SHA-256 1f2e…`."""
-        return f"{self.size}, SHA-256 {self.digest}…"
-
-    @property
-    def line(self) -> str:
-        """`to='a@b.org'`; of a long one the beginning with the facts."""
-        shown = self.text if self.is_short else f"{visible(self.text[:LINE_CHARACTERS])}… ({self.facts})"
-        return f"{self.name}={shown}"
 
 
 def shown_arguments(arguments: Mapping[str, Any]) -> tuple[ShownArgument, ...]:

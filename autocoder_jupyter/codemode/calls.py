@@ -14,15 +14,14 @@ from typing import Any
 
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Consent, NobodyToAsk
 from autocoder_jupyter.codemode.crossing import Crossing, is_frame
-from autocoder_jupyter.codemode.events import CallAllowed, CallWaits, Emit, FunctionCalled, ToolEnded
 from autocoder_jupyter.codemode.handles import key_form
 from autocoder_jupyter.codemode.journal import ConversationJournal, RecordedOutcome, call_key
 from autocoder_jupyter.codemode.recording import encode
-from autocoder_jupyter.codemode.result import ToolCall
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.codemode.tools import Tool
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, ContractBroken
+from autocoder_jupyter.run.events import CallAllowed, CallWaits, Emit, FunctionCalled, ToolEnded
 from autocoder_jupyter.types import ToolOutcome
 
 SEEN_TYPES = frozenset(
@@ -84,7 +83,7 @@ class BlockScope:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call that has begun; `place` is its index in `Calls.made`, None if it is not listed there."""
+    """One call that has begun; `number` counts the calls of a run, None for one that only restores what was defined."""
 
     name: str
     tool: Tool
@@ -93,7 +92,7 @@ class _Call:
     key: str
     line: int
     scope: BlockScope
-    place: int | None
+    number: int | None
 
     @property
     def depends_on_data(self) -> bool:
@@ -140,7 +139,7 @@ class ToolCalls:
         self.scope = BlockScope(0, "")
         self.is_from_record = False
         """Whether the conversation, or a part of it, comes from a record, and so perhaps from somebody else."""
-        self.made: list[ToolCall] = []
+        self._count = 0
 
     @property
     def names(self) -> Mapping[str, bool]:
@@ -187,12 +186,10 @@ class ToolCalls:
         return call if scope.restoring else self._listed(call)
 
     def _listed(self, call: _Call) -> _Call:
-        """The call with its place in `made`. It is emitted."""
-        tool, scope, place = call.tool, call.scope, len(self.made)
-        call = replace(call, name=f"call-{place + 1}", place=place)
-        self.made.append(
-            ToolCall(scope.turn, tool.name, call.argument, call.line, "cancelled", ask=tool.ask, effects=tool.effects)
-        )
+        """The call with its number. It is emitted."""
+        tool, scope = call.tool, call.scope
+        self._count += 1
+        call = replace(call, name=f"call-{self._count}", number=self._count)
         self._emit(FunctionCalled(call.name, scope.turn, tool.name, call.argument, call.line, tool.ask, tool.effects))
         return call
 
@@ -215,7 +212,7 @@ class ToolCalls:
                 outcome = recorded if recorded.known else _uncertain(call.tool.name)
             else:
                 _require_no_effect_of_restoring(call)
-                call = call if call.place is not None else self._listed(call)
+                call = call if call.number is not None else self._listed(call)
                 outcome = await self._made(call)
             given = outcome
             # Converting a large value takes long and must not block the loop.
@@ -253,7 +250,7 @@ class ToolCalls:
         Raises:
             ToolFailed: it was not made, for a reason that may not hold in a later run. Nothing is recorded then.
         """
-        if call.place is not None and call.place >= self._most:
+        if call.number is not None and call.number > self._most:
             raise ToolFailed(
                 "RuntimeError", f"the run has made its {self._most} calls of tools; no further one is made"
             )
@@ -333,7 +330,7 @@ class ToolCalls:
         return outcome
 
     def _ended(self, call: _Call, outcome: RecordedOutcome | None, seconds: float, *, replayed: bool) -> None:
-        if call.place is None:
+        if call.number is None:
             return
         ended: ToolOutcome = "cancelled"
         observed = ""
@@ -341,9 +338,6 @@ class ToolCalls:
             ended, observed = _kind_of(outcome), self._shown.text(": ".join(outcome.error))
         elif outcome is not None:
             ended, observed = "ok", self._shown.value(outcome.value)
-        self.made[call.place] = replace(
-            self.made[call.place], outcome=ended, observed=observed, seconds=seconds, replayed=replayed
-        )
         self._emit(ToolEnded(call.name, ended, observed, seconds, replayed))
 
 

@@ -10,19 +10,9 @@ from autocoder_jupyter.codemode import prompt
 from autocoder_jupyter.codemode.answers import Code, Final, Unclear, read_answer
 from autocoder_jupyter.codemode.calls import BlockScope, ToolCalls
 from autocoder_jupyter.codemode.crossing import Crossing
-from autocoder_jupyter.codemode.events import (
-    CodeEnded,
-    CodeStarted,
-    Emit,
-    Retrying,
-    TextStreamed,
-    TokensUsed,
-    TurnBegun,
-)
 from autocoder_jupyter.codemode.frame import FailedOnData
 from autocoder_jupyter.codemode.interpreter import CodeInterpreter, Ran, Start
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
-from autocoder_jupyter.codemode.result import Block
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.concurrency import background
@@ -32,6 +22,16 @@ from autocoder_jupyter.models.cut_off import exchange_of
 from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.metering import Meter, Tab
 from autocoder_jupyter.models.protocol import LanguageModel, Question
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.events import (
+    CodeEnded,
+    CodeStarted,
+    Retrying,
+    TextStreamed,
+    TokensUsed,
+    TurnBegun,
+)
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.untrusted.parsing import complaint
 
@@ -43,18 +43,11 @@ class Talk:
     """The results of a run so far. They are kept if the run is interrupted."""
 
     messages: Messages
-    blocks: list[Block] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     value: Any = None
     charts: tuple[str, ...] = ()
     summary: str = ""
     turns: int = 0
-
-    @property
-    def code(self) -> str:
-        """The last block that ran without an error; if there is none, the last block."""
-        good = [block for block in self.blocks if block.ok] or self.blocks
-        return good[-1].code if good else ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +77,7 @@ class CodeConversation:
         reserved: the names of tools and frames, which the code must not bind.
         shown: writes texts for the model.
         rules: the limits of the run.
-        emit: called with each event.
+        tracker: keeps the record of the run.
     """
 
     def __init__(
@@ -100,7 +93,7 @@ class CodeConversation:
         reserved: Collection[str],
         shown: Shown,
         rules: Rules,
-        emit: Emit,
+        tracker: RunTracker[CodeRun],
     ) -> None:
         self._system = system
         self._model = model
@@ -112,7 +105,7 @@ class CodeConversation:
         self._reserved = reserved
         self._shown = shown
         self._rules = rules
-        self._emit = emit
+        self._tracker = tracker
         self._sandbox: CodeInterpreter | None = None
 
     async def run(self, talk: Talk) -> None:
@@ -168,7 +161,7 @@ class CodeConversation:
         """Make the next run ask these questions again. Answers are kept if a call of their code had effects, because
         other code would cause the effects a second time.
         """
-        if not any(call.effects and call.turn >= first for call in self._calls.made):
+        if not any(call.effects and call.turn >= first for call in self._tracker.run.calls):
             for exchange in exchanges:
                 self._journal.reject(exchange)
 
@@ -176,8 +169,8 @@ class CodeConversation:
 
     def _listener(self, turn: int, meter: Meter) -> Listener:
         return Listener(
-            lambda text: self._emit(TextStreamed("tools", text)),
-            lambda reason, seconds: self._emit(Retrying("tools", reason, seconds)),
+            lambda text: self._tracker(TextStreamed("tools", text)),
+            lambda reason, seconds: self._tracker(Retrying("tools", reason, seconds)),
             meter,
         )
 
@@ -185,7 +178,7 @@ class CodeConversation:
         """The model's next answer, and whether it is a recorded one."""
         talk.turns += 1
         turn = talk.turns
-        self._emit(TurnBegun(turn, self._rules.max_turns))
+        self._tracker(TurnBegun(turn, self._rules.max_turns))
         question = Question("codemode", ({"role": "system", "content": self._system}, *talk.messages))
         tab = Tab(self._budget)
         try:
@@ -194,7 +187,7 @@ class CodeConversation:
             if (cut := exchange_of(error)) is not None:
                 self._note(talk, cut)
             elif tab.spent != Usage():
-                self._emit(TokensUsed("tools", tab.spent, self._budget.used, 0.0, False))
+                self._tracker(TokensUsed("tools", tab.spent, self._budget.used, 0.0, False))
             raise
         self._note(talk, exchange)
         _add(talk, "assistant", exchange.answer)
@@ -209,7 +202,7 @@ class CodeConversation:
 
     def _note(self, talk: Talk, exchange: Exchange) -> None:
         talk.exchanges.append(exchange)
-        self._emit(TokensUsed("tools", exchange.usage, self._budget.used, exchange.seconds, exchange.replayed))
+        self._tracker(TokensUsed("tools", exchange.usage, self._budget.used, exchange.seconds, exchange.replayed))
 
     # The code
 
@@ -217,7 +210,7 @@ class CodeConversation:
         """Run the block of the last message."""
         key = block_key(talk.messages)
         sandbox = await self._ready(talk.messages[:-1])
-        self._emit(CodeStarted(talk.turns, code.source))
+        self._tracker(CodeStarted(talk.turns, code.source))
         self._calls.scope = BlockScope(talk.turns, key, recorded=recorded)
         self._journal.add_block(key)
         try:
@@ -280,7 +273,7 @@ class CodeConversation:
     # The outcome
 
     def _told(self, code: Code, ran: Ran, talk: Talk, *, left: int) -> str:
-        """The message to the model about a block. The block is noted."""
+        """The message to the model about a block, whose end is emitted."""
         printed = self._shown.for_model(ran.printed.rstrip()) if ran.printed else ""
         if ran.error:
             told = prompt.failure(
@@ -293,8 +286,8 @@ class CodeConversation:
         else:
             value = None if ran.value is None else self._shown.value_for_model(ran.value)
             told = prompt.observation(value=value, printed=printed, left=code.left)
-        talk.blocks.append(Block(talk.turns, code.source, not ran.error, ran.printed, told, ran.error or None))
-        self._emit(CodeEnded(talk.turns, not ran.error, told, self._shown.for_model(ran.error) if ran.error else ""))
+        error = self._shown.for_model(ran.error) if ran.error else None
+        self._tracker(CodeEnded(talk.turns, not ran.error, told, error, ran.printed))
         return told
 
 

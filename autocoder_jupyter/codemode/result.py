@@ -5,57 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from autocoder_jupyter.codemode.events import EndState
-from autocoder_jupyter.types import Exchange, ToolOutcome, Usage
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """One call of a tool.
-
-    Args:
-        turn: the turn of the conversation, from 1.
-        tool: the name that the program uses.
-        argument: the arguments in short, secrets masked.
-        line: the line in the block that called it; 0 if unknown.
-        outcome: how it ended.
-        observed: the beginning of the value, or the error, secrets masked.
-        seconds: how long it took; 0 if it was replayed.
-        replayed: whether the outcome comes from the record.
-        ask, effects: the marks of the tool.
-    """
-
-    turn: int
-    tool: str
-    argument: str
-    line: int
-    outcome: ToolOutcome
-    observed: str = ""
-    seconds: float = 0.0
-    replayed: bool = False
-    ask: bool = False
-    effects: bool = False
-
-
-@dataclass(frozen=True)
-class Block:
-    """One block of code that the model wrote.
-
-    Args:
-        turn: the turn of the conversation, from 1.
-        code: the code that was run.
-        ok: whether it ran without an error.
-        printed: its output, of limited length.
-        observed: the message to the model.
-        error: type, message and line of the error; None if there was none.
-    """
-
-    turn: int
-    code: str
-    ok: bool
-    printed: str
-    observed: str
-    error: str | None = None
+from autocoder_jupyter.run.code_run import Block, ToolCall
+from autocoder_jupyter.run.events import EndState
+from autocoder_jupyter.types import Exchange, Step, Usage
 
 
 @dataclass(frozen=True)
@@ -80,6 +32,7 @@ class AgentResult:
         run_id: the id of the record of this run beside the notebook; "" if nothing is recorded.
         seconds: wall clock of the run.
         notes: sentences for the user, such as a file that could not be written.
+        timeline: when each step began and how long it took.
     """
 
     code: str = ""
@@ -99,6 +52,7 @@ class AgentResult:
     run_id: str = ""
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    timeline: tuple[Step, ...] = field(default=(), repr=False)
 
     @property
     def success(self) -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from autocoder_jupyter.display.codemode.state import CodeState
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.settings.config import RECORDS
 
 ActionName = Literal[
@@ -20,7 +20,7 @@ ActionName = Literal[
 """The names of the page's commands, without `autocoder-jupyter:`, and `versions`, the list in its panel."""
 
 
-_State = CardState | CodeState
+_State = FunctionRun | CodeRun
 
 _UNSOLVED = ("failed", "over_budget")
 
@@ -69,7 +69,7 @@ def _has_code(state: _State) -> bool:
 
 
 def _is_function(state: _State) -> bool:
-    return not isinstance(state, CodeState)
+    return not isinstance(state, CodeRun)
 
 
 ACTIONS = (

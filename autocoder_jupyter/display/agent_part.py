@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autocoder_jupyter.display import tool_calls
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Trace
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.document import Block, lines, muted
@@ -17,7 +17,7 @@ NEWEST = 5
 MOST_FOLDED = 60
 
 
-def agent_blocks(state: CardState) -> tuple[Block, ...]:
+def agent_blocks(state: FunctionRun) -> tuple[Block, ...]:
     """The content of the row; nothing without an agent, or before its first turn."""
     agent = state.agent
     if agent is None or not agent.trace.turns:
@@ -29,7 +29,7 @@ def agent_blocks(state: CardState) -> tuple[Block, ...]:
     return (*_before(len(calls) - NEWEST, ", see Tool calls below"), *(listed or (muted("no tool call yet"),)))
 
 
-def folded_calls(state: CardState, most: int = MOST_FOLDED) -> tuple[Block, ...]:
+def folded_calls(state: FunctionRun, most: int = MOST_FOLDED) -> tuple[Block, ...]:
     """The calls in order, at most the newest `most`; while the agent works, without those in the row."""
     calls = state.trace.calls if state.trace else ()
     shown = calls if state.finished else calls[:-NEWEST]
@@ -40,7 +40,7 @@ def _before(count: int, where: str = "") -> tuple[Block, ...]:
     return (muted(f"{counted(count, 'earlier call')}{where}"),) if count > 0 else ()
 
 
-def _summary(state: CardState, trace: Trace) -> Iterator[str]:
+def _summary(state: FunctionRun, trace: Trace) -> Iterator[str]:
     """The calls by tool and class; the packages that the code needs, and the image of the sandbox."""
     yield tool_calls.distribution(trace.calls)
     if state.environment:

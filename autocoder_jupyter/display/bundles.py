@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.shown import Shown, card_html, card_text
+from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.view.html import html_output
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
@@ -63,7 +63,7 @@ def widget_bundle(model_id: str, *, for_page: bool) -> dict[str, Any]:
 
 def step(state: Shown) -> str:
     """The progress of a run as a key: the cards of two states with the same key look the same."""
-    if isinstance(state, CodeState):
+    if isinstance(state, CodeRun):
         return _code_step(state)
     last = f"{state.log[-1].at:.3f}" if state.log else ""
     there = (state.plan is not None, state.evidence is not None, bool(state.sent))
@@ -73,7 +73,7 @@ def step(state: Shown) -> str:
     return " ".join(map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens)))
 
 
-def _code_step(state: CodeState) -> str:
+def _code_step(state: CodeRun) -> str:
     decided = tuple((call.outcome, call.waits) for call in state.calls)
     blocks = tuple(block.ok for block in state.blocks)
     key = (state.phase, state.turn, blocks, decided, state.fault, state.loading, len(state.summary), bool(state.sent))

@@ -11,10 +11,10 @@ from autocoder_jupyter.display import agent_part, parts, readings, tool_calls
 from autocoder_jupyter.display.changes import change_blocks
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
 from autocoder_jupyter.display.next_steps import next_steps
+from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
 from autocoder_jupyter.display.questions import question_lines
-from autocoder_jupyter.display.run_state import ENDS, TONES, reason_of, waits_for
 from autocoder_jupyter.display.sample_outputs import output_blocks
-from autocoder_jupyter.display.state import CardState, StageState
+from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.types.stages import STAGES, StageName
 from autocoder_jupyter.view.amounts import clock, counted, duration, spending
 from autocoder_jupyter.view.document import (
@@ -37,7 +37,7 @@ REASON_CHARACTERS = 2_000
 _UNSOLVED = ("failed", "over_budget")
 
 
-def card(state: CardState) -> Document:
+def card(state: FunctionRun) -> Document:
     """The document. Untrusted text is cut; the parts that fold take the characters that are left."""
     return Document(
         state.name,
@@ -52,7 +52,7 @@ def card(state: CardState) -> Document:
     )
 
 
-def rows(state: CardState) -> tuple[Row, ...]:
+def rows(state: FunctionRun) -> tuple[Row, ...]:
     """The rows. Those without content are not shown."""
     plan, reason, refinable = state.plan, _reason(state), state.phase == "ready"
     failed, best = _failures(state, reason), _best(state)
@@ -83,7 +83,7 @@ def rows(state: CardState) -> tuple[Row, ...]:
     )
 
 
-def title(state: CardState) -> str:
+def title(state: FunctionRun) -> str:
     """The state in a few words."""
     if state.phase == "ready":
         has_changed = state.evidence is not None and parts.has_changed_tests(state.evidence, state.trace)
@@ -94,12 +94,12 @@ def title(state: CardState) -> str:
     return "Waiting for your answers" if state.questions else ENDS[state.phase]
 
 
-def tone(state: CardState) -> Tone:
+def tone(state: FunctionRun) -> Tone:
     """The colour of the state. A ready result with a warning is not green."""
     return "warn" if state.phase == "ready" and title(state) != "Ready" else TONES[state.phase]
 
 
-def facts(state: CardState) -> tuple[str, ...]:
+def facts(state: FunctionRun) -> tuple[str, ...]:
     """The facts beside the title."""
     found = (
         parts.first_failure(state.outcomes, state.evidence, _reason(state)) if state.phase in _UNSOLVED else "",
@@ -116,25 +116,25 @@ def facts(state: CardState) -> tuple[str, ...]:
     return tuple(fact for fact in found if fact)
 
 
-def signature(state: CardState) -> str:
+def signature(state: FunctionRun) -> str:
     """How to call the function; "" before the interface is known."""
     return parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else ""
 
 
-def _tests(state: CardState) -> str:
+def _tests(state: FunctionRun) -> str:
     if state.test_count:
         return f"{state.passed} of {state.test_count} tests passed"
     return "not tested" if state.phase in ("ready", "failed") and state.solution else ""
 
 
-def _from_a_record(state: CardState) -> str:
+def _from_a_record(state: FunctionRun) -> str:
     """Where the function came from when the model was not asked."""
     if state.is_kept:
         return f"kept: verified on {state.kept}" if state.kept else "kept"
     return "replayed from the journal" if state.replayed else ""
 
 
-def _last_good(state: CardState) -> str:
+def _last_good(state: FunctionRun) -> str:
     """Which function `run` calls until this one is ready; "" if it is kept or was replaced."""
     if not state.has_before or state.is_kept or state.phase == "ready":
         return ""
@@ -143,17 +143,17 @@ def _last_good(state: CardState) -> str:
     return f"Until this version is ready, {state.name}.last_good is the last good one."
 
 
-def _attempts(state: CardState) -> str:
+def _attempts(state: FunctionRun) -> str:
     if not state.attempt:
         return ""
     return counted(state.attempt, "attempt") if state.finished else f"attempt {state.attempt} of {state.of}"
 
 
-def _status(state: CardState) -> tuple[str, ...]:
+def _status(state: FunctionRun) -> tuple[str, ...]:
     return waits_for(state.loading, state.faults)
 
 
-def _reason(state: CardState) -> str:
+def _reason(state: FunctionRun) -> str:
     return reason_of(state.reason, title(state))
 
 
@@ -162,7 +162,7 @@ def _paragraphs(reason: str) -> tuple[Line, ...]:
     return lines(words for words in clipped(reason, REASON_CHARACTERS).splitlines() if words.strip())
 
 
-def _stages(state: CardState) -> tuple[Span, ...]:
+def _stages(state: FunctionRun) -> tuple[Span, ...]:
     """Every stage in its place from the start; an optional one only when it is reached."""
     shown = []
     for stage, record in STAGES.items():
@@ -173,7 +173,7 @@ def _stages(state: CardState) -> tuple[Span, ...]:
     return tuple(shown)
 
 
-def _stage_mark(state: CardState, stage: StageName, how: StageState | None) -> tuple[str, Tone]:
+def _stage_mark(state: FunctionRun, stage: StageName, how: StageState | None) -> tuple[str, Tone]:
     if how is None:
         return "○", "quiet"
     if how.status == "done" and _found_a_failure(state, stage):
@@ -187,7 +187,7 @@ def _stage_mark(state: CardState, stage: StageName, how: StageState | None) -> t
     return ("✗", "bad") if how.status == "failed" or state.finished else ("◐", "busy")
 
 
-def _found_a_failure(state: CardState, stage: StageName) -> bool:
+def _found_a_failure(state: FunctionRun, stage: StageName) -> bool:
     """Whether the stage finished and found a failure of the function."""
     finds = STAGES[stage].finds
     if finds == "tests":
@@ -195,7 +195,7 @@ def _found_a_failure(state: CardState, stage: StageName) -> bool:
     return finds == "conditions" and state.evidence is not None and not all(c.passed for c in state.evidence.conditions)
 
 
-def _approval(state: CardState) -> tuple[Block, ...]:
+def _approval(state: FunctionRun) -> tuple[Block, ...]:
     if not state.approval:
         return ()
     how = (
@@ -205,12 +205,12 @@ def _approval(state: CardState) -> tuple[Block, ...]:
     return (line(Span(state.asks, "warn"), how),)
 
 
-def _questions(state: CardState) -> tuple[Block, ...]:
+def _questions(state: FunctionRun) -> tuple[Block, ...]:
     """The questions of the plan, with numbered options."""
     return tuple(line(words, look="kept-lines") for words in question_lines(state.questions, state.name))
 
 
-def _offer(state: CardState) -> tuple[Block, ...]:
+def _offer(state: FunctionRun) -> tuple[Block, ...]:
     """After an edit of the request: a hint that refining the existing function keeps its tests and costs less."""
     if not state.is_new_request:
         return ()
@@ -221,21 +221,21 @@ def _offer(state: CardState) -> tuple[Block, ...]:
     return (line(Span(hint, "muted"), Button("Refine it instead", "autocode-refine-cell")),)
 
 
-def _changes(state: CardState) -> tuple[Block, ...]:
+def _changes(state: FunctionRun) -> tuple[Block, ...]:
     return change_blocks(state.changes, state.plan, state.outcomes) if state.plan and state.changes else ()
 
 
-def _own(state: CardState) -> tuple[Block, ...]:
+def _own(state: FunctionRun) -> tuple[Block, ...]:
     """The user's own tests. After a failure, the row *Failed* or the reason has their messages."""
     accepted = state.evidence.acceptance if state.evidence else ()
     return parts.checks(accepted, messages=state.phase not in _UNSOLVED)
 
 
-def _failures(state: CardState, reason: str) -> tuple[Block, ...]:
+def _failures(state: FunctionRun, reason: str) -> tuple[Block, ...]:
     return parts.failures(state.outcomes, state.evidence, reason) if state.phase in _UNSOLVED else ()
 
 
-def _best(state: CardState) -> tuple[Block, ...]:
+def _best(state: FunctionRun) -> tuple[Block, ...]:
     """Where the code of a failed run is."""
     if state.phase not in _UNSOLVED or not state.solution or not parts.first_failure(state.outcomes, state.evidence):
         return ()

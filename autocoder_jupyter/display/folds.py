@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.agent_part import folded_calls
-from autocoder_jupyter.display.state import CardState, LogLine
+from autocoder_jupyter.display.tool_calls import call_line
+from autocoder_jupyter.run.function_run import FunctionRun, LogLine
 from autocoder_jupyter.view.amounts import clock
 from autocoder_jupyter.view.document import Block, Diff, Section, Source, lines, muted
 from autocoder_jupyter.view.markup import clipped
@@ -22,7 +23,7 @@ CODE_CHANGES = "What changed in the code"
 SENT = "What was sent to the model"
 
 
-def folded_sections(state: CardState) -> tuple[Section, ...]:
+def folded_sections(state: FunctionRun) -> tuple[Section, ...]:
     """All parts, in full. Only HTML has them: in a terminal `%autocode show` has each of them."""
     code, tests = _titles(state)
     full: dict[str, tuple[Block, ...]] = {
@@ -37,7 +38,7 @@ def folded_sections(state: CardState) -> tuple[Section, ...]:
     return tuple(Section(title, blocks, only="html") for title, blocks in full.items())
 
 
-def shorter_forms(state: CardState) -> tuple[tuple[str, tuple[Block, ...]], ...]:
+def shorter_forms(state: FunctionRun) -> tuple[tuple[str, tuple[Block, ...]], ...]:
     """Shorter forms of the parts, the least important first."""
     code, tests = _titles(state)
     reported = _reported(state)
@@ -61,7 +62,7 @@ def shorter_forms(state: CardState) -> tuple[tuple[str, tuple[Block, ...]], ...]
     )
 
 
-def _titles(state: CardState) -> tuple[str, str]:
+def _titles(state: FunctionRun) -> tuple[str, str]:
     """The titles of the code and of the tests."""
     return (
         "Code, and what the last fix changed" if state.previous_solution else "Code",
@@ -70,7 +71,7 @@ def _titles(state: CardState) -> tuple[str, str]:
 
 
 def _log(log: Sequence[LogLine]) -> str:
-    return "\n".join(f"{clock(entry.at)}  {entry.text}" for entry in log)
+    return "\n".join(f"{clock(entry.at)}  {call_line(entry.call) if entry.call else entry.text}" for entry in log)
 
 
 def _last(log: Sequence[LogLine]) -> list[LogLine]:
@@ -78,11 +79,11 @@ def _last(log: Sequence[LogLine]) -> list[LogLine]:
     return [*[entry for entry in log[:-LAST_LINES] if entry.is_decision][-LAST_LINES:], *log[-LAST_LINES:]]
 
 
-def _change(state: CardState) -> tuple[Block, ...]:
+def _change(state: FunctionRun) -> tuple[Block, ...]:
     return (Diff(state.previous_solution, state.solution),) if state.previous_solution else ()
 
 
-def _code_changes(state: CardState) -> tuple[Block, ...]:
+def _code_changes(state: FunctionRun) -> tuple[Block, ...]:
     """The changes from the code of the version that this one was made from; nothing if there is none."""
     if state.changes is None:
         return ()
@@ -91,6 +92,6 @@ def _code_changes(state: CardState) -> tuple[Block, ...]:
     return (Diff(state.changes.code, state.solution),)
 
 
-def _reported(state: CardState) -> tuple[Block, ...]:
+def _reported(state: FunctionRun) -> tuple[Block, ...]:
     checks = parts.checks(state.evidence.checks) if state.evidence else ()
     return (*parts.tests(state.outcomes, state.pending), *checks)

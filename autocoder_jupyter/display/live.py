@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Generic, TypeVar
 
 from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.run.run import Run
+from autocoder_jupyter.run.tracker import RunTracker
 
 logger = redacting_logger(__name__)
 
@@ -20,78 +22,38 @@ HEARTBEAT_SECONDS = 1.0
 """Time between two updates when nothing but the clock changes."""
 
 
-class LiveState(Protocol):
-    """A state computed from events: a frozen dataclass, such as `CardState`."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        ...
-
-    @property
-    def finished(self) -> bool:
-        """Whether the run has ended."""
-        ...
-
-    def apply(self, event: Any, at: float | None = None) -> Self:
-        """The state after an event, `at` seconds after the start."""
-        ...
-
-
-S = TypeVar("S", bound=LiveState)
+S = TypeVar("S", bound=Run)
 
 View = Callable[[S], None]
-"""Shows a state; called from the thread of the card, one call at a time."""
+"""Shows a record; called from the thread of the card, one call at a time."""
 
 
 class LiveCard(Generic[S]):
-    """Listens to a job and shows its state, the latest only, until it ends.
+    """Shows the record of a run, the latest only, until the run ends.
 
-    The engine calls it with each event; that returns at once and never raises. Its own thread shows the states. The
-    thread inherits no context, so that its messages are not tied to the cell that started it (nbclient drops such
-    updates once the cell has ended).
+    Its own thread shows the records. It inherits no context, so that its messages are not tied to the cell that started
+    it (nbclient drops such updates once the cell has ended).
 
     Args:
-        state: the first state.
-        views: called with each state that is shown.
-        complete: adds to the last state what is in no event, such as the text sent to the model; called once.
-        now: a clock in seconds.
+        tracker: keeps the record of the run.
+        views: called with each record that is shown.
+        complete: adds to the last record what is in no event, such as the text sent to the model; called once.
     """
 
-    def __init__(
-        self,
-        state: S,
-        *views: View[S],
-        complete: Callable[[S], S] = lambda state: state,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._state = state
+    def __init__(self, tracker: RunTracker[S], *views: View[S], complete: Callable[[S], S] = lambda run: run) -> None:
+        self._tracker = tracker
         self._views = views
         self._complete = complete
-        self._now = now
-        self._began = now()
-        self._lock = threading.Lock()
+        self._last: S | None = None
         self._changed = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=Context().run, args=(self._paint,), name="autocode-card", daemon=True)
+        tracker.listen(lambda event: self._changed.set())
 
     @property
     def state(self) -> S:
-        """The state as of the last event."""
-        return self._state
-
-    def __call__(self, event: Any) -> None:
-        """Apply an event to the state."""
-        try:
-            with self._lock:
-                if self._state.finished:
-                    return
-                self._state = self._state.apply(event, self._elapsed())
-        except Exception:
-            logger.exception("the card could not take an event")
-        self._changed.set()
+        """The record as of the last event; the complete one at the end."""
+        return self._last or self._tracker.run
 
     def add_view(self, view: View[S]) -> None:
         """Add a view; call this before `start`."""
@@ -109,16 +71,13 @@ class LiveCard(Generic[S]):
         while True:
             self._changed.wait(HEARTBEAT_SECONDS)
             self._changed.clear()
-            with self._lock:
-                state = self._state
-            if state.finished:
-                state = self._completed(state)
-                with self._lock:
-                    self._state = state
-                self._show(state)
+            run = self._tracker.run
+            if run.finished:
+                self._last = self._completed(run)
+                self._show(self._last)
                 self._ended.set()
                 return
-            self._show(replace(state, seconds=self._elapsed()))
+            self._show(replace(run, seconds=self._tracker.seconds))
             time.sleep(UPDATE_SECONDS)
 
     def _show(self, state: S) -> None:
@@ -134,6 +93,3 @@ class LiveCard(Generic[S]):
         except Exception:
             logger.exception("the last state of the card could not be completed")
             return state
-
-    def _elapsed(self) -> float:
-        return self._now() - self._began

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from autocoder_jupyter.display.actions import limit_flag, on_card
 from autocoder_jupyter.display.inspector.call_code import call_line
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view.document import Beside, Row, Span, line
 
 CLASS = "autocode-words"
 """Our lab extension hides it where it has the buttons."""
 
 
-def next_steps(state: CardState) -> Row:
+def next_steps(state: FunctionRun) -> Row:
     """The row with the commands; empty while the run is active."""
     steps = tuple(line(Span(typed, "code"), Span(does, "muted")) for typed, does in _steps(state))
     return Row("Next", (Beside(steps),) if steps else (), kind=CLASS)
 
 
-def _steps(state: CardState) -> Iterator[tuple[str, str]]:
+def _steps(state: FunctionRun) -> Iterator[tuple[str, str]]:
     name, plan, offered = state.name, state.plan, on_card(state)
     if "call" in offered:
         if plan:
@@ -37,7 +37,7 @@ def _steps(state: CardState) -> Iterator[tuple[str, str]]:
         yield f"%autocode show {name} --code", "shows the best attempt"
 
 
-def _limit(state: CardState) -> float:
+def _limit(state: FunctionRun) -> float:
     """The limit that ended the run; 0 if the card does not have it."""
     turns = state.trace.max_turns if state.trace else 0
     return {"max_cost": state.max_cost or 0, "max_iterations": state.of, "agent_max_turns": turns}.get(state.limit, 0)

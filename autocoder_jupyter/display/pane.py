@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from autocoder_jupyter.display import parts, tool_calls
-from autocoder_jupyter.display.agent_state import AgentState
-from autocoder_jupyter.display.state import CardState, StreamedAnswer
 from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, row, window
+from autocoder_jupyter.run.agent_state import AgentState
+from autocoder_jupyter.run.function_run import FunctionRun, StreamedAnswer
 from autocoder_jupyter.types import TestOutcome
 from autocoder_jupyter.types.stages import STAGES, Live, StageName
 from autocoder_jupyter.view import markup
@@ -15,13 +15,13 @@ from autocoder_jupyter.view.as_html import pieces_html
 from autocoder_jupyter.view.html import Html, element, escape, join
 
 
-def render_html(state: CardState) -> Html:
+def render_html(state: FunctionRun) -> Html:
     """The clock and the window. The height is the same in every state; content that does not fit is cut."""
     is_waiting = state.phase == "waiting"
     return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
 
 
-def _columns(state: CardState) -> list[WindowColumn]:
+def _columns(state: FunctionRun) -> list[WindowColumn]:
     if state.questions:
         words = "The plan has questions before code is written. Without an answer, the plan decides."
         return [WindowColumn("Waiting for you", lines((line(words, "muted"),)))]
@@ -35,13 +35,13 @@ def _columns(state: CardState) -> list[WindowColumn]:
     return columns[:2] or [WindowColumn("", lines(()))]
 
 
-def _column(state: CardState, stage: StageName) -> WindowColumn:
+def _column(state: FunctionRun, stage: StageName) -> WindowColumn:
     if state.agent is not None and STAGES[stage].has_agent:
         return _agent(state, state.agent, stage)
     return _COLUMNS[STAGES[stage].live](state, stage)
 
 
-def _agent(state: CardState, agent: AgentState, stage: StageName) -> WindowColumn:
+def _agent(state: FunctionRun, agent: AgentState, stage: StageName) -> WindowColumn:
     """The text of an agent, and below it the running tool call, or the last one."""
     answer = _answer_in(state, stage)
     calls = [row(pieces_html(tool_calls.short_line(use, runs=True).pieces)) for _, use in agent.under_way]
@@ -52,25 +52,25 @@ def _agent(state: CardState, agent: AgentState, stage: StageName) -> WindowColum
     return WindowColumn(heading, window(newest(agent.said), element("div", *calls, look="note")))
 
 
-def _answer(state: CardState, stage: StageName) -> WindowColumn:
+def _answer(state: FunctionRun, stage: StageName) -> WindowColumn:
     answer = _answer_in(state, stage)
     if not answer.tail:
         return WindowColumn(STAGES[stage].heading, lines((_no_text_yet(state, answer),)))
     return WindowColumn(f"{STAGES[stage].heading} · {answer.written:,} characters", window(newest(answer.tail)))
 
 
-def _answer_in(state: CardState, stage: StageName) -> StreamedAnswer:
+def _answer_in(state: FunctionRun, stage: StageName) -> StreamedAnswer:
     return next((answer for answer in state.answers if answer.stage == stage), StreamedAnswer(stage))
 
 
-def _no_text_yet(state: CardState, answer: StreamedAnswer) -> Html:
+def _no_text_yet(state: FunctionRun, answer: StreamedAnswer) -> Html:
     if answer.fault:
         return line(f"Model service: {answer.fault}.", "warn")
     words = "The model client is being loaded, once per kernel." if state.loading else "Nothing has arrived yet."
     return line(words, "muted")
 
 
-def _tests(state: CardState, stage: StageName) -> WindowColumn:
+def _tests(state: FunctionRun, stage: StageName) -> WindowColumn:
     waiting = [line(f"○ {name}", "muted") for name in state.pending]
     if waiting:
         waiting[0] = line(f"◐ {state.pending[0]}", "busy")
@@ -87,16 +87,16 @@ def _reported(outcome: TestOutcome) -> Html:
     return row(join(mark, escape(outcome.id), markup.muted(words), between=" "))
 
 
-def _note(state: CardState, stage: StageName) -> WindowColumn:
+def _note(state: FunctionRun, stage: StageName) -> WindowColumn:
     return WindowColumn(STAGES[stage].heading, lines((line(STAGES[stage].note),)))
 
 
-def _environment(state: CardState, stage: StageName) -> WindowColumn:
+def _environment(state: FunctionRun, stage: StageName) -> WindowColumn:
     log = state.building or ("Looking for the packages that the code imports.",)
     return WindowColumn(STAGES[stage].heading, lines(line(text) for text in log[-LINES:]))
 
 
-_COLUMNS: dict[Live, Callable[[CardState, StageName], WindowColumn]] = {
+_COLUMNS: dict[Live, Callable[[FunctionRun, StageName], WindowColumn]] = {
     "answer": _answer,
     "log": _environment,
     "tests": _tests,

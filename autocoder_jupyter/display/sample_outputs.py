@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.events import SampleOutputs
+from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.overview import Glimpse
 from autocoder_jupyter.view.document import Block, Span, Table, line, muted
 

@@ -7,14 +7,14 @@ from collections.abc import Hashable
 from autocoder_jupyter.display import card, pane, tool_calls
 from autocoder_jupyter.display.codemode import card as code_card
 from autocoder_jupyter.display.codemode import strip as code_strip
-from autocoder_jupyter.display.codemode.state import CodeState
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view import as_html, as_text
 from autocoder_jupyter.view.amounts import clock
 from autocoder_jupyter.view.document import Document
 from autocoder_jupyter.view.html import Html
 
-Shown = CardState | CodeState
+Shown = FunctionRun | CodeRun
 
 MAX_CHARACTERS = 19_400
 """Characters of HTML; a card stays under 20 KB in a saved notebook."""
@@ -22,12 +22,12 @@ MAX_CHARACTERS = 19_400
 
 def document_of(state: Shown) -> Document:
     """The document of a run."""
-    return code_card.card(state) if isinstance(state, CodeState) else card.card(state)
+    return code_card.card(state) if isinstance(state, CodeRun) else card.card(state)
 
 
 def title(state: Shown) -> str:
     """The state in a few words."""
-    return code_card.title(state) if isinstance(state, CodeState) else card.title(state)
+    return code_card.title(state) if isinstance(state, CodeRun) else card.title(state)
 
 
 def card_html(state: Shown) -> Html:
@@ -47,7 +47,7 @@ def status_line(state: Shown) -> str:
 
 def ended_calls(state: Shown) -> dict[str, str]:
     """The tool calls that have ended, each in one line of text, by their id."""
-    if isinstance(state, CodeState):
+    if isinstance(state, CodeRun):
         return {call.call: code_card.call_line(call) for call in state.calls if call.outcome}
     calls = state.trace.calls if state.trace else ()
     return {str(number): tool_calls.call_line(call) for number, call in enumerate(calls)}
@@ -55,11 +55,11 @@ def ended_calls(state: Shown) -> dict[str, str]:
 
 def current_step(state: Shown) -> Hashable:
     """Identifies the step of a run; it changes when a terminal should print a new line."""
-    if isinstance(state, CodeState):
+    if isinstance(state, CodeRun):
         return state.phase, state.turn, len(state.blocks)
     return state.phase, state.stage, state.attempt
 
 
 def strip_html(state: Shown) -> Html:
     """The live part below the card."""
-    return code_strip.render_html(state) if isinstance(state, CodeState) else pane.render_html(state)
+    return code_strip.render_html(state) if isinstance(state, CodeRun) else pane.render_html(state)

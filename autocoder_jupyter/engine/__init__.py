@@ -1,6 +1,6 @@
 """The loop: plan, code and tests, packages, run, diagnose, fix, verify; one file a stage.
 
-`generate` and `preview` are loaded on first use, because modules that must start fast import `events` from this
+`generate` and `preview` are loaded on first use, because modules that must start fast import others of this
 package.
 
 The loop, one module per stage, and what all writers share; `prompt`: the common beginning of all questions,

@@ -13,12 +13,12 @@ from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Messages
-from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.plan import make_plan, plan_messages, reading
 from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.prompt import extended
 from autocoder_jupyter.request import Request
+from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked
 from autocoder_jupyter.types import InputSpec, PlanQuestion
 from autocoder_jupyter.versions.keys import content_key
 

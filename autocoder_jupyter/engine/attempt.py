@@ -13,12 +13,12 @@ from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
 from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.contracts import judged_on_sample, watch_of
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import EvidenceGathered, SampleOutputs, TestReported, TestsCollected
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.run.events import EvidenceGathered, SampleOutputs, TestReported, TestsCollected
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
 

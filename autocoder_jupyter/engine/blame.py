@@ -9,11 +9,11 @@ from functools import partial
 
 from autocoder_jupyter.engine.diagnose import DEPARTURE, diagnose
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import Diagnosed
 from autocoder_jupyter.engine.fix_tests import TestFix, fix_tests
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.run.events import Diagnosed
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
 
 FIXES_BEFORE_DOUBT = 2

@@ -9,13 +9,13 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 
 from autocoder_jupyter.engine.budget import Budget
-from autocoder_jupyter.engine.events import Emit, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.models.code import ask_code
 from autocoder_jupyter.models.cut_off import exchange_of
 from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.metering import Tab
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.structured import ask_structured
+from autocoder_jupyter.run.events import Emit, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.stages import StageName
 

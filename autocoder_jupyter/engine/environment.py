@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from autocoder_jupyter.engine.events import ApprovalGiven, ApprovalNeeded
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS, KNOWN_SYSTEM_PACKAGES
 from autocoder_jupyter.engine.lookalikes import likely_meant
@@ -18,6 +17,7 @@ from autocoder_jupyter.engine.packages import (
 )
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
+from autocoder_jupyter.run.events import ApprovalGiven, ApprovalNeeded
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.settings.parameters import SYSTEM
 from autocoder_jupyter.settings.sandboxes import SANDBOXES

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation
-from autocoder_jupyter.engine.events import Emit
 from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.stage_runner import StageRunner
-from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
+from autocoder_jupyter.run.events import Emit
 from autocoder_jupyter.types import Exchange
 
 
@@ -27,9 +26,8 @@ class GenerationSetup:
     Args:
         request: the request.
         config: the settings.
-        services: model, sandbox, journal and listeners. Its `emit` is the timeline.
+        services: model, sandbox, journal, and the tracker of the run.
         prepared: the inputs, the data context and the key of the request.
-        timeline: records when each step began and ended.
         budget: the budget of all questions to models.
         talk: the conversation with the model.
         second_talk: the conversation for the second opinion.
@@ -41,7 +39,6 @@ class GenerationSetup:
     config: AgentConfig
     services: Services
     prepared: Prepared
-    timeline: Timeline
     budget: Budget
     talk: Conversation
     second_talk: Conversation
@@ -55,19 +52,17 @@ class GenerationSetup:
         config: AgentConfig,
         services: Services,
         prepared: Prepared,
-        *,
-        timeline: Timeline,
         budget: Budget,
     ) -> GenerationSetup:
-        """Make the tools from the services. `timeline` and `budget` have already started."""
-        services = replace(services, emit=timeline)
-        talk = Conversation(services.model, budget, timeline)
-        second_talk = Conversation(services.second_model or services.model, budget, timeline)
+        """Make the tools from the services. The time of `budget` has already started."""
+        emit = services.emit
+        talk = Conversation(services.model, budget, emit)
+        second_talk = Conversation(services.second_model or services.model, budget, emit)
         session = SandboxSession(services, config, prepared.pinned)
         unguided = config.skip_tests and not request.has_acceptance
         attempts_allowed = 1 if unguided else config.max_iterations
-        stages = StageRunner(timeline, lambda: (*talk.exchanges, *second_talk.exchanges), attempts_allowed)
-        return cls(request, config, services, prepared, timeline, budget, talk, second_talk, session, stages)
+        stages = StageRunner(emit, lambda: (*talk.exchanges, *second_talk.exchanges), attempts_allowed)
+        return cls(request, config, services, prepared, budget, talk, second_talk, session, stages)
 
     @property
     def emit(self) -> Emit:

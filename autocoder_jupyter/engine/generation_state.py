@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from autocoder_jupyter.data.constraints import tables_of
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.constraints import Constraints
-from autocoder_jupyter.engine.events import SourceWritten
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.own_tests import for_judges
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import secret_values
+from autocoder_jupyter.run.events import SourceWritten
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import TestChoice
 

@@ -15,23 +15,11 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import (
-    Compared,
-    EndState,
-    Finished,
-    KeptHolds,
-    Noticed,
-    OpinionGiven,
-    PlanReady,
-    SuiteChanged,
-    VersionBegun,
-)
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.planning import Planned, make_brief
 from autocoder_jupyter.engine.prepare import prepare, request_record
 from autocoder_jupyter.engine.report import (
-    Clock,
     GenerationOutcome,
     Turn,
     build_report,
@@ -44,12 +32,22 @@ from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.tests import read_suites
-from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.engine.writer import Writer, WriterFactory
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
+from autocoder_jupyter.run.events import (
+    Compared,
+    EndState,
+    Finished,
+    KeptHolds,
+    Noticed,
+    OpinionGiven,
+    PlanReady,
+    SuiteChanged,
+    VersionBegun,
+)
 from autocoder_jupyter.sandbox.environments import cleanup
-from autocoder_jupyter.types import Changes, Report
+from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
 from autocoder_jupyter.versions.verification import keep_evidence, untold_problem
 
@@ -69,7 +67,7 @@ async def generate(
     Args:
         request: the request.
         config: the settings.
-        services: model, sandbox, journal and listeners.
+        services: model, sandbox, journal, and the tracker of the run.
         writers: makes the writer of code and tests, by stages or as an agent.
         draft: a function to start from instead of the kept one. The model is asked only for the parts that it lacks.
 
@@ -81,11 +79,11 @@ async def generate(
         AutocodeError: an error that no further attempt could fix: data that cannot cross, no key, no sandbox.
         asyncio.CancelledError: cancelled; the model call and the sandbox are stopped.
     """
-    begun, timeline = _Begun(writers, draft, Clock()), Timeline(services.emit)
+    begun = _Begun(writers, draft)
     budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
     try:
         prepared = await call_blocking(lambda: prepare(request, config))
-        setup = GenerationSetup.of(request, config, services, prepared, timeline=timeline, budget=budget)
+        setup = GenerationSetup.of(request, config, services, prepared, budget)
         return await _in_turn(setup, begun)
     except asyncio.CancelledError as cancelled:
         services.emit(Finished("cancelled", str(cancelled)))
@@ -105,12 +103,10 @@ class _Begun:
     Args:
         writers: makes its writer.
         draft: a function to start from instead of the kept one.
-        clock: when it began.
     """
 
     writers: WriterFactory
     draft: Draft | None
-    clock: Clock
 
 
 async def _in_turn(setup: GenerationSetup, begun: _Begun) -> Report:
@@ -178,7 +174,7 @@ class _Generation:
         setup: the setup of the generation.
         packages: its packages.
         version: the open version. It is replaced by a new one if a kept function fails.
-        begun: its writers, and when it began.
+        begun: its writers, and the function that it starts from.
     """
 
     def __init__(self, setup: GenerationSetup, packages: Packages, version: _OpenVersion, begun: _Begun) -> None:
@@ -189,7 +185,6 @@ class _Generation:
         self._adviser = Adviser(setup)
         self._state: GenerationState | None = None  # it may end before there is a plan
         self._writer: Writer | None = None  # like the state
-        self._changes: Changes | None = None
         self._turns: list[Turn] = []
         self._limit = ""  # the setting whose limit ended it
 
@@ -232,15 +227,11 @@ class _Generation:
         constraints = state.constraints if state is not None else None
         outcome = GenerationOutcome(
             reason="\n".join(line for line in (reason, self._packages.way_out) if line),
-            second_opinion=self._adviser.opinion,
-            changes=self._changes,
             trace=self._writer.trace if self._writer is not None else None,
             schemas=await call_blocking(lambda: sample_schemas(setup, constraints)),
         )
         context = state.brief.context if state is not None else version.context
-        return build_report(
-            setup, version.start, context, state, self._packages, self._turns, self._begun.clock, outcome
-        )
+        return build_report(setup, version.start, context, state, self._packages, self._turns, outcome)
 
     @property
     def _why_asked(self) -> str:
@@ -386,8 +377,8 @@ class _Generation:
         if (kept := self._version.start.kept) is not None and kept.report.changes is not None:
             choices = kept.report.changes.tests
         values = turn.verdict.sample.values if turn.verdict.sample else {}
-        self._changes = await changes_since(state, earlier, values, turn.blind or turn.tests, choices)
-        self._setup.emit(Compared(self._changes))
+        changes = await changes_since(state, earlier, values, turn.blind or turn.tests, choices)
+        self._setup.emit(Compared(changes))
 
     def _made_from(self) -> Earlier | None:
         """The version to compare with; for the user's edit, the version that was edited."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +19,6 @@ from autocoder_jupyter.engine.start import Start, verified_on
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.types import (
     Attempt,
-    Changes,
     CodeSolution,
     ErrorDiagnosis,
     Evidence,
@@ -63,33 +60,16 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Clock:
-    """When a generation began."""
-
-    started: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
-    _began: float = field(default_factory=time.monotonic)
-
-    @property
-    def seconds(self) -> float:
-        """Wall-clock seconds since the beginning."""
-        return time.monotonic() - self._began
-
-
-@dataclass(frozen=True)
 class GenerationOutcome:
-    """How a generation ended, besides its attempts.
+    """How a generation ended, besides its attempts and what is in the record of the run.
 
     Args:
         reason: why it failed; "" on success.
-        second_opinion: None if none was wanted.
-        changes: the differences from the version that this one was made from; None if there is no such version.
         trace: what an agent did; None if no agent wrote the function.
         schemas: the schemas of the samples, from `sample_schemas`.
     """
 
     reason: str
-    second_opinion: SecondOpinion | None = None
-    changes: Changes | None = None
     trace: Trace | None = None
     schemas: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -101,7 +81,6 @@ def build_report(
     state: GenerationState | None,
     packages: Packages,
     turns: Sequence[Turn],
-    clock: Clock,
     outcome: GenerationOutcome,
 ) -> Report:
     """The report of the best attempt; of equally good ones, the last.
@@ -113,9 +92,9 @@ def build_report(
         state: None if it ended before there was a plan.
         packages: its packages.
         turns: the attempts.
-        clock: measures from the beginning.
         outcome: how it ended.
     """
+    tracker = setup.services.tracker
     best = max(turns, key=lambda turn: (turn.verdict.score, turn.number), default=None)
     request = state.brief.request if state else setup.request
     plan = state.brief.plan if state else None
@@ -145,7 +124,7 @@ def build_report(
         attempts=len(turns),
         history=tuple(turn.record() for turn in turns),
         evidence=best.verdict.evidence if best else Evidence(),
-        second_opinion=outcome.second_opinion,
+        second_opinion=tracker.run.opinion,
         conversation_history=setup.exchanges,
         detected_packages=packages.of_the_code(state.brief.plan, state.code) if state else (),
         detected_system_packages=system_packages,
@@ -162,12 +141,12 @@ def build_report(
         sample_shapes=dict(prepared.context.shapes),
         usage=setup.budget.used,
         overspent=setup.budget.overspent,
-        seconds=clock.seconds,
-        started=clock.started,
+        seconds=tracker.seconds,
+        started=tracker.started,
         wishes=request.wishes,
         answers=request.answers,
-        changes=outcome.changes,
-        timeline=setup.timeline.steps,
+        changes=tracker.run.changes,
+        timeline=tracker.run.steps.in_order,
         trace=outcome.trace,
     )
 

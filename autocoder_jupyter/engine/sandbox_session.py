@@ -12,11 +12,11 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.engine.events import EnvironmentProgress, EnvironmentReady, Noticed
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError, SandboxCrash, was_killed
 from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import AgentConfig, secret_values
+from autocoder_jupyter.run.events import EnvironmentProgress, EnvironmentReady, Noticed
 from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import is_lock, name_of

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from autocoder_jupyter.engine.events import Emit, Noticed
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.models.protocol import LanguageModel
 from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.run.events import Emit, Noticed
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
 from autocoder_jupyter.settings.tiers import SandboxTier
@@ -31,7 +33,7 @@ class Services:
         sandbox: builds environments.
         pool: a pool of workers of that sandbox.
         journal: the journal of this result's name; the engine begins the run in it.
-        emit: called with every event; must return at once.
+        tracker: keeps the record of the run, and is called with every event.
         approve: asks the user about distributions that are not well known; True means approved.
         second_model: the model for the second opinion; None means `model`.
         ask: asks the user the questions of a plan. It returns an answer for each ("" accepts the plan's assumption),
@@ -43,11 +45,16 @@ class Services:
     sandbox: Sandbox
     pool: Pool
     journal: Journal
-    emit: Emit
+    tracker: RunTracker[FunctionRun]
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
     second_model: LanguageModel | None = None
     ask: Ask = ask_nobody
     tier: SandboxTier | None = None
+
+    @property
+    def emit(self) -> Emit:
+        """The function that takes an event."""
+        return self.tracker
 
     def tell_notes(self) -> None:
         """Emit what the journal has to say to the user: files that were repaired or could not be written."""

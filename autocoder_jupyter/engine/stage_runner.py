@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from autocoder_jupyter.engine.events import Emit, StageFinished, StageStarted
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.run.events import Emit, StageFinished, StageStarted
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.types.stages import StageName
 

@@ -1,4 +1,4 @@
-"""The base of all background jobs: start, cancel, events, and one end."""
+"""The base of all background jobs: start, cancel, questions to the user, and one end."""
 
 from __future__ import annotations
 
@@ -6,53 +6,41 @@ import asyncio
 import contextvars
 import threading
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited
-from autocoder_jupyter.engine.events import Finished, TextStreamed
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.jobs.question import UserQuestion
-from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.result.pending import Ended, Pending, State
-
-EVENTS_KEPT = 2000
-"""Events kept for late listeners. Streamed pieces of text are not kept: an event with the whole text follows."""
+from autocoder_jupyter.run.events import Finished
+from autocoder_jupyter.run.run import Run
+from autocoder_jupyter.run.tracker import RunTracker
 
 CANCELLED = "Cancelled."
 """The default reason of a cancel."""
 
-_log = redacting_logger(__name__)
-
 T = TypeVar("T")
 A = TypeVar("A")
 R = TypeVar("R", bound=Ended)
-
-Listener = Callable[[Any], None]
-"""Receives events and returns at once. An exception of it is logged and stops nothing."""
+S = TypeVar("S", bound=Run)
 
 
-class BackgroundJob(ABC, Generic[T, R]):
+class BackgroundJob(ABC, Generic[T, R, S]):
     """Running or ended work. Every method may be called from any thread.
 
-    `T` is the result of the work, `R` the record of its end. Events are records of any type.
+    `T` is the result of the work, `R` the record of its end, `S` the record of the run.
 
     Args:
-        name: the name of the job.
-        listeners: called with every event on the background thread. `Finished` is the last event; the result can be
-            read then. Reading its fields there earlier raises RuntimeError.
+        tracker: keeps the record of the run. Its listeners are called on the background thread. `Finished` is the last
+            event; the result can be read then. Reading its fields there earlier raises RuntimeError.
     """
 
-    def __init__(self, name: str, listeners: Sequence[Listener]) -> None:
-        self.name = name
+    def __init__(self, tracker: RunTracker[S]) -> None:
+        self.name = tracker.run.name
+        self.tracker = tracker
         self._pending: Pending[R] = Pending(lambda: self._state, self.cancel, self._awaited)
-        self._lock = threading.RLock()
-        self._listeners: list[Listener] = list(listeners)
-        self._events: deque[Any] = deque(maxlen=EVENTS_KEPT)
-        self._state: State = "running"
-        self._last: Finished | None = None
+        self._lock = threading.Lock()
         self._cancel_reason: str | None = None
         self._task: asyncio.Task[T] | None = None
         self._question: UserQuestion[Any, Any] | None = None
@@ -73,9 +61,9 @@ class BackgroundJob(ABC, Generic[T, R]):
     def _told_last(self, resolution: R) -> Finished:
         """The last event, for work that did not emit it."""
 
-    @abstractmethod
     def _doing(self) -> str:
         """What it is doing, in a few words."""
+        return self.tracker.run.doing
 
     @abstractmethod
     def obstacle(self) -> str:
@@ -121,8 +109,7 @@ class BackgroundJob(ABC, Generic[T, R]):
 
     def _settle(self, task: asyncio.Task[T]) -> None:
         resolution = self._resolution(task)
-        last = self._last or self._told_last(resolution)
-        self._pending.resolve(resolution, tell=lambda: self._tell_all(last))
+        self._pending.resolve(resolution, tell=lambda: self.tracker.finish(self._told_last(resolution)))
 
     def _resolution(self, task: asyncio.Task[T]) -> R:
         error: BaseException | None
@@ -140,12 +127,16 @@ class BackgroundJob(ABC, Generic[T, R]):
     async def _ask(self, question: UserQuestion[Any, A]) -> A:
         """Wait until the user has answered a question. One question is asked at a time."""
         self._question = question
-        self._state = question.state
         try:
             return await question.answered()
         finally:
             self._question = None
-            self._state = "running"
+
+    @property
+    def _state(self) -> State:
+        """The state while it has not ended."""
+        question = self._question
+        return question.state if question is not None and question.is_open else "running"
 
     def _asked(self, state: State) -> Any:
         """The subject of the open question; None if none of this kind is open."""
@@ -158,43 +149,5 @@ class BackgroundJob(ABC, Generic[T, R]):
         is_meant = asked is not None and asked.state == state and question in ("", asked.key)
         return asked is not None and is_meant and asked.answer(answer)
 
-    # Events
-
-    def listen(self, listener: Listener) -> None:
-        """Send a listener the past events and all later ones, in order and without gaps."""
-        with self._lock:
-            for event in self._events:
-                _tell(listener, event)
-            self._listeners.append(listener)
-
-    @property
-    def events(self) -> tuple[Any, ...]:
-        """The past events; see `EVENTS_KEPT`."""
-        with self._lock:
-            return tuple(self._events)
-
-    def _emit(self, event: Any) -> None:
-        with self._lock:  # a sandbox's thread may emit test outcomes after the end
-            if self._last is not None or self.done:
-                return  # `Finished` is the last event
-            if isinstance(event, Finished):  # emitted later, when the result can be read
-                self._last = event
-            else:
-                self._tell_all(event)
-
-    def _tell_all(self, event: Any) -> None:
-        with self._lock:
-            if not isinstance(event, TextStreamed):  # an event with the whole text follows
-                self._events.append(event)
-            for listener in tuple(self._listeners):
-                _tell(listener, event)
-
     def __repr__(self) -> str:
         return f"<job {self.name} {self.state}>"
-
-
-def _tell(listener: Listener, event: Any) -> None:
-    try:
-        listener(event)
-    except Exception:
-        _log.exception("a listener failed on %s", type(event).__name__)

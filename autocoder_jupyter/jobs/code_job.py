@@ -8,20 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.codemode.events import CallWaits, Finished, Noticed
 from autocoder_jupyter.codemode.result import AgentResult
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
-from autocoder_jupyter.jobs.background_job import BackgroundJob, Listener
+from autocoder_jupyter.jobs.background_job import BackgroundJob
 from autocoder_jupyter.jobs.code_record import CodeRecord
 from autocoder_jupyter.jobs.code_result import Answered, CodeModeResult
 from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.event_log import write_log
+from autocoder_jupyter.run.events import CallWaits, EndState, Finished, Noticed
+from autocoder_jupyter.run.tracker import RunTracker
 
 if TYPE_CHECKING:
     from autocoder_jupyter.codemode.agent import CodeModeAgent
-    from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve, Decision, ShownArgument
+    from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve, Decision
+    from autocoder_jupyter.run.shown_argument import ShownArgument
 
 
 @dataclass(frozen=True)
@@ -85,28 +88,29 @@ def agent_of(request: CodeRequest, approve: Approve | None = None) -> CodeModeAg
     )
 
 
-class CodeJob(BackgroundJob[AgentResult, Answered]):
+class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
     """A running or ended run of code mode.
 
     Args:
         request: the request.
         journal_root: the `.autocode` folder.
-        listeners: called with every event.
+        tracker: keeps the record of the run; by default a new one.
 
     Raises:
         InvalidRequest: the request is not valid, for example a tool has the name of a Python built-in.
     """
 
-    def __init__(self, request: CodeRequest, *, journal_root: Path, listeners: Sequence[Listener] = ()) -> None:
-        super().__init__(request.name, listeners)
+    def __init__(self, request: CodeRequest, *, journal_root: Path, tracker: RunTracker[CodeRun] | None = None) -> None:
+        super().__init__(tracker or RunTracker(CodeRun(request.name)))
         self.request = request
         self.config = request.config
         self._root = journal_root
         self._shown: tuple[ShownArgument, ...] = ()
-        self._step = "starting"
+        self._awaits = ""
         self._run_id = ""
         self.result = CodeModeResult(request.name, self._pending, journal_root, self._waiting_arguments)
         self._agent = agent_of(request, self._ask_consent if request.attended else None)
+        write_log(self.tracker, self.config.log, lambda: self.run_id)
 
     @property
     def run_id(self) -> str:
@@ -123,18 +127,13 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
     async def _work(self) -> AgentResult:
         for function in self.request.functions.values():
             if not function.done:
-                self._step = f"waiting for {function.name}"
+                self._awaits = function.name
                 with contextlib.suppress(AutocodeError):  # its calls then raise the error
                     await function
         history = await self._history()
-        self._step = "running"
-        result = await self._agent.run.aio(
-            self.request.message,
-            history,
-            frames=self.request.frames,
-            on_event=self._emit,
-            journal_root=self._root,
-        )
+        self._awaits = ""
+        asked = self._agent.asked(self.request.message, history, self.request.frames)
+        result = await self._agent.answer(asked, self.tracker, self._root)
         self._run_id = result.run_id
         self._record(result)
         return result
@@ -150,7 +149,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
             return ()
         if earlier.result is None:
             return earlier.record.history if earlier.record else ()
-        self._step = f"waiting for {earlier.name}"
+        self._awaits = earlier.name
         await earlier.result
         if not earlier.result.history:
             raise InvalidRequest(
@@ -176,7 +175,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         try:
             record.save(self._root, self.name)
         except OSError as error:
-            self._emit(Noticed(f"The conversation cannot be continued after a restart: {error}."))
+            self.tracker(Noticed(f"The conversation cannot be continued after a restart: {error}."))
 
     # How it ended
 
@@ -194,7 +193,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         return Finished(resolution.state, reason)
 
     def _doing(self) -> str:
-        return self._step
+        return f"waiting for {self._awaits}" if self._awaits else super()._doing()
 
     def obstacle(self) -> str:
         """The approval that the run needs from the user, as a sentence; "" if it needs none."""
@@ -259,7 +258,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         self._shown = await background.call_blocking(lambda: shown_arguments(request.arguments))
         question: UserQuestion[ApprovalRequest, Decision | None]
         question = UserQuestion(request, request.call, "waiting for approval")
-        self._emit(CallWaits(request.call, request.tool, request.argument, self._shown, request.recorded))
+        self.tracker(CallWaits(request.call, request.tool, request.argument, self._shown, request.recorded))
         try:
             decision = await self._ask(question)
         finally:

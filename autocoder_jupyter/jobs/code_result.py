@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.result.pending import Pending
 from autocoder_jupyter.result.waited import Waited
+from autocoder_jupyter.run.events import EndState
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.codemode.result import AgentResult, Block, ToolCall
+    from autocoder_jupyter.codemode.result import AgentResult
+    from autocoder_jupyter.run.code_run import Block, ToolCall
     from autocoder_jupyter.types import Usage
 
 LONGEST_SUMMARY = 160

@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of, resolution_of_error
+from autocoder_jupyter.agent.generation import generate_report, resolution_of, resolution_of_error
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.engine.events import Emit, Finished
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled
@@ -21,22 +20,24 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.result.recorded import last_good
+from autocoder_jupyter.run.events import Finished
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import PlanQuestion, Report
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
 
 
-class GenerationJob(BackgroundJob[Report, Resolution]):
+class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
     """A running or ended generation. Every method may be called from any thread.
 
     Args:
         request: the request.
         config: the settings.
         journal_root: the `.autocode` folder.
+        tracker: keeps the record of the run; by default a new one.
         draft: a function to start from instead of the kept one.
-        listeners: called with every event on the background thread. `Finished` is the last event; the result can be
-            read then. Reading its fields there earlier raises RuntimeError.
         older: the previous job of the same name.
     """
 
@@ -46,12 +47,11 @@ class GenerationJob(BackgroundJob[Report, Resolution]):
         config: AgentConfig,
         *,
         journal_root: Path,
-        listeners: Sequence[Emit] = (),
+        tracker: RunTracker[FunctionRun] | None = None,
         older: GenerationJob | None = None,
         draft: Draft | None = None,
     ) -> None:
-        self._progress = Progress()
-        super().__init__(request.name, (self._progress, *listeners))
+        super().__init__(tracker or RunTracker(FunctionRun(request.name, config.max_cost)))
         self.request = request
         self.config = config
         self._draft = draft
@@ -89,14 +89,14 @@ class GenerationJob(BackgroundJob[Report, Resolution]):
             self.request,
             self.config,
             journal=self._journal,
-            emit=self._emit,
+            tracker=self.tracker,
             approve=self._ask_consent,
             ask=self._ask_plan,
             draft=self._draft,
         )
 
     def _ended(self, outcome: Report) -> Resolution:
-        resolution = resolution_of(outcome, self._last.state if self._last else None)
+        resolution = resolution_of(outcome, self.tracker.last.state if self.tracker.last else None)
         if resolution.state == "ready":
             self._before.forget()
         return resolution
@@ -108,9 +108,6 @@ class GenerationJob(BackgroundJob[Report, Resolution]):
         error = resolution.exception
         reason = error.what if isinstance(error, Cancelled) else resolution.report.error or ""
         return Finished(resolution.state, reason)
-
-    def _doing(self) -> str:
-        return self._progress.words()
 
     def obstacle(self) -> str:
         """The answer or consent that the generation needs from the user, as a sentence; "" if it needs none."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.engine.events import Emit
-from autocoder_jupyter.jobs.background_job import Listener
 from autocoder_jupyter.jobs.job import GenerationJob
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
     from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest
+    from autocoder_jupyter.run.code_run import CodeRun
 
     AnyJob = GenerationJob | CodeJob
 
@@ -27,7 +27,7 @@ def submit(
     config: AgentConfig,
     *,
     journal_root: Path,
-    listeners: Sequence[Emit] = (),
+    tracker: RunTracker[FunctionRun] | None = None,
     draft: Draft | None = None,
 ) -> GenerationJob:
     """Start a generation and return at once. A running job of the same name is cancelled.
@@ -36,32 +36,32 @@ def submit(
         request: the request; its samples are already captured.
         config: the settings.
         journal_root: the `.autocode` folder.
-        listeners: called with every event, on the background thread.
+        tracker: keeps the record of the run; by default a new one.
         draft: a function to start from instead of the kept one.
     """
     with _lock:
         older = _jobs.pop(request.name, None)
         before = older if isinstance(older, GenerationJob) else None
-        job = GenerationJob(request, config, journal_root=journal_root, listeners=listeners, draft=draft, older=before)
+        job = GenerationJob(request, config, journal_root=journal_root, tracker=tracker, draft=draft, older=before)
         _jobs[request.name] = job
     _start(job, older)
     return job
 
 
-def submit_code(request: CodeRequest, *, journal_root: Path, listeners: Sequence[Listener] = ()) -> CodeJob:
+def submit_code(request: CodeRequest, *, journal_root: Path, tracker: RunTracker[CodeRun] | None = None) -> CodeJob:
     """Start a run of code mode and return at once. A running job of the same name is cancelled.
 
     Args:
         request: the request.
         journal_root: the `.autocode` folder.
-        listeners: called with every event, on the background thread.
+        tracker: keeps the record of the run; by default a new one.
 
     Raises:
         InvalidRequest: the request is not valid. Nothing was started or cancelled.
     """
     from autocoder_jupyter.jobs.code_job import CodeJob
 
-    job = CodeJob(request, journal_root=journal_root, listeners=listeners)
+    job = CodeJob(request, journal_root=journal_root, tracker=tracker)
     with _lock:
         older = _jobs.pop(request.name, None)
         _jobs[request.name] = job

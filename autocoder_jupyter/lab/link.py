@@ -21,8 +21,8 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.redaction.logs import redacting_logger
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.state import CardState
     from autocoder_jupyter.lab.messages import JobMessage, Message, NotebookData
+    from autocoder_jupyter.run.function_run import FunctionRun
 
 PROTOCOL = 2
 """Version of the messages; a page with another version does not connect."""
@@ -153,7 +153,7 @@ class PageLink:
                 self._thread.start()
         self._inbox.put(partial(self._handle, message))
 
-    def _on_card_changed(self, state: CardState) -> None:
+    def _on_card_changed(self, state: FunctionRun) -> None:
         if self.has_page:
             self._inbox.put(self._on_jobs_changed)
 

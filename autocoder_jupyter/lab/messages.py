@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 from autocoder_jupyter.view.as_page import PageDocument
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.run_state import Phase
     from autocoder_jupyter.lab.vocabulary import Vocabulary
     from autocoder_jupyter.magics.variables import Variable
+    from autocoder_jupyter.run.run import Phase
 
 
 class JobState(PageDocument):

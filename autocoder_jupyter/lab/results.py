@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import actions
 from autocoder_jupyter.display.bundles import step
-from autocoder_jupyter.display.codemode.state import CodeState
-from autocoder_jupyter.display.inspector.of_report import state_of
-from autocoder_jupyter.display.run_state import Phase
 from autocoder_jupyter.display.shown import Shown, document_of
-from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.lab.messages import JobMessage, JobRun, JobState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.of_report import run_of
+from autocoder_jupyter.run.run import Phase
 from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.view.as_page import MOST_CHARACTERS, page_document
 
@@ -64,7 +64,7 @@ def _of_result(name: str, result: Any) -> JobMessage:
     if not result.done:
         is_waiting = result.state.startswith("waiting")
         phase: Phase = "waiting" if is_waiting else "running"
-        state: Shown = CodeState(name, phase=phase) if is_code_result(result) else CardState(name, phase=phase)
+        state: Shown = CodeRun(name, phase=phase) if is_code_result(result) else FunctionRun(name, phase=phase)
         job: JobMessage = {**_of_state(name, state), **_no_run()}
         job["actions"].remove("cancel")  # only the job of a cell can be cancelled by its name
         job["buttons"].remove("cancel")
@@ -72,7 +72,7 @@ def _of_result(name: str, result: Any) -> JobMessage:
     if is_code_result(result):
         return _of_ended_answer(name, result)
     report: Report = result.report
-    state = replace(state_of(report, result.state), name=name)
+    state = replace(run_of(report, result.state), name=name)
     run: JobRun = {
         **_no_run(),
         "started": report.started.timestamp() if report.started else 0.0,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.live import LiveCard, View
-from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.contracts import with_contracts
@@ -24,6 +23,8 @@ from autocoder_jupyter.magics.references import collect_samples, hints, read_sch
 from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.request import AgentConfig, Backend, Request
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.config import without_effect as settings_without_effect
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.html import join
@@ -131,7 +132,7 @@ def launch(
     waits: bool,
     notices: tuple[str, ...] = (),
     draft: Draft | None = None,
-    views: tuple[View[CardState], ...] | None = None,
+    views: tuple[View[FunctionRun], ...] | None = None,
 ) -> None:
     """Start a job, bind its name to the pending result at once, and show its card with the notices.
 
@@ -150,17 +151,19 @@ def launch(
     root = notebook.journal_root
     refinement = request.wishes[-1] if request.wishes and draft is None else ""
     backend = "" if config.backend == AgentConfig.backend else config.backend
-    state = CardState(
-        request.name,
-        config.max_cost,
-        notice=() if notebook.is_terminal else notices,
-        refinement=refinement,
-        backend=backend,
+    tracker = RunTracker(
+        FunctionRun(
+            request.name,
+            config.max_cost,
+            notice=() if notebook.is_terminal else notices,
+            refinement=refinement,
+            backend=backend,
+        )
     )
     card = LiveCard(
-        state, complete=lambda last: dataclasses.replace(last, sent=read_sent(root, request.name, job.run_id))
+        tracker, complete=lambda last: dataclasses.replace(last, sent=read_sent(root, request.name, job.run_id))
     )
-    job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,), draft=draft)
+    job = notebook.jobs.submit(request, config, journal_root=root, tracker=tracker, draft=draft)
     started = show_job(notebook, job, card, notices=notices, views=views)
     if waits:
         wait_for(notebook, started, TerminalProgress(card), lambda: ask_at_prompt(job))

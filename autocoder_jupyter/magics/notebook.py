@@ -21,11 +21,12 @@ from autocoder_jupyter.view.html import Html, html_output
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.live import LiveCard
-    from autocoder_jupyter.engine.events import Emit
     from autocoder_jupyter.engine.start import Draft
-    from autocoder_jupyter.jobs.background_job import Listener
     from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest
     from autocoder_jupyter.request import AgentConfig, Request
+    from autocoder_jupyter.run.code_run import CodeRun
+    from autocoder_jupyter.run.function_run import FunctionRun
+    from autocoder_jupyter.run.tracker import RunTracker
     from autocoder_jupyter.types import PlanQuestion
 
 _log = redacting_logger(__name__)
@@ -107,13 +108,15 @@ class Jobs(Protocol):
         config: AgentConfig,
         *,
         journal_root: Path,
-        listeners: Sequence[Emit] = (),
+        tracker: RunTracker[FunctionRun] | None = None,
         draft: Draft | None = None,
     ) -> NotebookJob:
         """Start a generation, from a draft if one is given. An older job of the same name is cancelled."""
         ...
 
-    def submit_code(self, request: CodeRequest, *, journal_root: Path, listeners: Sequence[Listener] = ()) -> CodeJob:
+    def submit_code(
+        self, request: CodeRequest, *, journal_root: Path, tracker: RunTracker[CodeRun] | None = None
+    ) -> CodeJob:
         """Start a run of code mode. An older job of the same name is cancelled."""
         ...
 

@@ -16,8 +16,8 @@ from autocoder_jupyter.magics.version_manager import VersionManager
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
     from autocoder_jupyter.display.live import View
-    from autocoder_jupyter.display.state import CardState
     from autocoder_jupyter.result import CodeGenEvalResult
+    from autocoder_jupyter.run.function_run import FunctionRun
 
 
 class NotebookEditor:
@@ -38,7 +38,7 @@ class NotebookEditor:
 
         return sources(self._notebook, self._result.report)
 
-    def retest(self, code: str, tests: str, view: View[CardState]) -> None:
+    def retest(self, code: str, tests: str, view: View[FunctionRun]) -> None:
         """Start to test them. The name is bound to the new result."""
         from autocoder_jupyter.magics.retesting import retest
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from autocoder_jupyter.display.live import View
-from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.cell import launch
 from autocoder_jupyter.magics.current_version import CurrentVersion, find_current_version
 from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
@@ -24,7 +24,7 @@ def retest(
     name: str,
     code: str | None = None,
     tests: str | None = None,
-    views: tuple[View[CardState], ...] | None = None,
+    views: tuple[View[FunctionRun], ...] | None = None,
     passed: Mapping[str, Any] | None = None,
 ) -> None:
     """Start to test the user's code and tests. The name is bound to the new result.

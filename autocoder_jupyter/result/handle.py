@@ -18,13 +18,13 @@ from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taki
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
-from autocoder_jupyter.engine.events import state_words
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.run import Run
 from autocoder_jupyter.result.waited import Waited
+from autocoder_jupyter.run.events import state_words
 from autocoder_jupyter.tasks.export import export
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report

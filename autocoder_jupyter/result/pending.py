@@ -10,7 +10,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, tell
-from autocoder_jupyter.engine.events import EndState
+from autocoder_jupyter.run.events import EndState
 from autocoder_jupyter.types import Report
 
 State = Literal["running", "waiting for approval", "waiting for answers"] | EndState

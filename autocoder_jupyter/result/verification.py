@@ -14,6 +14,8 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest, NotVerifiedWarning
 from autocoder_jupyter.request import AgentConfig, Contract, Request
 from autocoder_jupyter.result.pending import Resolution
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
@@ -87,7 +89,7 @@ async def verified(
             pool=runtime.pool,
             tier=runtime.tier,
             journal=journal,
-            emit=lambda event: None,
+            tracker=RunTracker(FunctionRun(report.name)),
             approve=approve,
         )
         draft = Draft(report.plan, report.solution.code, report.tests, report.blind_tests, as_is=True, kept=version)

@@ -56,7 +56,7 @@ class AdvancedSettings:
     ] = field(default_factory=dict, repr=False)
     log: Annotated[
         str | None,
-        Setting("file to which the events of generations are written as JSON lines, masked; none by default"),
+        Setting("file to which the events of runs are written as JSON lines, masked; none by default"),
         Option(rule="asks", risk="a file of this name is written", example='"autocode.jsonl"'),
     ] = None
     system_prompt: Annotated[

@@ -19,11 +19,13 @@ import pytest
 from autocoder_jupyter import jobs
 from autocoder_jupyter.calls import runtime as runtime_module
 from autocoder_jupyter.calls.runtime import runtime_for
-from autocoder_jupyter.engine.events import Event, StageStarted, TestReported
 from autocoder_jupyter.engine.sandbox_session import limits_of
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.jobs.job import GenerationJob
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.events import Event, StageStarted, TestReported
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.local import loading
@@ -72,7 +74,8 @@ class Stage:
             samples={"sales": sales()} if samples is None else samples,
             outputs=(OutputSpec(name="total", type="float"),),
         )
-        return jobs.submit(request, config, journal_root=self._root, listeners=(self._hear,))
+        tracker = RunTracker(FunctionRun("growth"), self._hear)
+        return jobs.submit(request, config, journal_root=self._root, tracker=tracker)
 
     def _hear(self, event: Event) -> None:
         with self._news:

@@ -130,7 +130,7 @@ def has_a_worker(kernel: MortalKernel) -> bool:
 def wait_for_the_sample_run(kernel: MortalKernel) -> None:
     """Wait until the tests have passed. The function then sleeps in its run on the sample."""
     kernel.run("import time\nfrom autocoder_jupyter import jobs")
-    told = "sum(type(event).__name__ == 'TestReported' for event in jobs.current('growth').events), growth.state"
+    told = "len(jobs.current('growth').tracker.run.outcomes), growth.state"
     in_time = "end = time.monotonic() + 60\nwhile time.monotonic() < end and"
     kernel.run(f"{in_time} ({told}) != (2, 'running'):\n    time.sleep(0.02)")
     assert kernel.printed(told) == "2 running"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import AgentResult, CodeModeAgent
-from autocoder_jupyter.codemode.events import Emit
-from autocoder_jupyter.codemode.result import Block
+from autocoder_jupyter.run.code_run import Block
+from autocoder_jupyter.run.events import Emit
 from tests.scripted_model import Answer, ScriptedModel
 
 

@@ -105,7 +105,7 @@ def ran(spec: Spec) -> dict[str, Any]:
     root = folder / ".autocode"
     if spec.get("mode") == "job":
         request = CodeRequest("tools", "Send them.", {"send": send}, settings={"call_llm": answer}, attended=False)
-        result: Any = jobs.submit_code(request, journal_root=root, listeners=()).result.result
+        result: Any = jobs.submit_code(request, journal_root=root).result.result
     else:
         agent = CodeModeAgent([send], call_llm=answer, approve=lambda request: "allow")
         result = agent.run("Send them.", journal_root=root)

@@ -11,7 +11,8 @@ import pytest
 
 from autocoder_jupyter import AgentResult, CodeModeAgent
 from autocoder_jupyter.codemode import Limits
-from autocoder_jupyter.codemode.events import (
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.run.events import (
     CodeEnded,
     CodeStarted,
     Event,
@@ -20,7 +21,6 @@ from autocoder_jupyter.codemode.events import (
     TokensUsed,
     ToolEnded,
 )
-from autocoder_jupyter.errors import InvalidRequest
 from tests.codemode.conftest import Ask, block, error_of
 
 

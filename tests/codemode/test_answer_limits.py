@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.codemode.events import Event, TokensUsed
+from autocoder_jupyter.run.events import Event, TokensUsed
 from tests.codemode.conftest import Ask
 from tests.model_faults import chunk, for_ever
 from tests.scripted_model import Answer

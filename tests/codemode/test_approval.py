@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Decision
-from autocoder_jupyter.codemode.events import CallAllowed, CallWaits, Event, ToolEnded
+from autocoder_jupyter.run.events import CallAllowed, CallWaits, Event, ToolEnded
 from tests.codemode.conftest import Ask, block, error_of
 
 THRICE = """\

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import tool
-from autocoder_jupyter.codemode.events import Event
 from autocoder_jupyter.concurrency.file_locks import open_lock, try_exclusive
+from autocoder_jupyter.run.events import Event
 from tests.codemode.conftest import Ask, block, error_of
 from tests.codemode.effects_server import EFFECTS, Spec
 

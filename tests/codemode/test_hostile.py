@@ -7,7 +7,7 @@ import pytest
 
 from autocoder_jupyter import CodeModeAgent
 from autocoder_jupyter.codemode import Limits
-from autocoder_jupyter.codemode.result import Block
+from autocoder_jupyter.run.code_run import Block
 from tests.codemode.conftest import Ask, block
 from tests.scripted_model import ScriptedModel
 

@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter import CodeModeAgent
 from autocoder_jupyter.codemode import Limits
 from autocoder_jupyter.codemode import interpreter as module
-from autocoder_jupyter.codemode.events import Event
+from autocoder_jupyter.run.events import Event
 from tests.codemode.conftest import Ask, block, error_of
 from tests.scripted_model import Answer, ScriptedModel
 
@@ -125,7 +125,8 @@ def test_the_seconds_of_a_run_are_limited_and_no_process_is_left(ask: Ask, pids:
         time.sleep(5)
 
     result = ask([block("slow()")], [slow], max_seconds=1.5)
-    assert (result.state, result.attempts) == ("over_budget", 0)
+    assert (result.state, result.attempts, result.blocks[0].ok) == ("over_budget", 1, False)
+    assert result.calls[0].outcome == "cancelled"
     assert "The 1.5 seconds of this run are over" in error_of(result)
     assert not any(map(is_running, pids))
 

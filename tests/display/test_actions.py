@@ -7,25 +7,25 @@ from typing import Any, get_args
 import pytest
 
 from autocoder_jupyter.display.actions import ACTIONS, ActionName, limit_flag, on_card, possible
-from autocoder_jupyter.display.codemode.state import CodeState
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.function_run import FunctionRun
 
-FUNCTION, TOOLS = CardState("growth"), CodeState("rates")
+FUNCTION, TOOLS = FunctionRun("growth"), CodeRun("rates")
 
 
 @pytest.mark.parametrize(
     ("state", "offered"),
     [
-        (CardState("growth"), ("cancel",)),
-        (CardState("growth", phase="ready"), ("call", "insert-call", "inspect")),
-        (CardState("growth", phase="failed"), ("retry", "edit-request", "edit-code")),
-        (CardState("growth", phase="cancelled"), ("retry", "edit-request")),
+        (FunctionRun("growth"), ("cancel",)),
+        (FunctionRun("growth", phase="ready"), ("call", "insert-call", "inspect")),
+        (FunctionRun("growth", phase="failed"), ("retry", "edit-request", "edit-code")),
+        (FunctionRun("growth", phase="cancelled"), ("retry", "edit-request")),
         (
-            CardState("growth", phase="over_budget", limit="max_cost"),
+            FunctionRun("growth", phase="over_budget", limit="max_cost"),
             ("retry", "edit-request", "edit-code", "raise-limit"),
         ),
-        (CodeState("rates", phase="ready"), ("inspect",)),
-        (CodeState("rates", phase="failed"), ("retry", "edit-request")),
+        (CodeRun("rates", phase="ready"), ("inspect",)),
+        (CodeRun("rates", phase="failed"), ("retry", "edit-request")),
     ],
     ids=["running", "ready", "failed", "cancelled", "over budget", "ready answer", "failed answer"],
 )
@@ -37,18 +37,18 @@ def test_a_card_has_the_buttons_that_help(state: Any, offered: tuple[ActionName,
 @pytest.mark.parametrize("phase", ["running", "waiting", "ready", "failed", "cancelled", "over_budget"])
 def test_an_answer_of_tools_is_never_called_inserted_or_exported(phase: Any) -> None:
     of_functions = {"call", "insert-call", "insert-code", "edit-code", "export"}
-    assert not of_functions & set(possible(CodeState("rates", phase=phase)))
+    assert not of_functions & set(possible(CodeRun("rates", phase=phase)))
 
 
 def test_what_waits_for_answers_cannot_be_approved() -> None:
-    assert "approve" not in possible(CardState("growth", phase="waiting"))
-    assert {"approve", "decline"} <= set(possible(CardState("growth", phase="waiting", approval=("fiscalmonths",))))
+    assert "approve" not in possible(FunctionRun("growth", phase="waiting"))
+    assert {"approve", "decline"} <= set(possible(FunctionRun("growth", phase="waiting", approval=("fiscalmonths",))))
 
 
 def test_a_limit_can_be_raised_where_a_cell_has_an_option_for_it() -> None:
-    assert limit_flag(CardState("growth", limit="max_iterations")) == "--max-iterations"
-    assert limit_flag(CodeState("rates", limit="max_seconds")) == ""
-    assert "raise-limit" not in possible(CodeState("rates", phase="over_budget", limit="max_seconds"))
+    assert limit_flag(FunctionRun("growth", limit="max_iterations")) == "--max-iterations"
+    assert limit_flag(CodeRun("rates", limit="max_seconds")) == ""
+    assert "raise-limit" not in possible(CodeRun("rates", phase="over_budget", limit="max_seconds"))
 
 
 def test_each_action_is_a_command_of_the_page() -> None:

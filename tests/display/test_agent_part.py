@@ -10,8 +10,7 @@ import pytest
 from autocoder_jupyter.display import pane
 from autocoder_jupyter.display.bundles import step
 from autocoder_jupyter.display.shown import card_html, card_text, status_line
-from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.engine.events import (
+from autocoder_jupyter.run.events import (
     AgentSaid,
     EnvironmentReady,
     Event,
@@ -24,6 +23,7 @@ from autocoder_jupyter.engine.events import (
     ToolEnded,
     TurnBegun,
 )
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Evidence, TestOutcome
 
 LOOKS = (ToolCalled("1", 1, "Bash", "ls", "safe"), ToolEnded("1", "ok", "solution.py", 0.21))
@@ -36,8 +36,8 @@ FETCHES = (ToolCalled("4", 4, "Bash", "curl https://x.example", "denied", "no ne
 GOOD = EvidenceGathered(1, Evidence(tests=(TestOutcome(id="test_a", outcome="passed"),)))
 
 
-def fold(*events: Event) -> CardState:
-    state = CardState("growth", backend="claude").apply(StageStarted("code", 1, 3)).apply(TurnBegun(4, 50))
+def fold(*events: Event) -> FunctionRun:
+    state = FunctionRun("growth", backend="claude").apply(StageStarted("code", 1, 3)).apply(TurnBegun(4, 50))
     for event in events:
         state = state.apply(event)
     return state
@@ -121,7 +121,7 @@ def test_turns_that_were_used_up_say_how_to_raise_the_limit() -> None:
 
 
 def test_a_kept_function_still_says_that_its_tests_were_changed(read: Any) -> None:
-    state = CardState("growth").apply(SuiteChanged(("test_sum",))).apply(GOOD).apply(Finished("ready"))
+    state = FunctionRun("growth").apply(SuiteChanged(("test_sum",))).apply(GOOD).apply(Finished("ready"))
     text = read(card_html(state)).text
     assert "Tests changed by the agent since it first wrote them: test_sum" in text
     assert "Agent" not in text

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.codemode import events as code_events
 from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
-from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.shown import card_html
-from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.view import NotebookView
-from autocoder_jupyter.engine import events
+from autocoder_jupyter.run import events
+from autocoder_jupyter.run import events as code_events
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import CodePlan, Evidence, TestOutcome, Usage
 
-BEGUN = CardState("growth").apply(events.StageStarted("plan", 1, 3), 0.2)
+BEGUN = FunctionRun("growth").apply(events.StageStarted("plan", 1, 3), 0.2)
 PASSED = TestOutcome(id="test_a", outcome="passed")
 
 
@@ -63,7 +63,7 @@ def test_the_step_is_another_after_what_changes_the_card(event: Any) -> None:
     [replace(BEGUN, seconds=9.0), BEGUN.apply(events.TextStreamed("plan", "words"), 1.5)],
     ids=["clock", "text"],
 )
-def test_the_step_is_the_same_while_the_card_is(later: CardState) -> None:
+def test_the_step_is_the_same_while_the_card_is(later: FunctionRun) -> None:
     assert card_html(later) == card_html(BEGUN)
     assert step(later) == step(BEGUN)
 
@@ -93,7 +93,7 @@ ANSWER_STREAM: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("seconds", [0.1, 20.0], ids=["quick", "slow"])
 def test_a_card_is_drawn_from_what_is_still(seconds: float) -> None:
-    first: tuple[Any, ...] = (CardState("growth"), CodeState("rates"))
+    first: tuple[Any, ...] = (FunctionRun("growth"), CodeRun("rates"))
     for state, stream in zip(first, (STREAM, ANSWER_STREAM), strict=True):
         for number, event in enumerate(stream, 1):
             state = state.apply(event, number * seconds)

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.shown import card_html, card_text, document_of, status_line
-from autocoder_jupyter.display.state import CardState, LogLine, StageState, StreamedAnswer
-from autocoder_jupyter.engine.events import (
+from autocoder_jupyter.run.agent_state import AgentState
+from autocoder_jupyter.run.events import (
     EnvironmentReady,
     Event,
     Finished,
@@ -17,6 +16,7 @@ from autocoder_jupyter.engine.events import (
     SampleOutputs,
     VersionBegun,
 )
+from autocoder_jupyter.run.function_run import FunctionRun, LogLine, StageState, StreamedAnswer
 from autocoder_jupyter.types import (
     Changes,
     CheckOutcome,
@@ -45,7 +45,7 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;t
 
 FAILED = TestOutcome(id="test_sum", outcome="failed", sentence="adds up", message="assert 1 == 2\nmore")
 PASSED = TestOutcome(id="test_rows", outcome="passed", seconds=0.012)
-RUNNING = CardState(
+RUNNING = FunctionRun(
     "growth",
     max_cost=0.5,
     seconds=41,
@@ -59,7 +59,7 @@ RUNNING = CardState(
 )
 
 
-def hostile_state() -> CardState:
+def hostile_state() -> FunctionRun:
     plan = CodePlan(
         description=HOSTILE,
         approach=HOSTILE,
@@ -83,7 +83,7 @@ def hostile_state() -> CardState:
     )
     use = ToolUse(turn=1, tool=HOSTILE, argument=HOSTILE, kind="denied", reason=HOSTILE, outcome="denied")
     trace = Trace(calls=(use,), turns=1, max_turns=2, suite_changed=(HOSTILE,))
-    return CardState(
+    return FunctionRun(
         opinion=opinion,
         backend=HOSTILE,
         agent=AgentState(trace, (("a", use),), HOSTILE),
@@ -168,7 +168,7 @@ def test_what_holds_it_up_is_seen_without_opening_the_log(read: Any) -> None:
 
 
 def test_every_stage_has_its_place_from_the_start(read: Any) -> None:
-    assert "○ Plan ○ Code ○ Tests ○ Environment ○ Run ○ Verify" in read(card_html(CardState("growth"))).text
+    assert "○ Plan ○ Code ○ Tests ○ Environment ○ Run ○ Verify" in read(card_html(FunctionRun("growth"))).text
     assert "✓ Plan ↺ Code ○ Tests ○ Environment ◐ Run ○ Verify" in read(card_html(RUNNING)).text
 
 
@@ -393,7 +393,7 @@ def test_a_card_stays_small_whatever_was_written(read: Any) -> None:
         assert "shows it" in page or "shows all of it" in page
 
 
-def large_state(times: int) -> CardState:
+def large_state(times: int) -> FunctionRun:
     code = "\n".join(["import pandas as pd", "", "def run(sales):", *(
         f'    result_{n} = sales["column_{n}"].groupby(sales["region"]).agg("sum", min_count={n})  # step {n}'
         for n in range(40 * times)
@@ -413,7 +413,7 @@ def large_state(times: int) -> CardState:
         TestOutcome(id=f"test_{n}", outcome="passed", seconds=0.01, sentence="it adds up") for n in range(10)
     )
     wide = Excerpt(*(tuple(f"column_{n}" for n in range(6)), (("x" * 24,) * 6,) * 5, "9 rows", (True,) * 6))
-    return CardState(
+    return FunctionRun(
         "growth",
         phase="ready",
         attempt=3,
@@ -450,8 +450,8 @@ def test_a_good_function_from_before_is_spoken_of_until_there_is_a_newer_one() -
     assert "last good" not in card_text(folded(VersionBegun("b2", kept=True, has_before=True)))
 
 
-def folded(*events: Event) -> CardState:
-    state = CardState("growth")
+def folded(*events: Event) -> FunctionRun:
+    state = FunctionRun("growth")
     for event in events:
         state = state.apply(event)
     return state
@@ -471,7 +471,7 @@ BROKEN = (
 )
 
 
-def broken_contract(phase: Any = "failed") -> CardState:
+def broken_contract(phase: Any = "failed") -> FunctionRun:
     promise = CheckOutcome(name="monthly satisfies Monthly on the sample", passed=False, message=BROKEN)
     reason = f"Not solved in 1 attempt. This does not hold: {promise.name}. {BROKEN}"
     evidence = Evidence(acceptance=(promise,), tests=(PASSED,))

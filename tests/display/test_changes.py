@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from autocoder_jupyter.display.changes import change_lines
 from autocoder_jupyter.display.shown import card_html, card_text
-from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.engine.events import Compared, PlanReady
+from autocoder_jupyter.run.events import Compared, PlanReady
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import (
     Changes,
     CodePlan,
@@ -71,7 +71,7 @@ def test_every_kind_of_change_is_told() -> None:
 
 
 def test_the_card_shows_the_wish_the_changes_and_the_code_that_changed() -> None:
-    state = CardState(
+    state = FunctionRun(
         "growth", refinement="Also by region.", solution="def run():\n    return 2\n", outcomes=tuple(TESTS)
     )
     state = state.apply(PlanReady(NOW)).apply(Compared(CHANGES))

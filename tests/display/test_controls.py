@@ -10,9 +10,10 @@ import pytest
 
 from autocoder_jupyter.display.controls import SEEN_SECONDS, Controls
 from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard
-from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.window import LAST_HTML
-from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
+from autocoder_jupyter.run.events import Finished, StageStarted, TextStreamed
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import PlanQuestion
 
 
@@ -36,7 +37,7 @@ class Job:
         return True
 
 
-STATE = CardState("growth")
+STATE = FunctionRun("growth")
 
 
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -133,15 +134,16 @@ def test_an_update_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_flood_of_events_makes_at_most_four_messages_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     strip = Controls(Job(), STATE)
     sent = messages(monkeypatch)
-    card = LiveCard(STATE, strip)
+    tracker = RunTracker(STATE)
+    card = LiveCard(tracker, strip)
     card.start()
-    card(StageStarted("code", 1, 3))
+    tracker(StageStarted("code", 1, 3))
     began, told = time.monotonic(), 0
     while len(sent) < 6:
-        card(TextStreamed("code", "import pandas\n"))
+        tracker(TextStreamed("code", "import pandas\n"))
         told += 1
     updates, seconds = len(sent), time.monotonic() - began
-    card(Finished("ready"))
+    tracker.finish(Finished("ready"))
     assert card.wait(5)
     assert told > 500
     assert updates <= seconds / UPDATE_SECONDS + 1

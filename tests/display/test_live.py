@@ -8,20 +8,21 @@ import pytest
 
 from autocoder_jupyter.display import live
 from autocoder_jupyter.display.live import LiveCard
-from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
+from autocoder_jupyter.run.events import Finished, StageStarted, TextStreamed
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 
 
 class Screen:
     """A view that records its states, and when they came."""
 
     def __init__(self) -> None:
-        self.states: list[CardState] = []
+        self.states: list[FunctionRun] = []
         self.times: list[float] = []
         self.threads: set[str] = set()
         self.came = threading.Condition()
 
-    def __call__(self, state: CardState) -> None:
+    def __call__(self, state: FunctionRun) -> None:
         with self.came:
             self.states.append(state)
             self.times.append(time.monotonic())
@@ -35,14 +36,15 @@ class Screen:
 
 def test_a_flood_of_events_makes_at_most_four_updates_a_second() -> None:
     screen = Screen()
-    card = LiveCard(CardState("growth"), screen)
+    tracker = RunTracker(FunctionRun("growth"))
+    card = LiveCard(tracker, screen)
     card.start()
     began = time.monotonic()
     told = 0
     while time.monotonic() - began < 1.5:
-        card(TextStreamed("code", "x"))
+        tracker(TextStreamed("code", "x"))
         told += 1
-    card(Finished("ready"))
+    tracker.finish(Finished("ready"))
     assert card.wait(5)
     gaps = [later - earlier for earlier, later in zip(screen.times, screen.times[1:], strict=False)]
     assert told > 1000
@@ -52,11 +54,12 @@ def test_a_flood_of_events_makes_at_most_four_updates_a_second() -> None:
 
 def test_the_last_state_is_always_shown_and_nothing_after_it() -> None:
     screen = Screen()
-    card = LiveCard(CardState("growth"), screen, complete=lambda state: replace(state, sent="what was sent"))
+    tracker = RunTracker(FunctionRun("growth"))
+    card = LiveCard(tracker, screen, complete=lambda state: replace(state, sent="what was sent"))
     card.start()
-    card(StageStarted("plan", 1, 3))
-    card(Finished("failed", "because"))
-    card(StageStarted("code", 1, 3))
+    tracker(StageStarted("plan", 1, 3))
+    tracker.finish(Finished("failed", "because"))
+    tracker(StageStarted("code", 1, 3))
     assert card.wait(5)
     assert (screen.states[-1].phase, screen.states[-1].reason, screen.states[-1].sent) == (
         "failed",
@@ -68,12 +71,13 @@ def test_the_last_state_is_always_shown_and_nothing_after_it() -> None:
 
 def test_the_clock_goes_on_when_nothing_happens_but_not_faster_than_once_a_second() -> None:
     screen = Screen()
-    card = LiveCard(CardState("growth"), screen)
+    tracker = RunTracker(FunctionRun("growth"))
+    card = LiveCard(tracker, screen)
     card.start()
     screen.wait_for(2)
     assert screen.times[1] - screen.times[0] >= live.HEARTBEAT_SECONDS * 0.95
     assert screen.states[1].seconds > screen.states[0].seconds >= 0.9
-    card(Finished("ready"))
+    tracker.finish(Finished("ready"))
     assert card.wait(5)
 
 
@@ -83,15 +87,16 @@ def test_views_are_called_on_a_thread_of_the_card_and_telling_returns_at_once() 
 
     released: list[bool] = []
 
-    def hold(_: CardState) -> None:
+    def hold(_: FunctionRun) -> None:
         released.append(release.wait(60))
 
-    card = LiveCard(CardState("growth"), hold, screen)
+    tracker = RunTracker(FunctionRun("growth"))
+    card = LiveCard(tracker, hold, screen)
     card.start()
-    card(StageStarted("plan", 1, 3))
+    tracker(StageStarted("plan", 1, 3))
     for _ in range(100):
-        card(TextStreamed("plan", "x"))
-    card(Finished("ready"))
+        tracker(TextStreamed("plan", "x"))
+    tracker.finish(Finished("ready"))
     release.set()
     assert card.wait(10)
     assert all(released)  # so no sender of an event waited for this view
@@ -99,32 +104,28 @@ def test_views_are_called_on_a_thread_of_the_card_and_telling_returns_at_once() 
 
 
 def test_a_view_that_fails_hurts_neither_the_engine_nor_the_other_views(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(state: CardState) -> None:
+    def broken(state: FunctionRun) -> None:
         raise RuntimeError("front end gone")
 
     screen = Screen()
 
-    def nothing_there(state: CardState) -> CardState:
+    def nothing_there(state: FunctionRun) -> FunctionRun:
         raise OSError("no journal")
 
-    card = LiveCard(CardState("growth"), broken, screen, complete=nothing_there)
+    tracker = RunTracker(FunctionRun("growth"))
+    card = LiveCard(tracker, broken, screen, complete=nothing_there)
     card.start()
-    card(Finished("ready"))
+    tracker.finish(Finished("ready"))
     assert card.wait(5)
     assert screen.states[-1].phase == "ready"
     assert "front end gone" in caplog.text and "no journal" in caplog.text
 
 
-def test_an_event_that_cannot_be_folded_is_logged_and_not_raised(caplog: pytest.LogCaptureFixture) -> None:
-    card = LiveCard(CardState("growth"))
-    card(StageStarted(None, None, 3))  # type: ignore[arg-type]
-    assert "could not take an event" in caplog.text
-
-
 def test_what_was_sent_belongs_to_the_last_state_from_then_on() -> None:
     screen = Screen()
-    card = LiveCard(CardState("growth"), screen, complete=lambda state: replace(state, sent="all of it"))
+    tracker = RunTracker(FunctionRun("growth"))
+    card = LiveCard(tracker, screen, complete=lambda state: replace(state, sent="all of it"))
     card.start()
-    card(Finished("ready"))
+    tracker.finish(Finished("ready"))
     assert card.wait(5)
     assert screen.states[-1].sent == "all of it" and card.state == screen.states[-1]

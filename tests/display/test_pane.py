@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display.pane import render_html
-from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.window import LINES, SHOWN_CHARACTERS
-from autocoder_jupyter.engine.events import (
+from autocoder_jupyter.run.events import (
     ApprovalNeeded,
     EnvironmentProgress,
     EnvironmentReady,
@@ -22,6 +21,7 @@ from autocoder_jupyter.engine.events import (
     TestsCollected,
     TextStreamed,
 )
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import TestOutcome
 from tests.display.test_card import HOSTILE, hostile_state
 
@@ -29,8 +29,8 @@ WRITING = (StageStarted("code", 1, 3), StageStarted("tests", 1, 3))
 SIX = tuple(f"test_{letter}" for letter in "abcdefghij")
 
 
-def fold(*events: Event) -> CardState:
-    state = CardState("growth")
+def fold(*events: Event) -> FunctionRun:
+    state = FunctionRun("growth")
     for event in events:
         state = state.apply(event)
     return state
@@ -41,7 +41,7 @@ def lines(page: Any, marks: str) -> list[str]:
 
 
 def test_the_clock_goes_on_and_silence_is_counted(read: Any) -> None:
-    state = replace(CardState("growth"), seconds=41.2, last_event=40.0)
+    state = replace(FunctionRun("growth"), seconds=41.2, last_event=40.0)
     assert "00:41" in read(render_html(state)).text
     assert "sign of life" not in read(render_html(state)).text
     assert "00:52 · last update 12 s ago" in read(render_html(replace(state, seconds=52.4))).text
@@ -51,7 +51,7 @@ def test_the_clock_goes_on_and_silence_is_counted(read: Any) -> None:
 def test_the_beat_goes_on_where_it_was_and_ends_when_updates_end() -> None:
     beats = [
         re.search(r"animation:autocode-beat 2s ease-in-out 2;.*?animation-delay:-([\d.]+)s", render_html(state))
-        for state in (replace(CardState("growth"), seconds=seconds) for seconds in (3.25, 3.5))
+        for state in (replace(FunctionRun("growth"), seconds=seconds) for seconds in (3.25, 3.5))
     ]
     assert [beat and beat[1] for beat in beats] == ["1.25", "1.50"]
 
@@ -68,7 +68,7 @@ def test_it_says_why_nothing_arrives(read: Any) -> None:
 
 
 def test_who_wants_no_motion_gets_none() -> None:
-    page = render_html(CardState("growth"))
+    page = render_html(FunctionRun("growth"))
     assert "@media (prefers-reduced-motion:reduce){.autocode-beat{animation:none !important}}" in page
 
 
@@ -132,10 +132,10 @@ def test_a_question_is_in_view_and_its_clock_goes_on(read: Any) -> None:
     assert "01:15 · waiting for you for 1 min 5 s" in text
 
 
-def states() -> list[CardState]:
+def states() -> list[FunctionRun]:
     many = (TestReported(TestOutcome(id=f"test_{n}", outcome="passed", sentence="s" * 500)) for n in range(40))
     return [
-        CardState("growth"),
+        FunctionRun("growth"),
         fold(StageStarted("plan", 1, 3)),
         fold(StageStarted("plan", 1, 3), StageFinished("plan", 1, True)),
         fold(*WRITING, TextStreamed("code", "x\n" * 900), TextStreamed("tests", "y" * 9000)),

@@ -13,8 +13,8 @@ from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.readings import opinion_blocks
 from autocoder_jupyter.display.shown import card_html, card_text
-from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.engine.events import Finished, OpinionGiven, StageFinished
+from autocoder_jupyter.run.events import Finished, OpinionGiven, StageFinished
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Difference, Exchange, Reading, Report, SecondOpinion, Usage
 from autocoder_jupyter.view.as_html import blocks_html
 from autocoder_jupyter.view.as_text import blocks_text
@@ -128,7 +128,7 @@ NOTHING = SecondOpinion(state="not compared", not_compared=("total: dict here, D
 )
 def test_what_was_not_compared_is_said_in_every_form(opinion: SecondOpinion, sign: str, said: str, log: str) -> None:
     report = Report(name="growth", run_id="r", prompt="", success=True, second_opinion=opinion)
-    card = CardState("growth").apply(StageFinished("second", 1, True)).apply(OpinionGiven(opinion))
+    card = FunctionRun("growth").apply(StageFinished("second", 1, True)).apply(OpinionGiven(opinion))
     card = card.apply(Finished("ready"))
     note = f"Not compared: {opinion.not_compared[0]}."
     for html in (card_html(card), opinion_section(report)):
@@ -145,7 +145,7 @@ def test_what_was_not_compared_is_said_in_every_form(opinion: SecondOpinion, sig
 
 
 def test_the_card_shows_it_when_it_is_there_and_only_a_ready_one_offers_it() -> None:
-    running = CardState("growth").apply(OpinionGiven(DIFFERS))
+    running = FunctionRun("growth").apply(OpinionGiven(DIFFERS))
     assert "Use this reading" not in card_html(running) and "year on year" in words(card_html(running))
     ready = running.apply(Finished("ready"))
     assert "Use this reading" in card_html(ready) and "%autocode reading growth 1" in card_text(ready)

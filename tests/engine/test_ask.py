@@ -9,8 +9,8 @@ import pytest
 
 from autocoder_jupyter.engine.ask import LONGEST, _Question, questions_of
 from autocoder_jupyter.engine.dry_run import preview
-from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked, SourceWritten
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked, SourceWritten
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of
 

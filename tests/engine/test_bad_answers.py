@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from autocoder_jupyter.engine.events import Finished
+from autocoder_jupyter.run.events import Finished
 from tests.engine.test_refine import refine
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.scripted_model import Answer

@@ -8,13 +8,13 @@ import pytest
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation
-from autocoder_jupyter.engine.events import Event, TokensUsed
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.cut_off import CUT_OFF
 from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.protocol import Question
 from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.run.events import Event, TokensUsed
 from tests.model_faults import WORDS, chunk, for_ever
 from tests.scripted_model import Answer, ScriptedModel, always
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.events import Event, EvidenceGathered, Finished, Noticed
+from autocoder_jupyter.run.events import Event, EvidenceGathered, Finished, Noticed
 from autocoder_jupyter.sandbox.local import loading as local_loading
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import Worker, WorkerSpec

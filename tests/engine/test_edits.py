@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.events import VersionBegun
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Earlier
+from autocoder_jupyter.run.events import VersionBegun
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report
 from autocoder_jupyter.untrusted.parsing import same_code
 from autocoder_jupyter.untrusted.readable_code import readable_code

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.parts import checks
-from autocoder_jupyter.engine.events import Finished, KeptHolds, Noticed, SuiteChanged, TestReported, VersionBegun
 from autocoder_jupyter.engine.start import verified_on
+from autocoder_jupyter.run.events import Finished, KeptHolds, Noticed, SuiteChanged, TestReported, VersionBegun
 from autocoder_jupyter.types import CodeSolution, File, OutputSpec, Report, Trace
 from autocoder_jupyter.versions import Versions
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales

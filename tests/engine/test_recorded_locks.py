@@ -12,14 +12,15 @@ import pytest
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import ApprovalNeeded, Event
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.events import ApprovalNeeded, Event
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
@@ -35,8 +36,7 @@ def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def made_setup(config: AgentConfig, services: Services) -> GenerationSetup:
     request = Request("growth", "p")
-    timeline, budget = Timeline(services.emit), Budget()
-    return GenerationSetup.of(request, config, services, prepare(request, config), timeline=timeline, budget=budget)
+    return GenerationSetup.of(request, config, services, prepare(request, config), Budget())
 
 
 class Folder:
@@ -56,7 +56,8 @@ class Folder:
         async def approve(packages: tuple[str, ...]) -> bool:
             return consent
 
-        services = Services(None, LocalSandbox(), None, journal, events.append, approve)  # type: ignore[arg-type]
+        tracker = RunTracker(FunctionRun("growth"), events.append)
+        services = Services(None, LocalSandbox(), None, journal, tracker, approve)  # type: ignore[arg-type]
         setup = made_setup(AgentConfig(**settings), services)
         assert await Packages(setup).provide(CodePlan(description="", approach=""), ("import pandas",)) is None
         self.asked = [event.packages for event in events if isinstance(event, ApprovalNeeded)]
@@ -163,7 +164,7 @@ async def test_packages_of_an_own_lock_that_are_not_well_known_wait_for_consent(
     journal = Journal(folder.root, "growth")
     journal.begin("r2")
     no_model, pool = cast(Any, None), cast(Any, NoWorkers())
-    services = Services(no_model, LocalSandbox(), pool, journal, lambda event: None, approve)
+    services = Services(no_model, LocalSandbox(), pool, journal, RunTracker(FunctionRun("growth")), approve)
     setup = made_setup(AgentConfig(), services)
     setup.session.pinned = tuple(line for line in resolved if line.startswith("unheard"))
     if consent:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.events import Compared
 from autocoder_jupyter.engine.sort_tests import _quoted, unreachable
 from autocoder_jupyter.engine.withheld_since import withheld_since
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Earlier
+from autocoder_jupyter.run.events import Compared
 from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, TestChoice, TestOutcome
 from tests.runner import CODE, TESTS, Generated, Runner, fenced
 from tests.runner import PLAN as FIRST_PLAN

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engine import loop
-from autocoder_jupyter.engine.events import Noticed, TokensUsed
 from autocoder_jupyter.errors import RequestInUse
+from autocoder_jupyter.run.events import Noticed, TokensUsed
 from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.versions.lock_holder import Holder
 from autocoder_jupyter.versions.request_lock import LockPatience, hold_lock, holder_words, is_held, lock_of, remove_old

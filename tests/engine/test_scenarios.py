@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.dry_run import preview
-from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, SampleOutputs, TestReported
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.events import ApprovalNeeded, Diagnosed, Finished, Retrying, SampleOutputs, TestReported
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
 from autocoder_jupyter.types.overview import Glimpse
 from tests.runner import CODE, MARKERS, PLAN, TESTS, Generated, Runner, fenced, sales

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.events import Finished, OpinionGiven, SourceWritten
 from autocoder_jupyter.request import Example
+from autocoder_jupyter.run.events import Finished, OpinionGiven, SourceWritten
 from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Secret, TypeName
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer, Script, prompt_of

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.engine.events import Event, StageStarted
 from autocoder_jupyter.jobs import registry
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.events import StageStarted
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import CodeSolution, OutputSpec, Report
 
 
@@ -35,13 +37,13 @@ class StandInEngine:
         config: AgentConfig,
         *,
         journal: Any,
-        emit: Callable[[Event], None],
+        tracker: RunTracker[FunctionRun],
         approve: Any,
         ask: Any = None,
         draft: Any = None,
     ) -> Report:
         for stage, reached in self.stage_reached.items():
-            emit(StageStarted(stage, 1, 1))  # type: ignore[arg-type]
+            tracker(StageStarted(stage, 1, 1))  # type: ignore[arg-type]
             reached.set()
             if self.stop_at == stage:
                 await background.call_blocking(lambda: self.go_on.wait(30), on_cancel=self.killed.set)
@@ -85,8 +87,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
 @pytest.fixture
 def submit(engine: StandInEngine, tmp_path: Path) -> Callable[..., Any]:
     def submitted(name: str = "growth", listeners: tuple[Any, ...] = ()) -> Any:
+        tracker = RunTracker(FunctionRun(name), *listeners)
         return registry.submit(
-            Request(name=name, prompt="…"), AgentConfig(), journal_root=tmp_path / ".autocode", listeners=listeners
+            Request(name=name, prompt="…"), AgentConfig(), journal_root=tmp_path / ".autocode", tracker=tracker
         )
 
     return submitted

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import jobs
-from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, Cancelled, GenerationFailed
 from autocoder_jupyter.jobs.job import GenerationJob
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.run.events import Finished, StageStarted
 from autocoder_jupyter.types import PlanQuestion
 from tests.jobs.conftest import StandInEngine
 
@@ -40,8 +40,7 @@ def test_cancel_at_any_stage_kills_the_work_and_ends_the_result(engine: Any, sub
     assert engine.killed.wait(30)
     assert (job.state, job.result.success) == ("cancelled", False)
     assert "cancelled" in (job.result.error or "")
-    assert isinstance(job.events[-1], Finished)
-    assert job.events[-1].state == "cancelled"
+    assert job.tracker.run.phase == "cancelled"
 
 
 def test_cancel_right_after_submit_ends_the_result(engine: Any, submit: Any) -> None:
@@ -193,26 +192,22 @@ def test_a_listener_that_raises_does_no_harm(engine: Any, submit: Any) -> None:
     assert isinstance(heard[0], StageStarted)
 
 
-def test_a_late_listener_hears_everything_in_order(engine: Any, submit: Any) -> None:
-    early: list[Any] = []
-    late: list[Any] = []
-    job = submit(listeners=(early.append,))
+def test_who_comes_late_reads_the_record(engine: Any, submit: Any) -> None:
+    heard: list[Any] = []
+    job = submit(listeners=(heard.append,))
     job.result.wait(30)
-    job.listen(late.append)
-    assert late == early
-    assert [event.state for event in late if isinstance(event, Finished)] == ["ready"]
+    assert [event.state for event in heard if isinstance(event, Finished)] == ["ready"]
+    run = job.tracker.run
+    assert (run.phase, [stage for stage, _ in run.stages]) == ("ready", ["plan", "code", "environment", "run"])
 
 
-def test_nothing_is_told_after_the_end_and_streams_are_not_kept(engine: Any, submit: Any) -> None:
+def test_nothing_is_noted_after_the_end(engine: Any, submit: Any) -> None:
     job = submit()
     job.result.wait(30)
-    kept = job.events
-    job._emit(StageStarted("plan", 2, 2))
-    assert job.events == kept
-    engine.stop_at = "run"
-    other = submit("other")
-    other._emit(TextStreamed("code", "def"))
-    assert not any(isinstance(event, TextStreamed) for event in other.events)
+    kept = job.tracker.run
+    job.tracker(StageStarted("plan", 2, 2))
+    job.tracker.finish(Finished("failed"))
+    assert job.tracker.run is kept and kept.phase == "ready"
 
 
 def test_the_job_does_not_live_in_the_context_of_the_cell(engine: Any, submit: Any) -> None:
@@ -269,7 +264,7 @@ def test_a_listener_that_would_wait_for_the_job_that_tells_it_gets_an_error(engi
 
     job = submit()
     assert engine.stage_reached["plan"].wait(30)
-    job._listeners.append(impatient)  # `listen` would send it the past events on this thread
+    job.tracker.listen(impatient)
     engine.go_on.set()
     assert job.result.wait(30).success
     assert raised

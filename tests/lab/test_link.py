@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import lab
-from autocoder_jupyter.engine.events import StageStarted, TextStreamed
 from autocoder_jupyter.lab.link import UPDATE_SECONDS, PageLink
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.run.events import StageStarted, TextStreamed
 from tests.lab.conftest import PlayedChannel, PlayedJobs
 
 

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.events import (
+from autocoder_jupyter.lab.results import listed, without_clock
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.run.events import (
     ApprovalNeeded,
     EvidenceGathered,
     PlanReady,
@@ -19,10 +23,6 @@ from autocoder_jupyter.engine.events import (
     ToolEnded,
     TurnBegun,
 )
-from autocoder_jupyter.lab.results import listed, without_clock
-from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.result import CodeGenEvalResult
-from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.types import (
     CheckOutcome,
     CodePlan,

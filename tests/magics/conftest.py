@@ -15,17 +15,19 @@ from traitlets.config import Config
 
 from autocoder_jupyter import magics
 from autocoder_jupyter.display import live
-from autocoder_jupyter.engine.events import ApprovalNeeded, Emit, Finished
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.run.events import ApprovalNeeded, Finished
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import CodeSolution, Report
 
 
 class PlayedJob:
     """A job that is controlled by the test, with a real result."""
 
-    def __init__(self, request: Request, config: AgentConfig, listeners: Sequence[Emit], root: Path) -> None:
+    def __init__(self, request: Request, config: AgentConfig, tracker: RunTracker[FunctionRun], root: Path) -> None:
         self.request = request
         self.config = config
         self.name = request.name
@@ -37,7 +39,7 @@ class PlayedJob:
         self.pending_questions: Any = None
         self.draft: Any = None
         self.asked: list[Any] = []
-        self.listeners: Sequence[Any] = listeners  # cards
+        self.tracker = tracker
 
     @property
     def state(self) -> str:
@@ -48,8 +50,7 @@ class PlayedJob:
         return self.result.done
 
     def tell(self, event: Any) -> None:
-        for listener in self.listeners:
-            listener(event)
+        self.tracker(event)
 
     def ask(self, *packages: str) -> None:
         self.state_now, self.pending_approval = "waiting for approval", packages
@@ -64,7 +65,7 @@ class PlayedJob:
             "solution": CodeSolution(code=f"def run():\n    return {self.name!r}\n"),
             **fields,
         }
-        self.tell(Finished(state, fields.get("error") or ""))
+        self.tracker.finish(Finished(state, fields.get("error") or ""))
         self.pending.resolve(Resolution(state, Report(**values), exception))
 
     def obstacle(self) -> str:
@@ -108,10 +109,10 @@ class PlayedJobs:
         config: AgentConfig,
         *,
         journal_root: Path,
-        listeners: Sequence[Emit] = (),
+        tracker: RunTracker[FunctionRun],
         draft: Any = None,
     ) -> PlayedJob:
-        job = PlayedJob(request, config, listeners, journal_root)
+        job = PlayedJob(request, config, tracker, journal_root)
         job.draft = draft
         self.submitted.append(job)
         if self.ending:
@@ -190,12 +191,13 @@ def shell(here: Path, jobs: PlayedJobs) -> Iterator[RaisingShell]:
     kept._instance = RaisingShell._instance = shell
     shell.kernel = SimpleNamespace(_allow_stdin=True)
     magics.register(shell, played)
+    notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
     yield shell
     magics.unregister(shell)
     for job in jobs.submitted:
         job.cancel()
-        for card in job.listeners:
-            assert card.wait(5)
+    for launch in notebook.launched.values():
+        assert launch.card.wait(5)
     kept._instance = RaisingShell._instance = None
     # Hundreds of shells would each run a garbage collection at the end, which takes a minute.
     atexit.unregister(shell.atexit_operations)

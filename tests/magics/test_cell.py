@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import engine, magics
-from autocoder_jupyter.engine.events import StageStarted, ToolCalled, ToolEnded, TurnBegun
 from autocoder_jupyter.errors import AuthenticationFailed, GenerationFailed, InvalidRequest
+from autocoder_jupyter.run.events import StageStarted, ToolCalled, ToolEnded, TurnBegun
 
 CELL = "%%autocode growth\nMonthly revenue of @sales; {x} $y me@example.org"
 FRAME = "import pandas as pd; sales = pd.DataFrame({'a': [1, 2]})"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.agent.recorded import load
-from autocoder_jupyter.engine.events import StageStarted, TurnBegun
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
 from autocoder_jupyter.magics.line import SUBCOMMANDS
+from autocoder_jupyter.run.events import StageStarted, TurnBegun
 from autocoder_jupyter.types import Attempt, CodeSolution, Evidence, OutputSpec, Report, Step, TestOutcome, Usage
 from autocoder_jupyter.versions.request_lock import lock_of
 
@@ -214,7 +214,8 @@ def test_show_shows_the_part_that_is_asked_for(flag: str, seen: str, unseen: str
         evidence=Evidence(tests=(outcome,)),
         declared_outputs=(OutputSpec(name="m", type="int"),),
     )
-    assert jobs.last.listeners[0].wait(5)  # the card's last update comes from a thread of its own
+    notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
+    assert notebook.launched["growth"].card.wait(5)  # the last update of the card comes from a thread of its own
     before = len(shell.display_pub.outputs)
     shell.run(f"%autocode show growth {flag}")
     page = shell.display_pub.outputs[before]["data"]

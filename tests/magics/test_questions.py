@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.events import QuestionsAsked
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
+from autocoder_jupyter.run.events import QuestionsAsked
 from autocoder_jupyter.types import PlanQuestion
 
 QUESTIONS = (
@@ -66,7 +66,7 @@ def test_the_line_magic_answers_what_the_card_shows(shell: Any, jobs: Any) -> No
         shell.run("%autocode answer growth 1")
     jobs.last.pending_questions = QUESTIONS
     jobs.last.tell(QuestionsAsked(QUESTIONS))
-    state = shell.user_ns and jobs.last.listeners[0].state
+    state = jobs.last.tracker.run
     assert state.phase == "waiting" and state.questions == QUESTIONS
     with pytest.raises(InvalidRequest, match="no option 9"):
         shell.run("%autocode answer growth 9")

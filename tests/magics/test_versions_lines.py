@@ -252,9 +252,9 @@ def test_going_on_with_another_backend_is_said_and_decided_by_the_person(shell: 
         assert ("started with backend claude and continues with litellm" in said(shell)) is is_said
         assert jobs.last.config.backend == "litellm"
         jobs.last.end("cancelled")
-        assert all(card.wait(5) for card in jobs.last.listeners)  # what it still shows does not belong to the next one
-        shell.user_ns.pop("growth")
         notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
+        assert notebook.launched["growth"].card.wait(5)  # what it still shows does not belong to the next one
+        shell.user_ns.pop("growth")
         notebook.jobs.forget("growth")
 
 

@@ -757,7 +757,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "engine.constraints:Constraints.recall",
         "engine.second_opinion.trial:OpinionTrial.run",
         "engine.second_opinion.trial:OpinionTrial.run_once",
-        "engine.timeline:Timeline._add",
         "equality.comparison:_Walk._file",
         "engines.claude.loopback:_handled",
         "engines.claude.service:_refusal",

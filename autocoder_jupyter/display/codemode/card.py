@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from autocoder_jupyter.display.codemode.charts import chart_block
-from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
-from autocoder_jupyter.display.run_state import ENDS, TONES, reason_of, waits_for
+from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
 from autocoder_jupyter.display.sample_outputs import glimpse_blocks
 from autocoder_jupyter.display.tool_calls import ASKS, MARKS, RUNS
+from autocoder_jupyter.run import code_run
+from autocoder_jupyter.run.code_run import CodeRun, ToolCall
 from autocoder_jupyter.view.amounts import counted, duration, spending
 from autocoder_jupyter.view.as_text import item_text
 from autocoder_jupyter.view.document import Block, Document, Item, Items, Row, Section, Source, Span, line, lines, muted
@@ -30,7 +31,7 @@ _LINE = re.compile(r", line (\d+)(?:, in <module>)?$", re.MULTILINE)
 """The line number in an error message."""
 
 
-def card(state: CodeState) -> Document:
+def card(state: CodeRun) -> Document:
     """The document. Text of the model, its code or a tool is cut to a length. Charts and questions do not count for its
     size: a chart has its own limit, and questions are complete, and gone when they are answered.
     """
@@ -65,7 +66,7 @@ def card(state: CodeState) -> Document:
     )
 
 
-def title(state: CodeState) -> str:
+def title(state: CodeRun) -> str:
     """The state in a few words."""
     if state.phase == "ready":
         return "Ready"
@@ -78,7 +79,7 @@ def title(state: CodeState) -> str:
     return "Writing" if state.written else "Asking the model" if state.turn else "Starting"
 
 
-def question_lines(state: CodeState) -> Iterator[str]:
+def question_lines(state: CodeRun) -> Iterator[str]:
     """The questions to the user, and how to answer."""
     for number, call in enumerate(state.waiting, 1):
         more = f" ({number} of {len(state.waiting)})" if len(state.waiting) > 1 else ""
@@ -96,16 +97,16 @@ def question_lines(state: CodeState) -> Iterator[str]:
         )
 
 
-def call_line(call: CallState) -> str:
+def call_line(call: ToolCall) -> str:
     """A call in one line of text."""
     return item_text(_call(call))
 
 
-def _status(state: CodeState) -> tuple[str, ...]:
+def _status(state: CodeRun) -> tuple[str, ...]:
     return waits_for(state.loading, [state.fault] if state.fault else [])
 
 
-def _facts(state: CodeState) -> Iterator[str]:
+def _facts(state: CodeRun) -> Iterator[str]:
     if state.turn:
         yield counted(state.turn, "turn") if state.finished else f"turn {state.turn} of {state.of}"
     if state.calls:
@@ -120,7 +121,7 @@ def _facts(state: CodeState) -> Iterator[str]:
         yield f"{counted(repeated, 'call')} not repeated"
 
 
-def _questions(state: CodeState) -> tuple[Block, ...]:
+def _questions(state: CodeRun) -> tuple[Block, ...]:
     *questions, how = list(question_lines(state)) or [""]
     shown: list[Block] = []
     for words, call in zip(questions, state.waiting, strict=True):
@@ -128,7 +129,7 @@ def _questions(state: CodeState) -> tuple[Block, ...]:
     return (*shown, *lines([how]))
 
 
-def _arguments(call: CallState) -> tuple[Block, ...]:
+def _arguments(call: ToolCall) -> tuple[Block, ...]:
     """All arguments of a call, if they do not fit into its line, each in a box with a scroll bar."""
     if not call.is_cut:
         return ()
@@ -140,20 +141,20 @@ def _arguments(call: CallState) -> tuple[Block, ...]:
     return (Row("", tuple(boxes), only="html"),)
 
 
-def _charts(state: CodeState) -> tuple[Block, ...]:
+def _charts(state: CodeRun) -> tuple[Block, ...]:
     shown = [chart_block(chart, number, state.name) for number, chart in enumerate(state.charts[:MOST_CHARTS], 1)]
     more = len(state.charts) - MOST_CHARTS
     return (*shown, *lines([f"and {more} more in {state.name}.charts"] if more > 0 else [], "muted"))
 
 
-def _calls(state: CodeState, most: int) -> tuple[Block, ...]:
+def _calls(state: CodeRun, most: int) -> tuple[Block, ...]:
     shown = state.calls[-most:]
     before = len(state.calls) - len(shown)
     earlier = lines([counted(before, "earlier call")] if before else [], "muted")
     return (Row("Calls", (*earlier, Items(tuple(map(_call, shown)))), prefix=""),) if shown else ()
 
 
-def _call(call: CallState) -> Item:
+def _call(call: ToolCall) -> Item:
     sign, tone = ASKS if call.waits else MARKS[call.outcome] if call.outcome else RUNS
     outcome = call.outcome or ("asks" if call.waits else "runs")
     took = "from the journal" if call.replayed else duration(call.seconds) if call.outcome == "ok" else ""
@@ -166,7 +167,7 @@ def _call(call: CallState) -> Item:
     )
 
 
-def _blocks(state: CodeState) -> Iterator[Section]:
+def _blocks(state: CodeRun) -> Iterator[Section]:
     """The blocks of code with their output. In a terminal, those that failed."""
     numbered = list(enumerate(state.blocks, 1))[-MOST_BLOCKS:]
     before = len(state.blocks) - len(numbered)
@@ -182,11 +183,11 @@ def _blocks(state: CodeState) -> Iterator[Section]:
         yield Section(block_title(number, block), shown, opened=opened, only="html")
 
 
-def _shorter(state: CodeState) -> Iterator[tuple[str, tuple[Block, ...]]]:
+def _shorter(state: CodeRun) -> Iterator[tuple[str, tuple[Block, ...]]]:
     """Shorter forms, the least important first. The newest block is the last to be shortened."""
     yield SENT, (muted(f"%autocode preview {state.name} shows all of it."),)
     blocks = [(block_title(number, block), block) for number, block in enumerate(state.blocks, 1)][-MOST_BLOCKS:]
-    *earlier, newest = blocks or [("", BlockState(0, ""))]
+    *earlier, newest = blocks or [("", code_run.Block(0, ""))]
     yield from ((title, _brief(block)) for title, block in earlier)
     yield "Calls", _calls(state, MOST_CALLS // 2)
     yield from ((title, ELSEWHERE) for title, _ in earlier)
@@ -196,18 +197,19 @@ def _shorter(state: CodeState) -> Iterator[tuple[str, tuple[Block, ...]]]:
     yield newest[0], ELSEWHERE
 
 
-def _brief(block: BlockState) -> tuple[Block, ...]:
+def _brief(block: code_run.Block) -> tuple[Block, ...]:
     return Source(clipped(block.code, 1_500)), Source(clipped(block.observed, 500))
 
 
-def block_title(number: int, block: BlockState) -> str:
+def block_title(number: int, block: code_run.Block) -> str:
     """`✗ Code 2: ZeroDivisionError: division by zero`."""
     mark = {None: "◐", True: "✓", False: "✗"}[block.ok]
-    return f"{mark} Code {number}{'' if block.ok is not False else f': {_what_failed(block.error)}'}"
+    return f"{mark} Code {number}{f': {_what_failed(block.error)}' if block.ok is False else ''}"
 
 
-def _what_failed(error: str) -> str:
+def _what_failed(error: str | None) -> str:
     """The last line of an error message, and the line number in the block."""
+    error = error or ""
     last = next((words.strip() for words in reversed(error.splitlines()) if words.strip()), "it was stopped")
     where = _LINE.findall(error)
     return clipped(last, 160) + (f" (line {where[-1]})" if where else "")

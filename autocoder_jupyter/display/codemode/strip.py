@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from autocoder_jupyter.display.codemode.card import question_lines
-from autocoder_jupyter.display.codemode.state import CodeState
-from autocoder_jupyter.display.run_state import waits_for
+from autocoder_jupyter.display.phases import waits_for
 from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, window
+from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.html import Html
 
 
-def render_html(state: CodeState) -> Html:
+def render_html(state: CodeRun) -> Html:
     """The clock and the window, of the same height in every state."""
     is_waiting = state.phase == "waiting"
     return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
 
 
-def _columns(state: CodeState) -> list[WindowColumn]:
+def _columns(state: CodeRun) -> list[WindowColumn]:
     if state.waiting:
         return [WindowColumn("Waiting for you", lines(line(words) for words in question_lines(state)))]
     calls = [line(f"{'◐' if call.outcome is None else '·'} {call.words}") for call in state.calls[-LINES:]]
@@ -24,7 +24,7 @@ def _columns(state: CodeState) -> list[WindowColumn]:
     return [_doing(state), *([listed] if listed else [])]
 
 
-def _doing(state: CodeState) -> WindowColumn:
+def _doing(state: CodeRun) -> WindowColumn:
     if state.block is not None:
         return WindowColumn("Running code", window(newest(state.block.code)))
     if state.tail:

@@ -18,7 +18,7 @@ from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Editor
-    from autocoder_jupyter.display.state import CardState
+    from autocoder_jupyter.run.function_run import FunctionRun
 
 _STYLE = element(
     "style",
@@ -89,7 +89,7 @@ class EditForm:
         self._code.value, self._tests.value = self._recorded
         self._say(EMPTY)
 
-    def show(self, state: CardState) -> None:
+    def show(self, state: FunctionRun) -> None:
         """Show the card of the test; called from the thread of the card."""
         self._retest.disabled = not state.finished
         self._say(card_html(state))

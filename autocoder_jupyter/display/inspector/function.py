@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.display import card, parts
 from autocoder_jupyter.display.inspector.call_code import variable_name
-from autocoder_jupyter.display.inspector.of_report import state_of
 from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.view.document import Block, Diff, Fold, Table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def function_section(subject: Subject, *, coloured: bool = True, with_source: bo
         with_source: whether to include the code and its changes.
     """
     report = subject.report
-    rows = card.rows(state_of(report, subject.state))
+    rows = card.rows(run_of(report, subject.state))
     code = source(code_of(report), f"{report.name}.py", report.name, coloured=coloured)
     return (
         *(replace(row, only="text") if row.label in _ELSEWHERE else row for row in rows),

@@ -19,10 +19,10 @@ from autocoder_jupyter.display.inspector.data import data_section
 from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.function import code_of, function_section
-from autocoder_jupyter.display.inspector.of_report import state_of
 from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.display.inspector.trace import trace_lines, trace_section
+from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, document_html
 from autocoder_jupyter.view.as_text import document_text
@@ -72,7 +72,7 @@ def render_text(subject: Subject, part: Part = "all") -> str:
 
 def head(subject: Subject) -> Document:
     """The first line of the card, without its sections."""
-    state = state_of(subject.report, subject.state)
+    state = run_of(subject.report, subject.state)
     named = Document(state.name, card.title(state), card.tone(state), card.facts(state))
     return replace(named, kind="autocode-result", is_indented=True)
 
@@ -134,7 +134,7 @@ def _shorter(subject: Subject, overviews: Mapping[str, Overview]) -> tuple[tuple
 def _evidence_first(subject: Subject) -> tuple[Section, ...]:
     report = subject.report
     return (
-        Section("Result", card.rows(state_of(report, subject.state)), folded=False),
+        Section("Result", card.rows(run_of(report, subject.state)), folded=False),
         Section("Evidence", evidence_section(report), folded=False),
         Section("Environment", environment_section(report, subject.options), only="html"),
     )

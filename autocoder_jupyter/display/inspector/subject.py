@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from autocoder_jupyter.calls.options import CallOptions
-    from autocoder_jupyter.display.state import CardState
-    from autocoder_jupyter.engine.events import EndState
     from autocoder_jupyter.request import Share
+    from autocoder_jupyter.run.events import EndState
+    from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.types import InputSpec, Report
     from autocoder_jupyter.types.overview import Excerpt, Overview
     from autocoder_jupyter.view.html import Html
@@ -73,7 +73,7 @@ class Editor(Protocol):
         """Code and tests from disk."""
         ...
 
-    def retest(self, code: str, tests: str, view: Callable[[CardState], None]) -> None:
+    def retest(self, code: str, tests: str, view: Callable[[FunctionRun], None]) -> None:
         """Start testing, and pass the states of the card to `view`; returns at once.
 
         Raises:

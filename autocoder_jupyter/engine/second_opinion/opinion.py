@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.events import OpinionGiven
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, is_complete, reachable
@@ -22,6 +21,7 @@ from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
+from autocoder_jupyter.run.events import OpinionGiven
 from autocoder_jupyter.types import SecondOpinion, TestFailure
 
 T = TypeVar("T")

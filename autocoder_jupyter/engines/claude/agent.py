@@ -9,7 +9,6 @@ from autocoder_jupyter.data.sample_files import sample_files
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import AgentSaid, Retrying, TurnBegun
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.interface import interface_problem
@@ -26,6 +25,7 @@ from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
 from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
 from autocoder_jupyter.errors import InvalidRequest, UnusableAnswer
 from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.run.events import AgentSaid, Retrying, TurnBegun
 from autocoder_jupyter.sandbox.protocol import TestSpec
 from autocoder_jupyter.sandbox.workspace.workspace import Observation, Workspace
 from autocoder_jupyter.settings import parameters

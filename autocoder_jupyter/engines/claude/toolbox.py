@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from autocoder_jupyter.engine.events import ToolCalled, ToolEnded
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engines.claude.classify import classify
 from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
 from autocoder_jupyter.engines.claude.session import AgentTool
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.run.events import ToolCalled, ToolEnded
 from autocoder_jupyter.sandbox.workspace.workspace import DEFAULT_SECONDS, LONGEST_OBSERVATION, Observation, Workspace
 from autocoder_jupyter.types import ToolOutcome, ToolUse
 from autocoder_jupyter.untrusted.visible import visible, visible_block

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import SuiteChanged
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.tests import read_suite
@@ -25,6 +24,7 @@ from autocoder_jupyter.engines.claude.prompts import TESTS
 from autocoder_jupyter.engines.claude.session import preload
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.run.events import SuiteChanged
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome, Trace
 
 

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeRequest, agent_of
@@ -21,6 +20,8 @@ from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.references import collect_samples, kind_of
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import NO_ANSWER
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.tracker import RunTracker
 
 if TYPE_CHECKING:
     from autocoder_jupyter.magics.command import CellCommand
@@ -64,16 +65,16 @@ def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, no
         InvalidRequest: code mode cannot use a part of the request.
         GenerationFailed, Cancelled: the cell waited, and the run failed or was cancelled.
     """
-    card = LiveCard(
-        CodeState(
+    tracker = RunTracker(
+        CodeRun(
             request.name,
             request.settings.get("max_cost"),
             notice=() if notebook.is_terminal else notices,
             continues=request.earlier.name if request.earlier else "",
-        ),
-        complete=lambda last: completed(last, job, notebook.journal_root),
+        )
     )
-    job = notebook.jobs.submit_code(request, journal_root=notebook.journal_root, listeners=(card,))
+    card = LiveCard(tracker, complete=lambda last: completed(last, job, notebook.journal_root))
+    job = notebook.jobs.submit_code(request, journal_root=notebook.journal_root, tracker=tracker)
     started = show_job(notebook, job, card, notices=notices)
     if waits(notebook, settings):
         wait_for(

@@ -7,52 +7,36 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
 from autocoder_jupyter.jobs.code_job import CodeJob
 from autocoder_jupyter.jobs.code_result import CodeModeResult
+from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.steps import Steps
 from autocoder_jupyter.types.overview import Glimpse
 
 
-def completed(state: CodeState, job: CodeJob, journal_root: Path) -> CodeState:
+def completed(state: CodeRun, job: CodeJob, journal_root: Path) -> CodeRun:
     """The last state of a run, with the answer and the requests that were sent."""
     return replace(outcome_of(state, job.result.result), sent=read_sent_messages(journal_root, job))
 
 
-def outcome_of(state: CodeState, result: Any) -> CodeState:
+def outcome_of(state: CodeRun, result: Any) -> CodeRun:
     """A state, with the answer of a result."""
     return replace(state, summary=result.summary, value=_glimpse(result.value), charts=result.charts)
 
 
-def state_of(result: CodeModeResult) -> CodeState:
+def state_of(result: CodeModeResult) -> CodeRun:
     """The last state of the card, rebuilt from a result."""
     done = result.result
-    blocks = tuple(
-        BlockState(block.turn, block.code, block.ok, block.observed, block.error or "") for block in done.blocks
-    )
-    calls = tuple(
-        CallState(
-            call=str(number),
-            turn=call.turn,
-            tool=call.tool,
-            argument=call.argument,
-            line=call.line,
-            outcome=call.outcome,
-            observed=call.observed,
-            seconds=call.seconds,
-            replayed=call.replayed,
-            effects=call.effects,
-        )
-        for number, call in enumerate(done.calls)
-    )
-    state = CodeState(
+    state = CodeRun(
         result.name,
         notice=done.notes,
         phase=done.state,
         reason=done.error or "",
         seconds=done.seconds,
         turn=done.turns,
-        blocks=blocks,
-        calls=calls,
+        blocks=done.blocks,
+        calls=done.calls,
+        steps=Steps(done.timeline),
         usage=done.usage,
         exchanges=len(done.exchanges),
         replayed_exchanges=sum(exchange.replayed for exchange in done.exchanges),

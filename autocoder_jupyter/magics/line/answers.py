@@ -13,6 +13,7 @@ from autocoder_jupyter.magics.codemode.cell import launch_code, retried
 from autocoder_jupyter.magics.codemode.outcome import read_sent_messages, state_of
 from autocoder_jupyter.magics.line.control import cancel, wait
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, versions_of
+from autocoder_jupyter.magics.line.results import show_timeline
 from autocoder_jupyter.magics.notebook import Notebook, is_code_result
 from autocoder_jupyter.magics.version_manager import require_idle
 from autocoder_jupyter.view import markup
@@ -22,13 +23,13 @@ LONGEST = 160
 
 
 def show(notebook: Notebook, arguments: Arguments) -> None:
-    """Show the card of an answer, or only its code."""
+    """Show the card of an answer, its code, or its steps."""
     name = arguments.positional[0]
-    for part in ("tests", "report", "timeline"):
+    for part in ("tests", "report", "trace"):
         if arguments.given.get(part):
             raise InvalidRequest(
                 f"--{part} does not apply to {name}: it is an answer of --mode tools.",
-                hint="Without any, all is shown; --code shows the code.",
+                hint="Without any, all is shown; --code shows the code, --timeline the time of each step.",
             )
     result = notebook.namespace.get(name)
     if not is_code_result(result):
@@ -38,6 +39,8 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
         _show_recorded(notebook, name)
     elif not result.done:
         raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
+    elif arguments.given.get("timeline"):
+        show_timeline(notebook, name, result.result.timeline, result.result.seconds)
     elif arguments.given.get("code"):
         code = "\n\n".join(block.code.strip("\n") for block in result.blocks)
         notebook.show(markup.python(code) or markup.muted("No code was run."), markup.plain(code))

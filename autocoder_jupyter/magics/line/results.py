@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.display.inspector.static import Part, pending_html, render_html, render_text
@@ -15,6 +15,7 @@ from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.version_manager import asked_otherwise
+from autocoder_jupyter.types import Step
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.diff import render_text as render_diff
 from autocoder_jupyter.view.html import join
@@ -34,7 +35,10 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
             hint="Keep one of them.",
         )
     if timeline:
-        _show_timeline(notebook, arguments.positional[0], result)
+        name = arguments.positional[0]
+        report = _finished(result, name)
+        report = report.report if is_result(report) else report
+        show_timeline(notebook, name, report.timeline, report.seconds)
         return
     part = parts[0] if parts else "all"
     pending = not getattr(result, "done", True)
@@ -57,17 +61,19 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     notebook.show(render_html(subject, part), render_text(subject, part))
 
 
-def _show_timeline(notebook: Notebook, name: str, result: Any) -> None:
-    report = _finished(result, name)
-    report = report.report if is_result(report) else report
-    if not report.timeline:
+def show_timeline(notebook: Notebook, name: str, steps: Sequence[Step], seconds: float) -> None:
+    """Show the steps of a run, and how long each took.
+
+    Raises:
+        InvalidRequest: there are none.
+    """
+    if not steps:
         raise InvalidRequest(
             f"The durations of the steps of {name} were not recorded.",
             why="It was recorded by an older version of the package, or ended before its first step.",
             hint="Run its cell again. Recorded answers are replayed, and the steps are timed.",
         )
-    timed = name, report.timeline, report.seconds
-    notebook.show(timeline_html(*timed), timeline_text(*timed))
+    notebook.show(timeline_html(name, steps, seconds), timeline_text(name, steps, seconds))
 
 
 def diff(notebook: Notebook, arguments: Arguments) -> None:

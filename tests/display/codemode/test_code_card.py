@@ -8,17 +8,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from autocoder_jupyter.codemode import events
 from autocoder_jupyter.codemode.approval import BOX_CHARACTERS, shown_arguments
-from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.codemode.strip import render_html as strip_html
 from autocoder_jupyter.display.controls import Controls
 from autocoder_jupyter.display.shown import MAX_CHARACTERS, card_html, card_text
+from autocoder_jupyter.run import events
+from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.types import Usage
 
 
-def after(*told: events.Event, state: CodeState | None = None) -> CodeState:
-    state = state or CodeState("rates", max_cost=0.5)
+def after(*told: events.Event, state: CodeRun | None = None) -> CodeRun:
+    state = state or CodeRun("rates", max_cost=0.5)
     for seconds, event in enumerate(told, 1):
         state = state.apply(event, float(seconds))
     return state

@@ -15,9 +15,11 @@ import pytest
 
 from autocoder_jupyter.agent.generation import generate_report
 from autocoder_jupyter.agent.settings import agent_config
-from autocoder_jupyter.engine.events import Event
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.request import Request
+from autocoder_jupyter.run.events import Event, Finished
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import OutputSpec, Report, ToolUse
 from tests.runner import MARKERS, fenced
 from tests.scripted_model import Answer, Call, ScriptedModel, Unforeseen, prompt_of
@@ -169,7 +171,11 @@ class Play:
         async def decline(packages: tuple[str, ...]) -> bool:
             return False
 
-        report = await generate_report(request or self.request(), config, journal=journal, emit=emit, approve=decline)
+        tracker, wanted = RunTracker(FunctionRun(self.name), emit), request or self.request()
+        try:
+            report = await generate_report(wanted, config, journal=journal, tracker=tracker, approve=decline)
+        finally:
+            tracker.finish(Finished("failed"))
         return Generated(report, list(events), endpoint, journal)
 
     def play(self, agent: Sequence[str | Answer], request: Request | None = None, **settings: Any) -> Generated:

@@ -13,7 +13,7 @@ import pandera.pandas as pa
 import pytest
 
 from autocoder_jupyter.contracts.reading import contract_of
-from autocoder_jupyter.engine.events import AgentSaid, Finished, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
+from autocoder_jupyter.run.events import AgentSaid, Finished, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
 from autocoder_jupyter.types import OutputSpec
 from tests.engines.claude.agent_play import (
     BLIND,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.engine.events import ApprovalNeeded
+from autocoder_jupyter.run.events import ApprovalNeeded
 from tests.engines.claude.agent_play import GOOD, TESTS, Play, bash, calls, write
 
 pytestmark = pytest.mark.local_sandbox

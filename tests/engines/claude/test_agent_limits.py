@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.agent.settings import agent_config
-from autocoder_jupyter.engine.events import ApprovalNeeded, ToolCalled, ToolEnded
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.errors import (
     AuthenticationFailed,
@@ -26,6 +25,7 @@ from autocoder_jupyter.errors import (
     ModelError,
 )
 from autocoder_jupyter.request import Earlier
+from autocoder_jupyter.run.events import ApprovalNeeded, ToolCalled, ToolEnded
 from autocoder_jupyter.types import Report
 from tests.engines.claude.agent_play import (
     GOOD,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,22 @@ def test_the_card_keeps_what_was_sent(answered: Any) -> None:
     room = answered.shell.magics_manager.registry["AutocodeMagics"].notebook
     assert room.launched["dearest"].card.wait(5)
     assert "Price of a share in dollars." in room.launched["dearest"].card.state.sent
+
+
+def test_the_steps_of_an_answer_are_shown_with_their_times(answered: Any) -> None:
+    answered.shell.display_pub.outputs.clear()
+    answered.run("%autocode show dearest --timeline")
+    (output,) = answered.shell.display_pub.outputs
+    shown = output["data"]["text/plain"]
+    assert "questions to the model" in shown and "block 1" in shown and "fetch_price" in shown
+
+
+def test_the_event_log_has_the_calls_without_their_arguments(notebook: Any, play: Any, here: Path) -> None:
+    play(CODE.replace("MSFT", "AAPL"), "Done.")
+    notebook.run("%config Autocode.log = 'events.jsonl'")
+    notebook.run(CELL)
+    events = [json.loads(line) for line in (here / "events.jsonl").read_text().splitlines()]
+    kinds = [event["event"] for event in events]
+    assert {"TurnBegun", "TokensUsed", "FunctionCalled", "ToolEnded", "CodeEnded"} <= {*kinds}
+    assert kinds[-1] == "Finished"
+    assert "AAPL" not in (here / "events.jsonl").read_text()

@@ -1,4 +1,4 @@
-"""The state of the card, computed from the events of the engine. Pure: no clock, no output, no lock."""
+"""The record of a generation, computed from its events."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal
 
-from autocoder_jupyter.display import tool_calls
-from autocoder_jupyter.display.agent_state import AgentState
-from autocoder_jupyter.display.run_state import RunState
-from autocoder_jupyter.engine import events
-from autocoder_jupyter.engine.events import Event, SampleOutputs
+from autocoder_jupyter.run import events
+from autocoder_jupyter.run.agent_state import AgentState
+from autocoder_jupyter.run.events import Event, SampleOutputs
+from autocoder_jupyter.run.run import Run
 from autocoder_jupyter.settings.tiers import sandbox_line
 from autocoder_jupyter.types import (
     Author,
@@ -21,6 +20,7 @@ from autocoder_jupyter.types import (
     PlanQuestion,
     SecondOpinion,
     TestOutcome,
+    ToolUse,
     Trace,
 )
 from autocoder_jupyter.types.stages import STAGES, StageName
@@ -56,11 +56,19 @@ class StageState:
 
 @dataclass(frozen=True)
 class LogLine:
-    """One line of the log, its time in seconds since the start, and whether it is a decision of the user."""
+    """One line of the log.
+
+    Args:
+        at: its time, in seconds since the start.
+        text: the line; "" for a call.
+        is_decision: whether it is a decision of the user.
+        call: a tool call of an agent that has ended.
+    """
 
     at: float
     text: str
     is_decision: bool = False
+    call: ToolUse | None = None
 
 
 @dataclass(frozen=True)
@@ -84,8 +92,8 @@ class StreamedAnswer:
 
 
 @dataclass(frozen=True)
-class CardState(RunState[Event]):
-    """The state of the card and of the strip below it.
+class FunctionRun(Run):
+    """The record of a generation.
 
     Args:
         answers: the answer of the model in each running stage, the oldest first.
@@ -141,17 +149,23 @@ class CardState(RunState[Event]):
     sandbox: str = ""
     log: tuple[LogLine, ...] = ()
 
-    def after(self, event: Event) -> CardState:
-        """The state after an event at the current time."""
+    def after(self, event: Event) -> FunctionRun:
+        """The record after an event at the current time."""
         return _after(event, self)
 
     @property
-    def still(self) -> CardState:
-        """See `RunState.still`."""
-        seconds = self.seconds if self.finished else SLOW_SECONDS if self.is_slow else 0.0
+    def still(self) -> FunctionRun:
+        """See `Run.still`."""
+        still = super().still
+        seconds = SLOW_SECONDS if self.is_slow else still.seconds
         answers = tuple(StreamedAnswer(answer.stage, fault=answer.fault) for answer in self.answers if answer.fault)
         agent = replace(self.agent, said="") if self.agent else None
-        return replace(self, seconds=seconds, last_event=0.0, answers=answers, building=(), agent=agent)
+        return replace(still, seconds=seconds, answers=answers, building=(), agent=agent)
+
+    @property
+    def doing(self) -> str:
+        """`attempt 1 of 3, step run`."""
+        return f"attempt {self.attempt} of {self.of}, step {self.stage}" if self.stage else "starting"
 
     @property
     def question(self) -> str:
@@ -219,12 +233,12 @@ class CardState(RunState[Event]):
 
 
 @singledispatch
-def _after(event: Event, state: CardState) -> CardState:
+def _after(event: Event, state: FunctionRun) -> FunctionRun:
     return state
 
 
 @_after.register
-def _(event: events.StageStarted, state: CardState) -> CardState:
+def _(event: events.StageStarted, state: FunctionRun) -> FunctionRun:
     state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of)
     state = replace(state, answers=(*_others(state, event.stage), StreamedAnswer(event.stage)))
     if STAGES[event.stage].finds == "tests":
@@ -234,7 +248,7 @@ def _(event: events.StageStarted, state: CardState) -> CardState:
 
 
 @_after.register
-def _(event: events.StageFinished, state: CardState) -> CardState:
+def _(event: events.StageFinished, state: FunctionRun) -> FunctionRun:
     status: Literal["done", "failed"] = "done" if event.ok else "failed"
     state = replace(state, answers=_others(state, event.stage))
     state = _with_stage(state, event.stage, StageState(status, event.detail, event.replayed))
@@ -243,7 +257,7 @@ def _(event: events.StageFinished, state: CardState) -> CardState:
 
 
 @_after.register
-def _(event: events.VersionBegun, state: CardState) -> CardState:
+def _(event: events.VersionBegun, state: FunctionRun) -> FunctionRun:
     state = replace(state, why=event.why, is_kept=event.kept, has_before=event.has_before, author=event.author)
     state = replace(state, is_new_request=event.is_new_request)
     if not event.kept:
@@ -255,17 +269,17 @@ def _(event: events.VersionBegun, state: CardState) -> CardState:
 
 
 @_after.register
-def _(event: events.KeptHolds, state: CardState) -> CardState:
+def _(event: events.KeptHolds, state: FunctionRun) -> FunctionRun:
     return _noted(replace(state, kept=event.verified_on), f"verified on {event.verified_on}")
 
 
 @_after.register
-def _(event: events.PlanReady, state: CardState) -> CardState:
+def _(event: events.PlanReady, state: FunctionRun) -> FunctionRun:
     return replace(state, plan=event.plan)
 
 
 @_after.register
-def _(event: events.TextStreamed, state: CardState) -> CardState:
+def _(event: events.TextStreamed, state: FunctionRun) -> FunctionRun:
     return replace(
         state,
         answers=tuple(
@@ -275,13 +289,13 @@ def _(event: events.TextStreamed, state: CardState) -> CardState:
 
 
 @_after.register
-def _(event: events.TokensUsed, state: CardState) -> CardState:
+def _(event: events.TokensUsed, state: FunctionRun) -> FunctionRun:
     answers = (replace(answer, whole=answer.whole or answer.stage == event.stage) for answer in state.answers)
     return replace(state, usage=event.total, answers=tuple(answers))
 
 
 @_after.register
-def _(event: events.Retrying, state: CardState) -> CardState:
+def _(event: events.Retrying, state: FunctionRun) -> FunctionRun:
     fault = f"{event.reason}; next try after {max(event.seconds, 1):.0f} s"
     anew = (
         StreamedAnswer(event.stage, fault=fault) if answer.stage == event.stage else answer for answer in state.answers
@@ -290,89 +304,89 @@ def _(event: events.Retrying, state: CardState) -> CardState:
 
 
 @_after.register
-def _(event: events.LoadingClient, state: CardState) -> CardState:
+def _(event: events.LoadingClient, state: FunctionRun) -> FunctionRun:
     words = "the model client is loaded" if event.done else "loading the model client"
     return _noted(replace(state, loading=not event.done), words)
 
 
 @_after.register
-def _(event: events.TestsCollected, state: CardState) -> CardState:
+def _(event: events.TestsCollected, state: FunctionRun) -> FunctionRun:
     return replace(state, expected=event.ids)
 
 
 @_after.register
-def _(event: events.TestReported, state: CardState) -> CardState:
+def _(event: events.TestReported, state: FunctionRun) -> FunctionRun:
     others = tuple(outcome for outcome in state.outcomes if outcome.id != event.outcome.id)
     return replace(state, outcomes=(*others, event.outcome))
 
 
 @_after.register
-def _(event: events.Diagnosed, state: CardState) -> CardState:
+def _(event: events.Diagnosed, state: FunctionRun) -> FunctionRun:
     kinds = ", ".join(dict.fromkeys(failure.error_type for failure in event.diagnosis.failures))
     return _noted(replace(state, diagnosis=event.diagnosis), f"diagnosis{_detail(kinds)}")
 
 
 @_after.register
-def _(event: events.SourceWritten, state: CardState) -> CardState:
+def _(event: events.SourceWritten, state: FunctionRun) -> FunctionRun:
     if event.which == "tests":
         return replace(state, tests=event.text)
     return replace(state, previous_solution=state.solution, solution=event.text)
 
 
 @_after.register
-def _(event: events.ApprovalNeeded, state: CardState) -> CardState:
+def _(event: events.ApprovalNeeded, state: FunctionRun) -> FunctionRun:
     state = replace(state, phase="waiting", approval=event.packages)
     return _noted(state, f"waits for approval of {', '.join(event.packages)}")
 
 
 @_after.register
-def _(event: events.ApprovalGiven, state: CardState) -> CardState:
+def _(event: events.ApprovalGiven, state: FunctionRun) -> FunctionRun:
     state = replace(state, phase="running", approval=())
     words = f"{'approved' if event.approved else 'declined'}: {', '.join(event.packages)}"
     return _noted(state, words, is_decision=True)
 
 
 @_after.register
-def _(event: events.QuestionsAsked, state: CardState) -> CardState:
+def _(event: events.QuestionsAsked, state: FunctionRun) -> FunctionRun:
     return _noted(replace(state, phase="waiting", questions=event.questions), "the plan asks")
 
 
 @_after.register
-def _(event: events.QuestionsAnswered, state: CardState) -> CardState:
+def _(event: events.QuestionsAnswered, state: FunctionRun) -> FunctionRun:
     state = replace(state, phase="running", questions=(), replies=event.lines)
     return _noted(state, f"answered{_detail('; '.join(event.lines))}")
 
 
 @_after.register
-def _(event: events.EnvironmentProgress, state: CardState) -> CardState:
+def _(event: events.EnvironmentProgress, state: FunctionRun) -> FunctionRun:
     state = replace(state, building=(*state.building, event.text)[-BUILD_LINES:])
     return _noted(state, f"environment: {event.text}")
 
 
 @_after.register
-def _(event: events.EnvironmentReady, state: CardState) -> CardState:
+def _(event: events.EnvironmentReady, state: FunctionRun) -> FunctionRun:
     where = sandbox_line(event.sandbox, event.tier)
     state = replace(state, environment=event.image, packages=event.requested, sandbox=where, building=())
     return _noted(state, f"environment ready after {event.seconds:.1f} s")
 
 
 @_after.register
-def _(event: events.Noticed, state: CardState) -> CardState:
+def _(event: events.Noticed, state: FunctionRun) -> FunctionRun:
     return _noted(state.noticed(event.text), event.text)
 
 
 @_after.register
-def _(event: events.EvidenceGathered, state: CardState) -> CardState:
+def _(event: events.EvidenceGathered, state: FunctionRun) -> FunctionRun:
     return replace(state, evidence=event.evidence, outcomes=event.evidence.tests or state.outcomes)
 
 
 @_after.register
-def _(event: events.SampleOutputs, state: CardState) -> CardState:
+def _(event: events.SampleOutputs, state: FunctionRun) -> FunctionRun:
     return replace(state, outputs=event)
 
 
 @_after.register
-def _(event: events.OpinionGiven, state: CardState) -> CardState:
+def _(event: events.OpinionGiven, state: FunctionRun) -> FunctionRun:
     opinion = event.opinion
     words = _OPINIONS[opinion.state]
     if opinion.state == "agree" and opinion.not_compared:
@@ -381,40 +395,40 @@ def _(event: events.OpinionGiven, state: CardState) -> CardState:
 
 
 @_after.register
-def _(event: events.Compared, state: CardState) -> CardState:
+def _(event: events.Compared, state: FunctionRun) -> FunctionRun:
     return replace(state, changes=event.changes)
 
 
 @_after.register
-def _(event: events.TurnBegun, state: CardState) -> CardState:
+def _(event: events.TurnBegun, state: FunctionRun) -> FunctionRun:
     return _with_agent(state, _agent(state).begun(event))
 
 
 @_after.register
-def _(event: events.AgentSaid, state: CardState) -> CardState:
+def _(event: events.AgentSaid, state: FunctionRun) -> FunctionRun:
     return _with_agent(state, _agent(state).spoke(event))
 
 
 @_after.register
-def _(event: events.ToolCalled, state: CardState) -> CardState:
+def _(event: events.ToolCalled, state: FunctionRun) -> FunctionRun:
     return _with_agent(state, _agent(state).called(event))
 
 
 @_after.register
-def _(event: events.ToolEnded, state: CardState) -> CardState:
+def _(event: events.ToolEnded, state: FunctionRun) -> FunctionRun:
     state = _with_agent(state, _agent(state).ended(event))
     calls = state.trace.calls if state.trace else ()
-    return _noted(state, tool_calls.call_line(calls[-1])) if calls else state
+    return _noted(state, call=calls[-1]) if calls else state
 
 
 @_after.register
-def _(event: events.SuiteChanged, state: CardState) -> CardState:
+def _(event: events.SuiteChanged, state: FunctionRun) -> FunctionRun:
     state = replace(state, agent=_agent(state).changed_suite(event))
     return _noted(state, f"the agent changed its tests{_detail(', '.join(event.tests))}")
 
 
 @_after.register
-def _(event: events.Finished, state: CardState) -> CardState:
+def _(event: events.Finished, state: FunctionRun) -> FunctionRun:
     state = replace(
         state, phase=event.state, reason=event.reason, approval=(), questions=(), answers=(), building=(), stage=None
     )
@@ -422,28 +436,30 @@ def _(event: events.Finished, state: CardState) -> CardState:
     return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
 
 
-def _agent(state: CardState) -> AgentState:
+def _agent(state: FunctionRun) -> AgentState:
     return state.agent or AgentState()
 
 
-def _with_agent(state: CardState, agent: AgentState) -> CardState:
+def _with_agent(state: FunctionRun, agent: AgentState) -> FunctionRun:
     """The state after an event of the agent, which shows that the model service answers again."""
     answers = (replace(answer, fault="") if STAGES[answer.stage].has_agent else answer for answer in state.answers)
     return replace(state, agent=agent, answers=tuple(answers))
 
 
-def _others(state: CardState, stage: StageName) -> tuple[StreamedAnswer, ...]:
+def _others(state: FunctionRun, stage: StageName) -> tuple[StreamedAnswer, ...]:
     """The answers of the other stages."""
     return tuple(answer for answer in state.answers if answer.stage != stage)
 
 
-def _with_stage(state: CardState, stage: StageName, now: StageState) -> CardState:
+def _with_stage(state: FunctionRun, stage: StageName, now: StageState) -> FunctionRun:
     stages = {**dict(state.stages), stage: now}
     return replace(state, stages=tuple((name, stages[name]) for name in STAGES if name in stages))
 
 
-def _noted(state: CardState, text: str, *, is_decision: bool = False) -> CardState:
-    return replace(state, log=(*state.log, LogLine(state.seconds, text, is_decision))[-LOG_LINES:])
+def _noted(
+    state: FunctionRun, text: str = "", *, is_decision: bool = False, call: ToolUse | None = None
+) -> FunctionRun:
+    return replace(state, log=(*state.log, LogLine(state.seconds, text, is_decision, call))[-LOG_LINES:])
 
 
 def _detail(detail: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autocoder_jupyter.engine.events import AgentSaid, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
+from autocoder_jupyter.run.events import AgentSaid, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
 from autocoder_jupyter.types import ToolUse, Trace
 
 SAID_CHARACTERS = 2000

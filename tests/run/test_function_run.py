@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.state import BUILD_LINES, LOG_LINES, TAIL_CHARACTERS, CardState
-from autocoder_jupyter.engine.events import (
+from autocoder_jupyter.run.events import (
     ApprovalGiven,
     ApprovalNeeded,
     Diagnosed,
@@ -25,11 +24,12 @@ from autocoder_jupyter.engine.events import (
     TextStreamed,
     TokensUsed,
 )
+from autocoder_jupyter.run.function_run import BUILD_LINES, LOG_LINES, TAIL_CHARACTERS, FunctionRun
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestFailure, TestOutcome, Usage
 
 
-def fold(*events: Any) -> CardState:
-    state = CardState("growth")
+def fold(*events: Any) -> FunctionRun:
+    state = FunctionRun("growth")
     for event in events:
         state = state.apply(event)
     return state
@@ -40,9 +40,9 @@ def outcome(name: str, how: Any = "passed") -> TestOutcome:
 
 
 def test_the_old_state_stays_as_it_was() -> None:
-    state = CardState("growth")
+    state = FunctionRun("growth")
     assert state.apply(StageStarted("plan", 1, 3), at=2.0) != state
-    assert state == CardState("growth")
+    assert state == FunctionRun("growth")
 
 
 def test_a_stage_starts_and_ends() -> None:
@@ -125,12 +125,12 @@ def test_a_whole_answer_stays_in_view_until_its_stage_ends() -> None:
 
 
 def test_text_of_a_stage_that_does_not_run_is_a_sign_of_life_and_nothing_more() -> None:
-    state = CardState("growth").apply(TextStreamed("plan", "constraints"), at=4.0)
+    state = FunctionRun("growth").apply(TextStreamed("plan", "constraints"), at=4.0)
     assert (state.answers, state.last_event) == ((), 4.0)
 
 
 def test_quiet_is_the_time_since_something_happened() -> None:
-    state = CardState("growth").apply(StageStarted("plan", 1, 3), at=2.0)
+    state = FunctionRun("growth").apply(StageStarted("plan", 1, 3), at=2.0)
     assert state.quiet == 0.0
     assert replace(state, seconds=9.5).quiet == 7.5
 
@@ -188,12 +188,12 @@ def test_a_run_is_replayed_when_every_answer_was() -> None:
     replayed = fold(StageFinished("plan", 1, True, replayed=True), StageFinished("run", 1, True))
     assert replayed.replayed
     assert not replayed.apply(StageFinished("code", 1, True)).replayed
-    assert not CardState("growth").replayed
+    assert not FunctionRun("growth").replayed
 
 
 def test_the_log_tells_what_happened_and_when_and_is_bounded() -> None:
     diagnosis = ErrorDiagnosis(failures=(TestFailure(test_name="a", error_message="m", error_type="logic"),))
-    state = CardState("growth").apply(Retrying("code", "rate limit", 2.0), at=1.5).apply(Diagnosed(diagnosis), at=3.0)
+    state = FunctionRun("growth").apply(Retrying("code", "rate limit", 2.0), at=1.5).apply(Diagnosed(diagnosis), at=3.0)
     assert [(line.at, line.text) for line in state.log] == [
         (1.5, "code: rate limit; next try after 2 s"),
         (3.0, "diagnosis: logic"),
@@ -204,7 +204,7 @@ def test_the_log_tells_what_happened_and_when_and_is_bounded() -> None:
 
 
 def test_progress_grows_and_never_claims_to_be_done() -> None:
-    state, seen = CardState("growth"), [0.0]
+    state, seen = FunctionRun("growth"), [0.0]
     for stage in ("plan", "code", "tests", "environment", "run", "verify"):
         state = state.apply(StageStarted(stage, 1, 3)).apply(StageFinished(stage, 1, True))
         seen.append(state.progress)

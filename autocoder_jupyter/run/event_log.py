@@ -1,4 +1,4 @@
-"""Writes the events of generations as JSON lines to a file that the user names. It is off by default.
+"""Writes the events of runs as JSON lines to a file that the user names. It is off by default.
 
 The file has no values of the data: the fields of each event are chosen explicitly, and texts of services and programs
 are masked.
@@ -14,12 +14,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.engine import events
-from autocoder_jupyter.engine.events import Event
 from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.run import events
+from autocoder_jupyter.run.events import Event, Noticed
+from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.untrusted.folder import Folder
 
 _LONGEST = 500
+
+
+def write_log(tracker: RunTracker[Any], path: str | None, run_id: Callable[[], str]) -> None:
+    """Write the later events of a run to a file, if one is named.
+
+    Args:
+        tracker: the tracker of the run.
+        path: the path of the file; None or "" writes nothing.
+        run_id: the id of the run, once it is known.
+    """
+    if path:
+        tracker.listen(EventLog(Path(path), tracker.run.name, run_id, lambda text: tracker(Noticed(text))))
 
 
 class EventLog:
@@ -56,7 +69,7 @@ class EventLog:
         record = {"time": now, "name": self._name, "run": self._run_id(), "event": type(event).__name__, **fields}
         with self._lock:
             self._lines.append(json.dumps(record, ensure_ascii=False))
-            if isinstance(event, events.StageFinished | events.Finished | events.Noticed):
+            if isinstance(event, events.StageFinished | events.CodeEnded | events.Finished | events.Noticed):
                 self._write()
 
     def _write(self) -> None:
@@ -101,6 +114,14 @@ class EventLog:
             case events.ToolEnded():
                 ended = {"call": event.call, "outcome": event.outcome}
                 return {**ended, "seconds": event.seconds, "replayed": event.replayed}
+            case events.FunctionCalled():  # the same
+                return {"call": event.call, "turn": event.turn, "tool": event.tool, "effects": event.effects}
+            case events.CallWaits():
+                return {"call": event.call, "tool": event.tool}
+            case events.CallAllowed():
+                return {"call": event.call, "approved": event.approved}
+            case events.CodeEnded():  # without its output and its error
+                return {"turn": event.turn, "ok": event.ok}
             case events.SuiteChanged():
                 return {"tests": list(event.tests)}
             case events.Finished():

@@ -1,4 +1,7 @@
-"""The events of a run: plain frozen records for cards, controls and tests. Code mode has some more of its own."""
+"""The events of a run, in both modes: plain frozen records.
+
+A generation emits the first ones; code mode emits those of a turn, of calls and of blocks, and some of the first.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from autocoder_jupyter.run.shown_argument import ShownArgument
 from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import (
     Author,
@@ -24,7 +28,7 @@ from autocoder_jupyter.types.overview import Glimpse
 from autocoder_jupyter.types.stages import Asking, StageName
 
 EndState = Literal["ready", "failed", "cancelled", "over_budget", "not_verified"]
-"""The ways in which a generation can end; `not_verified`: it is a record, and its evidence was not gathered here."""
+"""The ways in which a run can end; `not_verified`: it is a record, and its evidence was not gathered here."""
 
 
 def state_words(state: str) -> str:
@@ -245,7 +249,7 @@ class KeptHolds:
 
 @dataclass(frozen=True)
 class TurnBegun:
-    """A turn of a writing agent began; `of` is its maximum number of turns."""
+    """A turn began: the model is asked; `of` is the maximum number of turns."""
 
     turn: int
     of: int
@@ -273,7 +277,7 @@ class ToolCalled:
 
 @dataclass(frozen=True)
 class ToolEnded:
-    """A call of a tool ended or was denied; `observed` is the beginning of the result that the agent got."""
+    """A call of a tool ended or was denied; `observed` is the beginning of the result that the model got."""
 
     call: str
     outcome: ToolOutcome
@@ -290,8 +294,63 @@ class SuiteChanged:
 
 
 @dataclass(frozen=True)
+class CodeStarted:
+    """A block of the model's code starts."""
+
+    turn: int
+    code: str
+
+
+@dataclass(frozen=True)
+class FunctionCalled:
+    """The program calls a tool. `call` identifies the call until `ToolEnded`; `argument` is the arguments in short."""
+
+    call: str
+    turn: int
+    tool: str
+    argument: str
+    line: int
+    ask: bool = False
+    effects: bool = False
+
+
+@dataclass(frozen=True)
+class CallWaits:
+    """The call waits for the user's approval.
+
+    `arguments` are complete and unmasked, for the user who decides. `recorded` is True if the code, or the conversation
+    before it, comes from a record.
+    """
+
+    call: str
+    tool: str
+    argument: str
+    arguments: tuple[ShownArgument, ...] = ()
+    recorded: bool = False
+
+
+@dataclass(frozen=True)
+class CallAllowed:
+    """The user decided, now or earlier in this session."""
+
+    call: str
+    approved: bool
+
+
+@dataclass(frozen=True)
+class CodeEnded:
+    """A block ended; `observed` is the message to the model about it, `error` its error, `printed` its output."""
+
+    turn: int
+    ok: bool
+    observed: str
+    error: str | None = None
+    printed: str = ""
+
+
+@dataclass(frozen=True)
 class Finished:
-    """The generation ended. `state` is the card's state; `limit` the setting whose limit ended it, if any."""
+    """The run ended. `state` is the card's state; `limit` the setting whose limit ended it, if any."""
 
     state: EndState
     reason: str = ""
@@ -328,8 +387,13 @@ Event = (
     | ToolCalled
     | ToolEnded
     | SuiteChanged
+    | CodeStarted
+    | FunctionCalled
+    | CallWaits
+    | CallAllowed
+    | CodeEnded
     | Finished
 )
 
 Emit = Callable[[Event], None]
-"""Receives the engine's events. It must return at once and must not raise."""
+"""Receives events. It must return at once and must not raise."""

@@ -1,12 +1,13 @@
-"""The state of a run, rebuilt from its report: a finished result is shown as its card was."""
+"""The record of a finished generation, from its report: a result is shown as its card was."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display.agent_state import AgentState
-from autocoder_jupyter.display.run_state import Phase
-from autocoder_jupyter.display.state import CardState, StageState
+from autocoder_jupyter.run.agent_state import AgentState
+from autocoder_jupyter.run.function_run import FunctionRun, StageState
+from autocoder_jupyter.run.run import Phase
+from autocoder_jupyter.run.steps import Steps
 from autocoder_jupyter.settings.tiers import sandbox_line
 from autocoder_jupyter.types import CodePlan
 from autocoder_jupyter.types.stages import STAGES
@@ -15,27 +16,24 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
 
-def state_of(report: Report, phase: Phase) -> CardState:
-    """The last state of a run.
+def run_of(report: Report, phase: Phase) -> FunctionRun:
+    """The last record of a generation.
 
     Args:
         report: its report; it may come from a file that is not trusted.
         phase: how it ended.
     """
-    replayed = dict.fromkeys(STAGES, True)
+    asked: dict[str, bool] = {}
     for exchange in report.conversation_history:
-        for stage in STAGES:
-            if exchange.stage == stage:
-                replayed[stage] = replayed[stage] and exchange.replayed
-    asked = {exchange.stage for exchange in report.conversation_history}
-    return CardState(
+        asked[exchange.stage] = asked.get(exchange.stage, True) and exchange.replayed
+    return FunctionRun(
         report.name,
         phase=phase,
         reason=report.error or report.overspent,
         seconds=report.seconds,
         attempt=report.attempts,
         of=report.attempts,
-        stages=tuple((stage, StageState("done", replayed=replayed[stage])) for stage in STAGES if stage in asked),
+        stages=tuple((stage, StageState("done", replayed=asked[stage])) for stage in STAGES if stage in asked),
         plan=_declared(report),
         solution=report.solution.code if report.solution else "",
         tests=report.tests,
@@ -51,6 +49,7 @@ def state_of(report: Report, phase: Phase) -> CardState:
         environment=report.image or "",
         packages=report.detected_packages,
         sandbox=sandbox_line(report.sandbox or "", report.sandbox_tier),
+        steps=Steps(report.timeline),
     )
 
 

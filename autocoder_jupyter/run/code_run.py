@@ -1,4 +1,4 @@
-"""The state of the card of code mode, computed from the events of a run. Pure: no clock, no output, no lock."""
+"""The record of a run of code mode, computed from its events."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
-from autocoder_jupyter.codemode import events
-from autocoder_jupyter.codemode.approval import ShownArgument
-from autocoder_jupyter.codemode.events import Event
-from autocoder_jupyter.display.run_state import RunState
+from autocoder_jupyter.run import events
+from autocoder_jupyter.run.events import Event
+from autocoder_jupyter.run.run import Run
+from autocoder_jupyter.run.shown_argument import ShownArgument
 from autocoder_jupyter.types import ToolOutcome
 from autocoder_jupyter.types.overview import Glimpse
 
@@ -22,14 +22,26 @@ TAIL_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True)
-class CallState:
-    """One tool call; `outcome` is None while it runs, `waits` is True while the user is asked.
+class ToolCall:
+    """One call of a tool.
 
-    `asked` are the complete arguments, for the user who decides. They are removed after the decision. `recorded` is
-    True if the code, or the conversation before it, comes from a record.
+    Args:
+        turn: the turn of the conversation, from 1.
+        tool: the name that the program uses.
+        argument: the arguments in short, secrets masked.
+        line: the line in the block that called it; 0 if unknown.
+        outcome: how it ended; None while it runs.
+        observed: the beginning of the value, or the error, secrets masked.
+        seconds: how long it took; 0 if it was replayed.
+        replayed: whether the outcome comes from the record.
+        ask, effects: the marks of the tool.
+        call: the id of the call in the events.
+        waits: whether the user is asked about it now.
+        allowed: what the user decided about it; None if nobody was asked.
+        recorded: whether the user was asked because the code, or the conversation before it, comes from a record.
+        asked: the complete arguments, for the user who decides. They are removed after the decision.
     """
 
-    call: str
     turn: int
     tool: str
     argument: str
@@ -38,7 +50,9 @@ class CallState:
     observed: str = ""
     seconds: float = 0.0
     replayed: bool = False
+    ask: bool = False
     effects: bool = False
+    call: str = ""
     waits: bool = False
     allowed: bool | None = None
     recorded: bool = False
@@ -62,22 +76,29 @@ class CallState:
 
 
 @dataclass(frozen=True)
-class BlockState:
-    """One block of code.
+class Block:
+    """One block of code that the model wrote.
 
-    `ok` is None while it runs, `observed` is the output sent to the model, `error` the error message.
+    Args:
+        turn: the turn of the conversation, from 1.
+        code: the code that was run.
+        ok: whether it ran without an error; None while it runs.
+        printed: its output, of limited length.
+        observed: the message to the model.
+        error: type, message and line of the error; None if there was none.
     """
 
     turn: int
     code: str
     ok: bool | None = None
+    printed: str = ""
     observed: str = ""
-    error: str = ""
+    error: str | None = None
 
 
 @dataclass(frozen=True)
-class CodeState(RunState[Event]):
-    """The state of the card and of the strip below it.
+class CodeRun(Run):
+    """The record of a run of code mode.
 
     Args:
         continues: the conversation that is continued; "" for a new one.
@@ -93,8 +114,8 @@ class CodeState(RunState[Event]):
     continues: str = ""
     turn: int = 0
     of: int = 0
-    blocks: tuple[BlockState, ...] = ()
-    calls: tuple[CallState, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     tail: str = ""
     written: int = 0
     fault: str = ""
@@ -107,20 +128,30 @@ class CodeState(RunState[Event]):
     questions: tuple[()] = ()
     """A run of code mode asks no questions before it starts."""
 
-    def after(self, event: Event) -> CodeState:
-        """The state after an event at the current time."""
+    def after(self, event: Event) -> CodeRun:
+        """The record after an event at the current time."""
         return _after(event, self)
 
     @property
-    def still(self) -> CodeState:
-        """See `RunState.still`."""
-        seconds = self.seconds if self.finished else 0.0
-        return replace(self, seconds=seconds, last_event=0.0, tail="", written=min(self.written, 1))
+    def still(self) -> CodeRun:
+        """See `Run.still`."""
+        return replace(super().still, tail="", written=min(self.written, 1))
+
+    @property
+    def doing(self) -> str:
+        """`turn 2 of 10`."""
+        return f"turn {self.turn} of {self.of}" if self.turn else "starting"
 
     @property
     def replayed(self) -> bool:
         """Whether every answer of the model came from the journal."""
         return bool(self.exchanges) and self.exchanges == self.replayed_exchanges
+
+    @property
+    def code(self) -> str:
+        """The last block that ran without an error; if there is none, the last block; "" if there is no block."""
+        good = [block for block in self.blocks if block.ok] or self.blocks
+        return good[-1].code if good else ""
 
     @property
     def progress(self) -> float:
@@ -130,7 +161,7 @@ class CodeState(RunState[Event]):
         return min(self.turn / (self.turn + 2), 0.95) if self.turn else 0.0
 
     @property
-    def waiting(self) -> tuple[CallState, ...]:
+    def waiting(self) -> tuple[ToolCall, ...]:
         """The calls that wait for the user, the oldest first."""
         return tuple(call for call in self.calls if call.waits)
 
@@ -150,58 +181,58 @@ class CodeState(RunState[Event]):
         return f"May it call {self.waiting[0].words}?" if self.waiting else ""
 
     @property
-    def under_way(self) -> tuple[CallState, ...]:
+    def under_way(self) -> tuple[ToolCall, ...]:
         """The calls that are running."""
         return tuple(call for call in self.calls if call.outcome is None and not call.waits)
 
     @property
-    def block(self) -> BlockState | None:
+    def block(self) -> Block | None:
         """The block that is running."""
         return next((block for block in self.blocks[-1:] if block.ok is None), None)
 
 
 @singledispatch
-def _after(event: Event, state: CodeState) -> CodeState:
+def _after(event: Event, state: CodeRun) -> CodeRun:
     return state
 
 
 @_after.register
-def _(event: events.TurnBegun, state: CodeState) -> CodeState:
+def _(event: events.TurnBegun, state: CodeRun) -> CodeRun:
     return replace(state, turn=event.turn, of=event.of, tail="", written=0, fault="")
 
 
 @_after.register
-def _(event: events.TextStreamed, state: CodeState) -> CodeState:
+def _(event: events.TextStreamed, state: CodeRun) -> CodeRun:
     tail = (state.tail + event.text)[-TAIL_CHARACTERS:]
     return replace(state, tail=tail, written=state.written + len(event.text), fault="")
 
 
 @_after.register
-def _(event: events.Retrying, state: CodeState) -> CodeState:
+def _(event: events.Retrying, state: CodeRun) -> CodeRun:
     fault = f"{event.reason}; next try after {max(event.seconds, 1):.0f} s"
     return replace(state, tail="", written=0, fault=fault)
 
 
 @_after.register
-def _(event: events.LoadingClient, state: CodeState) -> CodeState:
+def _(event: events.LoadingClient, state: CodeRun) -> CodeRun:
     return replace(state, loading=not event.done)
 
 
 @_after.register
-def _(event: events.TokensUsed, state: CodeState) -> CodeState:
+def _(event: events.TokensUsed, state: CodeRun) -> CodeRun:
     replayed = state.replayed_exchanges + event.replayed
     return replace(state, usage=event.total, exchanges=state.exchanges + 1, replayed_exchanges=replayed)
 
 
 @_after.register
-def _(event: events.CodeStarted, state: CodeState) -> CodeState:
-    return replace(state, blocks=(*state.blocks, BlockState(event.turn, event.code)), tail="", written=0)
+def _(event: events.CodeStarted, state: CodeRun) -> CodeRun:
+    return replace(state, blocks=(*state.blocks, Block(event.turn, event.code)), tail="", written=0)
 
 
 @_after.register
-def _(event: events.CodeEnded, state: CodeState) -> CodeState:
+def _(event: events.CodeEnded, state: CodeRun) -> CodeRun:
     ended = (
-        replace(block, ok=event.ok, observed=event.observed, error=event.error)
+        replace(block, ok=event.ok, printed=event.printed, observed=event.observed, error=event.error)
         if block.turn == event.turn and block.ok is None
         else block
         for block in state.blocks
@@ -210,13 +241,14 @@ def _(event: events.CodeEnded, state: CodeState) -> CodeState:
 
 
 @_after.register
-def _(event: events.FunctionCalled, state: CodeState) -> CodeState:
-    called = CallState(event.call, event.turn, event.tool, event.argument, event.line, effects=event.effects)
+def _(event: events.FunctionCalled, state: CodeRun) -> CodeRun:
+    called = ToolCall(event.turn, event.tool, event.argument, event.line, call=event.call)
+    called = replace(called, ask=event.ask, effects=event.effects)
     return replace(state, calls=(*state.calls, called))
 
 
 @_after.register
-def _(event: events.CallWaits, state: CodeState) -> CodeState:
+def _(event: events.CallWaits, state: CodeRun) -> CodeRun:
     return _asking(
         replace(
             state, calls=_changed(state.calls, event.call, waits=True, asked=event.arguments, recorded=event.recorded)
@@ -225,13 +257,13 @@ def _(event: events.CallWaits, state: CodeState) -> CodeState:
 
 
 @_after.register
-def _(event: events.CallAllowed, state: CodeState) -> CodeState:
+def _(event: events.CallAllowed, state: CodeRun) -> CodeRun:
     calls = _changed(state.calls, event.call, waits=False, asked=(), allowed=event.approved)
     return _asking(replace(state, calls=calls))
 
 
 @_after.register
-def _(event: events.ToolEnded, state: CodeState) -> CodeState:
+def _(event: events.ToolEnded, state: CodeRun) -> CodeRun:
     facts = {
         "outcome": event.outcome,
         "observed": event.observed,
@@ -244,12 +276,12 @@ def _(event: events.ToolEnded, state: CodeState) -> CodeState:
 
 
 @_after.register
-def _(event: events.Noticed, state: CodeState) -> CodeState:
+def _(event: events.Noticed, state: CodeRun) -> CodeRun:
     return state.noticed(event.text)
 
 
 @_after.register
-def _(event: events.Finished, state: CodeState) -> CodeState:
+def _(event: events.Finished, state: CodeRun) -> CodeRun:
     calls = tuple(
         replace(call, outcome="cancelled", waits=False, asked=()) if call.outcome is None else call
         for call in state.calls
@@ -259,9 +291,9 @@ def _(event: events.Finished, state: CodeState) -> CodeState:
     return replace(state, tail="", written=0, fault="", loading=False)
 
 
-def _asking(state: CodeState) -> CodeState:
+def _asking(state: CodeRun) -> CodeRun:
     return replace(state, phase="waiting" if state.waiting else "running")
 
 
-def _changed(calls: Iterable[CallState], which: str, **facts: object) -> tuple[CallState, ...]:
+def _changed(calls: Iterable[ToolCall], which: str, **facts: object) -> tuple[ToolCall, ...]:
     return tuple(replace(call, **facts) if call.call == which else call for call in calls)  # type: ignore[arg-type]
