@@ -48,7 +48,9 @@ class StandInEngine:
         self.consent: bool | None = None
         self.answers: Any = ()
 
-    async def __call__(self, request: Any, config: Any, *, journal: Any, tracker: Any, approve: Any, ask: Any) -> Report:
+    async def __call__(
+        self, request: Any, config: Any, *, journal: Any, tracker: Any, approve: Any, ask: Any
+    ) -> Report:
         self.asked.append((request, config, journal))
         self.running.set()
         if self.go_on is not None:

@@ -47,6 +47,7 @@ class NotebookJob(Protocol):
     request: Any
     config: AgentConfig
     result: Any
+    tracker: RunTracker[Any]
 
     @property
     def name(self) -> str:
@@ -143,7 +144,7 @@ class Launch:
 
     Args:
         job: the job.
-        card: shows the job, and holds its state.
+        card: shows the record of the job.
         cell_id: the id of the cell, if the front end sends it.
         started: seconds since 1970.
     """

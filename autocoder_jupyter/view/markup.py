@@ -101,11 +101,6 @@ def text_lines(values: Iterable[object]) -> Html:
     return join(*(element("div", escape(value)) for value in values))
 
 
-def paragraphs(text: str, most: int) -> Html:
-    """Text of several lines, cut after `most` characters; each line is a block, so line breaks stay."""
-    return text_lines(line for line in clipped(text, most).splitlines() if line.strip())
-
-
 def coloured(value: object, tone: str) -> Html:
     """Text in the colour of a tone; it must be clear without the colour."""
     return element("strong", escape(value), look=tone)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def status(notebook: Notebook, arguments: Arguments) -> None:
     """Show a table of the jobs of this kernel, and of the recorded runs of earlier kernels."""
     jobs = notebook.jobs.all_jobs()
-    rows = [(job.name, job.state.replace("_", " "), _doing(notebook, job), job.run_id) for job in jobs]
+    rows = [(job.name, job.state.replace("_", " "), _doing(job), job.run_id) for job in jobs]
     rows += _recorded(notebook, {job.name for job in jobs})
     if not rows:
         print("No jobs yet. %autocode help shows how to start.")
@@ -186,9 +186,6 @@ def answer(notebook: Notebook, arguments: Arguments) -> None:
     print(f"{name} continues with your answers.")
 
 
-def _doing(notebook: Notebook, job: NotebookJob) -> str:
-    started = notebook.launched.get(job.name)
-    if started is None or started.job is not job:
-        return ""
-    doing = status_line(started.card.state).removeprefix(f"{job.name}  ")
+def _doing(job: NotebookJob) -> str:
+    doing = status_line(job.tracker.run).removeprefix(f"{job.name}  ")
     return doing.partition(" · ")[2] if job.done else doing  # the next column has the state
