@@ -162,8 +162,7 @@ class CodeConversation:
         other code would cause the effects a second time.
         """
         if not any(call.effects and call.turn >= first for call in self._tracker.run.calls):
-            for exchange in exchanges:
-                self._journal.reject(exchange)
+            self._journal.reject(exchanges)
 
     # The model
 

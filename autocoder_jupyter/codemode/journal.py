@@ -13,27 +13,20 @@ A call with effects begins after its beginning is on disk, and only if this proc
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import hashlib
 import json
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.codemode import recording
-from autocoder_jupyter.engine.recorded_lines import entry_of, recorded_lines
-from autocoder_jupyter.engine.run_folder import RunFolder
+from autocoder_jupyter.engine.run_journal import RunJournal, line_of
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import CachePolicy
-from autocoder_jupyter.types import Exchange
-from autocoder_jupyter.untrusted.folder import Folder
 
-FILE = "conversation.jsonl"
 PREFIX = "tools-"
 MOST_LIVE = 64
 """The maximum number of values in memory. These are values, mainly frames, that cannot be recorded."""
@@ -77,8 +70,8 @@ _kept: dict[tuple[Path, str, str], RecordedOutcome] = {}
 """The newest outcomes in this process by record and call, so that another agent can continue with its tables."""
 
 
-class ConversationJournal:
-    """The record of one run, and the recorded outcomes of all runs of the same name. An `ExchangeStore` for models.
+class ConversationJournal(RunJournal):
+    """The journal of a run of code mode: also the outcomes of calls, and the blocks that were run.
 
     Args:
         root: the `.autocode` folder.
@@ -87,21 +80,16 @@ class ConversationJournal:
         memory: shared by the runs of an agent.
     """
 
+    FILE = "conversation.jsonl"
+
     def __init__(self, root: Path, name: str, policy: CachePolicy = "auto", memory: Memory | None = None) -> None:
+        super().__init__(root, name)
         memory = memory or Memory()
-        self.root = root
-        self.name = name
         self._policy = policy
-        self._lock = threading.Lock()
-        self._exchanges: dict[str, Exchange] = {}
         self._outcomes, self._live = memory.outcomes, memory.live
         self._blocks, self._clocks = memory.blocks, memory.clocks
         self._mine: set[str] = set()
-        self._sent: list[dict[str, Any]] = []
-        self._places: dict[int, int] = {}
-        self._run: RunFolder | None = None
         self._alone = False
-        self.run_id = ""
 
     @property
     def records(self) -> bool:
@@ -115,29 +103,14 @@ class ConversationJournal:
             run_id: see `run_id_of`.
             alone: whether no other process can have the same run open. If it can, no call with effects is begun.
         """
-        if not self.records:
-            return
-        self.run_id = run_id
-        self._alone = alone
-        self._run = RunFolder(self.root, self.name, self.run_id)
-        home = f"{self.root.name}/{self.name}"
-        for entry in recorded_lines(Folder(self.root.parent), home, FILE, own=self.run_id):
-            with contextlib.suppress(ValueError, TypeError, KeyError):
-                self._remember(entry)
-        for line in self._run.waiting_lines(FILE):
-            for entry in entry_of(line.encode()):
-                with contextlib.suppress(ValueError, TypeError, KeyError):
-                    self._remember(entry)
-        self._run.write_waiting()
+        if self.records:
+            self._alone = alone
+            self._open(run_id)
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
+        super()._remember(entry)
         key = str(entry.get("key"))
         match entry.get("kind"):
-            case "exchange":
-                exchange = Exchange.model_validate(entry.get("exchange"))
-                self._exchanges[exchange.key] = exchange
-            case "rejected":
-                self._exchanges.pop(key, None)
             case "begun":
                 self._outcomes[key] = RecordedOutcome(known=False)
             case "outcome":
@@ -148,38 +121,6 @@ class ConversationJournal:
                 self._blocks.discard(key)
             case "clock":
                 self._clocks[key] = dt.datetime.fromisoformat(str(entry.get("at"))).astimezone(dt.UTC)
-
-    # Exchanges with the model
-
-    def find(self, key: str) -> Exchange | None:
-        """The newest recorded exchange with this key."""
-        return self._exchanges.get(key)
-
-    def add(self, exchange: Exchange) -> None:
-        """Record an exchange. It is on disk when this returns."""
-        self._exchanges[exchange.key] = exchange
-        self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
-
-    def reject(self, exchange: Exchange) -> None:
-        """Mark an answer that ended a run without a final answer: a later run asks this question again."""
-        if self._exchanges.pop(exchange.key, None):
-            self._append({"kind": "rejected", "key": exchange.key})
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no recorded exchange."""
-        return not self._exchanges
-
-    def add_sent(self, request: SentRequest) -> None:
-        """Record a request before it is sent. It is on disk when this returns."""
-        if self._run is None:
-            return
-        record = {"stage": request.stage, "key": request.key, "to": request.to, "body": request.body}
-        if (place := self._places.setdefault(request.number, len(self._sent))) < len(self._sent):
-            self._sent[place] = record
-        else:
-            self._sent.append(record)
-        self._run.replace("sent.json", json.dumps({"requests": self._sent}, indent=1, ensure_ascii=False, default=str))
 
     # Outcomes of tools
 
@@ -210,7 +151,7 @@ class ConversationJournal:
                     why="The cache folder cannot be written, or its file system has no locks.",
                 )
             with self._lock:
-                self._run.append_surely(FILE, _line({"kind": "begun", "key": key}))
+                self._run.append_surely(self.FILE, line_of({"kind": "begun", "key": key}))
         self._mine.add(key)
         self._outcomes[key] = RecordedOutcome(known=False)
 
@@ -273,19 +214,6 @@ class ConversationJournal:
             self._append({"kind": "clock", "key": key, "at": self._clocks[key].isoformat()})
         return self._clocks[key]
 
-    def _append(self, entry: Mapping[str, Any]) -> None:
-        if self._run is not None:
-            with self._lock:
-                self._run.append(FILE, _line(entry))
-
-    def take_notes(self) -> tuple[str, ...]:
-        """Sentences for the user about files that were repaired or could not be written since the last call."""
-        if self._run is None:
-            return ()
-        taken = tuple(self._run.notes)
-        self._run.notes.clear()
-        return taken
-
 
 def run_id_of(question: str) -> str:
     """The name of a run's folder.
@@ -309,10 +237,6 @@ def call_key(block: str, tool: str, arguments: Any, number: int) -> str:
 def _hash(shape: Any) -> str:
     canonical = json.dumps(shape, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _line(entry: Mapping[str, Any]) -> str:
-    return json.dumps(entry, ensure_ascii=False, default=str) + "\n"
 
 
 def _outcome(entry: Mapping[str, Any]) -> RecordedOutcome:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import tool
-from autocoder_jupyter.codemode.journal import FILE, MOST_LIVE, ConversationJournal, RecordedOutcome
+from autocoder_jupyter.codemode.journal import MOST_LIVE, ConversationJournal, RecordedOutcome
 from autocoder_jupyter.settings.config import CachePolicy
 from tests.codemode.conftest import Ask, block, error_of
 from tests.hostile_folder import HOSTILE
@@ -43,7 +43,7 @@ def shop() -> Shop:
 
 
 def lines(root: Path) -> list[dict[str, Any]]:
-    [file] = root.glob(f"tools/tools-*/{FILE}")
+    [file] = root.glob(f"tools/tools-*/{ConversationJournal.FILE}")
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
@@ -86,7 +86,7 @@ def test_an_error_of_a_tool_is_replayed_too(ask: Ask) -> None:
 
 def test_an_effect_that_was_begun_and_never_ended_is_not_repeated(ask: Ask, shop: Shop, root: Path) -> None:
     ask([block("send('b')"), "Done."], shop.tools())
-    [file] = root.glob(f"tools/tools-*/{FILE}")
+    [file] = root.glob(f"tools/tools-*/{ConversationJournal.FILE}")
     kept = [line for line in file.read_text().splitlines() if json.loads(line)["kind"] != "outcome"]
     file.write_text("\n".join(kept) + "\n")
     again = ask(["I cannot know."], shop.tools())
@@ -167,7 +167,7 @@ def test_recorded_code_asks_before_it_does_for_the_first_time_what_has_effects(
     ask: Ask, shop: Shop, root: Path
 ) -> None:
     ask([block("send('b')"), "Done."], shop.tools())
-    [file] = root.glob(f"tools/tools-*/{FILE}")
+    [file] = root.glob(f"tools/tools-*/{ConversationJournal.FILE}")
     file.write_text(file.read_text().replace("send('b')", "send('all my money')"))
     again = ask(["No."], shop.tools())
     assert shop.sent == ["b"]
@@ -176,7 +176,7 @@ def test_recorded_code_asks_before_it_does_for_the_first_time_what_has_effects(
 
 def test_recorded_code_may_do_it_where_the_person_agrees(ask: Ask, shop: Shop, root: Path) -> None:
     ask([block("send('b')"), "Done."], shop.tools())
-    [file] = root.glob(f"tools/tools-*/{FILE}")
+    [file] = root.glob(f"tools/tools-*/{ConversationJournal.FILE}")
     file.write_text(file.read_text().replace("send('b')", "send('c')"))
     asked = []
     ask(["Done."], shop.tools(), approve=lambda request: asked.append(request) or "allow")
@@ -261,7 +261,7 @@ def test_the_record_is_json_lines_with_what_was_said_and_done(ask: Ask, shop: Sh
 )
 def test_a_damaged_line_is_passed_over(ask: Ask, shop: Shop, root: Path, damage: str) -> None:
     ask(BOTH, shop.tools())
-    [file] = root.glob(f"tools/tools-*/{FILE}")
+    [file] = root.glob(f"tools/tools-*/{ConversationJournal.FILE}")
     file.write_text(f"{damage}\n{file.read_text()}{damage}\n")
     assert ask([], shop.tools()).value == ("sent b", 1)
 
@@ -272,7 +272,7 @@ def test_a_stranger_does_not_choose_the_file_that_is_written(
 ) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
-    [file] = [root / "tools" / ask(["Done."], shop.tools()).run_id / FILE]
+    [file] = [root / "tools" / ask(["Done."], shop.tools()).run_id / ConversationJournal.FILE]
     file.unlink()
     HOSTILE[kind](file, mine)
     result = ask(["Done."], shop.tools())

@@ -17,7 +17,6 @@ from typing import Any
 from autocoder_jupyter.agent.arguments import _expressions
 from autocoder_jupyter.codemode import recording
 from autocoder_jupyter.codemode.answers import read_answer
-from autocoder_jupyter.codemode.journal import FILE as CONVERSATION
 from autocoder_jupyter.codemode.journal import ConversationJournal
 from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.data.columns_read import columns_read
@@ -351,8 +350,8 @@ READERS: dict[str, Reader] = {
         _file(".autocode/growth/r1/journal.jsonl", _journal),
         JOURNALS,
         (
-            "engine.journal:Journal.begin",
-            "engine.journal:Journal._remember",
+            "engine.run_journal:RunJournal._open",
+            "engine.run_journal:RunJournal._remember",
             "engine.journal:conversation",
             "engine.recorded_lines:recorded_lines",
             "engine.recorded_lines:entry_of",
@@ -362,12 +361,11 @@ READERS: dict[str, Reader] = {
     ),
     "a journal of code mode": Reader(
         _file(
-            f".autocode/growth/tools-1/{CONVERSATION}",
+            f".autocode/growth/tools-1/{ConversationJournal.FILE}",
             lambda folder: ConversationJournal(folder / ".autocode", "growth").begin("tools-1", alone=False),
         ),
         JOURNALS,
         (
-            "codemode.journal:ConversationJournal.begin",
             "codemode.journal:ConversationJournal._remember",
             "codemode.journal:_outcome",
         ),
