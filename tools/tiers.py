@@ -21,7 +21,7 @@ from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.protocol import Limits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import WorkerLimits, WorkerSpec
 from tests.sandbox.local import test_confinement as attacks
 from tests.sandbox.sandboxes import allow_for_emulation, base_environment, say
 
@@ -59,7 +59,7 @@ def _times(tier: ConfinementTier) -> tuple[float, float]:
     starts, calls = [], []
     for _ in range(3):
         began = time.perf_counter()
-        worker = sandbox.start(WorkerSpec(environment, Limits(seconds=60)))
+        worker = sandbox.start(WorkerSpec(environment, WorkerLimits(seconds=60)))
         starts.append(time.perf_counter() - began)
         for _ in range(4):
             began = time.perf_counter()

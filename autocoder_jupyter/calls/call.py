@@ -27,7 +27,7 @@ from autocoder_jupyter.errors import (
 from autocoder_jupyter.redaction.secrets import hidden_values, redact
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
-from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Limits, Program, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Program, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -198,7 +198,7 @@ class _SandboxCall:
         self.doing = f"getting the {runtime.sandbox.name} sandbox ready"
         environment = runtime.environment(self._function.environment, BuildWatch(token=self._stop))
         options = self._options
-        limits = Limits(
+        limits = WorkerLimits(
             cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds
         )
         with runtime.pool.lease(WorkerSpec(environment, limits, network=options.network)) as worker:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from autocoder_jupyter.redaction.logs import redacting_logger
-from autocoder_jupyter.run.run import Run
+from autocoder_jupyter.run.run_record import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
 
 logger = redacting_logger(__name__)
@@ -22,7 +22,7 @@ HEARTBEAT_SECONDS = 1.0
 """Time between two updates when nothing but the clock changes."""
 
 
-S = TypeVar("S", bound=Run)
+S = TypeVar("S", bound=RunRecord)
 
 View = Callable[[S], None]
 """Shows a record; called from the thread of the card, one call at a time."""

@@ -36,7 +36,6 @@ from autocoder_jupyter.engine.writer import Writer, WriterFactory
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import (
-    Compared,
     EndState,
     Finished,
     KeptHolds,
@@ -45,6 +44,7 @@ from autocoder_jupyter.run.events import (
     PlanReady,
     SuiteChanged,
     VersionBegun,
+    VersionsCompared,
 )
 from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.types import Report
@@ -378,7 +378,7 @@ class _Generation:
             choices = kept.report.changes.tests
         values = turn.verdict.sample.values if turn.verdict.sample else {}
         changes = await changes_since(state, earlier, values, turn.blind or turn.tests, choices)
-        self._setup.emit(Compared(changes))
+        self._setup.emit(VersionsCompared(changes))
 
     def _made_from(self) -> Earlier | None:
         """The version to compare with; for the user's edit, the version that was edited."""

@@ -22,16 +22,23 @@ from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import is_lock, name_of
 from autocoder_jupyter.sandbox.environments.uv import WITHDRAWN
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
-from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, EnvironmentSpec, Limits, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import (
+    CommandOutcome,
+    Environment,
+    EnvironmentSpec,
+    Worker,
+    WorkerLimits,
+    WorkerSpec,
+)
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.versions.keys import content_key
 
 T = TypeVar("T")
 
 
-def limits_of(config: AgentConfig) -> Limits:
+def limits_of(config: AgentConfig) -> WorkerLimits:
     """The sandbox limits from an agent's settings."""
-    return Limits(cpu=config.resources.cpu, memory=parse_memory(config.resources.memory), seconds=config.timeout)
+    return WorkerLimits(cpu=config.resources.cpu, memory=parse_memory(config.resources.memory), seconds=config.timeout)
 
 
 class SandboxSession:

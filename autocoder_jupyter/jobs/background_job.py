@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.result.pending import Ended, Pending, State
 from autocoder_jupyter.run.events import Finished
-from autocoder_jupyter.run.run import Run
+from autocoder_jupyter.run.run_record import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
 
 CANCELLED = "Cancelled."
@@ -23,7 +23,7 @@ CANCELLED = "Cancelled."
 T = TypeVar("T")
 A = TypeVar("A")
 R = TypeVar("R", bound=Ended)
-S = TypeVar("S", bound=Run)
+S = TypeVar("S", bound=RunRecord)
 
 
 class BackgroundJob(ABC, Generic[T, R, S]):

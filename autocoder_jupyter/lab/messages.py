@@ -12,7 +12,7 @@ from autocoder_jupyter.view.as_page import PageDocument
 if TYPE_CHECKING:
     from autocoder_jupyter.lab.vocabulary import Vocabulary
     from autocoder_jupyter.magics.variables import Variable
-    from autocoder_jupyter.run.run import Phase
+    from autocoder_jupyter.run.run_record import Phase
 
 
 class JobState(PageDocument):
@@ -102,7 +102,7 @@ class Data(NotebookData):
 
 
 class CellProblem(TypedDict):
-    """A problem of a cell that is being written; places are as in `magics/problems.Place`."""
+    """A problem of a cell that is being written; places are as in `magics/problems.CellPlace`."""
 
     severity: Literal["error", "warning", "info"]
     what: str

@@ -57,7 +57,7 @@ _OFFER = re.compile(r"Did you mean (.*?)\?|Call it (\S+_) or ")
 
 
 @dataclass(frozen=True)
-class Place:
+class CellPlace:
     """A part of a cell.
 
     Args:
@@ -89,7 +89,7 @@ class Problem:
     what: str
     hint: str
     instead: str
-    at: Place
+    at: CellPlace
 
 
 def find_problems(
@@ -110,7 +110,7 @@ def find_problems(
     try:
         words = split_words(options)
     except InvalidRequest as error:
-        return [_problem(error, Place("quote"))]
+        return [_problem(error, CellPlace("quote"))]
     positional, written = read_flags(words, FLAGS)
     if any(word in FLAGS and FLAGS[word].name == "help" for word in words):
         return []
@@ -118,7 +118,7 @@ def find_problems(
         *_of_flags(written),
         *_of_modes(written),
         *_of_name(words, positional, written),
-        *_caught(Place("command"), require_prompt, prompt, severity="info"),
+        *_caught(CellPlace("command"), require_prompt, prompt, severity="info"),
     ]
     values, unread = _read(written)
     found += [*unread, *_of_tools(written, words, positional), *_of_names(values)]
@@ -149,11 +149,11 @@ def _of_name(words: list[str], positional: list[int], written: list[Written]) ->
         read_name([words[index] for index in positional])
     except InvalidRequest as error:
         if not positional:
-            yield _problem(error, Place("command"), "info")
+            yield _problem(error, CellPlace("command"), "info")
         elif not error.about:
-            yield _problem(error, Place("word", positional[0]))
+            yield _problem(error, CellPlace("word", positional[0]))
         elif all(one.option is not None for one in written):  # else the word is probably the unknown option's value
-            yield _problem(error, Place("word", positional[1]))
+            yield _problem(error, CellPlace("word", positional[1]))
 
 
 def _read(written: list[Written]) -> tuple[_Values, list[Problem]]:
@@ -198,7 +198,7 @@ def _of_the_rest(line: str, body: str, found: list[Problem]) -> Iterator[Problem
         parse_cell(line, body)
     except InvalidRequest as error:
         if visible(error.what) not in [problem.what for problem in found]:
-            yield _problem(error, Place("command"))
+            yield _problem(error, CellPlace("command"))
 
 
 def _of_variables(
@@ -213,7 +213,7 @@ def _of_variables(
     name = words[positional[0]] if positional else ""
     if name in namespace and "replace" not in _given(written):
         for problem in _caught(
-            Place("word", positional[0]), refuse_to_shadow, namespace, name, replace=False, severity="warning"
+            CellPlace("word", positional[0]), refuse_to_shadow, namespace, name, replace=False, severity="warning"
         ):
             if not may_replace():
                 yield problem
@@ -227,7 +227,7 @@ def _of_variables(
             known[mentioned] = _error(referred, mentioned, namespace, declared)
         error = known[mentioned]
         if error is not None:
-            yield _problem(error, Place("request", start=start, end=end), "warning")
+            yield _problem(error, CellPlace("request", start=start, end=end), "warning")
     for one, sample in values["sample"]:
         yield from _caught(
             _value_of(one), require_variable, sample.name, sample.expression, namespace, severity="warning"
@@ -235,7 +235,7 @@ def _of_variables(
     handed = {*samples, *(mentioned for mentioned, _, _ in mentions(prompt))}
     own = {*declared, *(spec.name for _, spec in values["output"]), name}
     for match, what, hint in unmarked(prompt, handed, own, namespace):
-        place = Place("request", start=match.start(), end=match.end())
+        place = CellPlace("request", start=match.start(), end=match.end())
         yield Problem("info", what, hint, f"@{match[0]}", place)
 
 
@@ -243,17 +243,17 @@ def _given(written: list[Written]) -> dict[str, Any]:
     return {one.option.name: one.value for one in written if one.option is not None and one.error is None}
 
 
-def _flag_of(one: Written) -> Place:
-    return Place("word", one.word, 0, len(one.flag))
+def _flag_of(one: Written) -> CellPlace:
+    return CellPlace("word", one.word, 0, len(one.flag))
 
 
-def _value_of(one: Written, about: str = "") -> Place:
+def _value_of(one: Written, about: str = "") -> CellPlace:
     """A value, or the part of it that an error is about."""
     text = one.text or ""
     start = text.find(about) if about else 0
     if one.text_start < 0 or start < 0:
-        return Place("word", one.text_word)
-    return Place("word", one.text_word, one.text_start + start, one.text_start + start + len(about or text))
+        return CellPlace("word", one.text_word)
+    return CellPlace("word", one.text_word, one.text_start + start, one.text_start + start + len(about or text))
 
 
 def _error(rule: Callable[..., object], *arguments: Any, **more: Any) -> InvalidRequest | None:
@@ -265,14 +265,14 @@ def _error(rule: Callable[..., object], *arguments: Any, **more: Any) -> Invalid
 
 
 def _caught(
-    at: Place, rule: Callable[..., object], *arguments: Any, severity: Severity = "error", **more: Any
+    at: CellPlace, rule: Callable[..., object], *arguments: Any, severity: Severity = "error", **more: Any
 ) -> Iterator[Problem]:
     error = _error(rule, *arguments, **more)
     if error is not None:
         yield _problem(error, at, severity)
 
 
-def _problem(error: InvalidRequest, at: Place, severity: Severity = "error") -> Problem:
+def _problem(error: InvalidRequest, at: CellPlace, severity: Severity = "error") -> Problem:
     offer = _OFFER.match(error.hint)
     instead = (offer[1] or offer[2]) if offer else ""
     return Problem(severity, visible(error.what), visible(error.hint), instead, at)

@@ -9,7 +9,7 @@ from functools import singledispatch
 
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.events import Event
-from autocoder_jupyter.run.run import Run
+from autocoder_jupyter.run.run_record import RunRecord
 from autocoder_jupyter.run.shown_argument import ShownArgument
 from autocoder_jupyter.types import ToolOutcome
 from autocoder_jupyter.types.overview import Glimpse
@@ -97,7 +97,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class CodeRun(Run):
+class CodeRun(RunRecord):
     """The record of a run of code mode.
 
     Args:
@@ -134,7 +134,7 @@ class CodeRun(Run):
 
     @property
     def still(self) -> CodeRun:
-        """See `Run.still`."""
+        """See `RunRecord.still`."""
         return replace(super().still, tail="", written=min(self.written, 1))
 
     @property

@@ -209,7 +209,7 @@ class SampleOutputs:
 
 
 @dataclass(frozen=True)
-class Compared:
+class VersionsCompared:
     """How this version differs from the one that it was made from."""
 
     changes: Changes
@@ -378,7 +378,7 @@ Event = (
     | Noticed
     | EvidenceGathered
     | SampleOutputs
-    | Compared
+    | VersionsCompared
     | OpinionGiven
     | VersionBegun
     | KeptHolds

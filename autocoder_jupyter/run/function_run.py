@@ -9,7 +9,7 @@ from typing import Literal
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.events import Event, SampleOutputs
-from autocoder_jupyter.run.run import Run
+from autocoder_jupyter.run.run_record import RunRecord
 from autocoder_jupyter.settings.tiers import sandbox_line
 from autocoder_jupyter.types import (
     Author,
@@ -92,7 +92,7 @@ class StreamedAnswer:
 
 
 @dataclass(frozen=True)
-class FunctionRun(Run):
+class FunctionRun(RunRecord):
     """The record of a generation.
 
     Args:
@@ -155,7 +155,7 @@ class FunctionRun(Run):
 
     @property
     def still(self) -> FunctionRun:
-        """See `Run.still`."""
+        """See `RunRecord.still`."""
         still = super().still
         seconds = SLOW_SECONDS if self.is_slow else still.seconds
         answers = tuple(StreamedAnswer(answer.stage, fault=answer.fault) for answer in self.answers if answer.fault)
@@ -395,7 +395,7 @@ def _(event: events.OpinionGiven, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
-def _(event: events.Compared, state: FunctionRun) -> FunctionRun:
+def _(event: events.VersionsCompared, state: FunctionRun) -> FunctionRun:
     return replace(state, changes=event.changes)
 
 

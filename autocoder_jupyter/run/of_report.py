@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
-from autocoder_jupyter.run.run import Phase
+from autocoder_jupyter.run.run_record import Phase
 from autocoder_jupyter.run.steps import Steps
 from autocoder_jupyter.settings.tiers import sandbox_line
 from autocoder_jupyter.types import CodePlan

@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.run.events import Emit, Event, Finished
-from autocoder_jupyter.run.run import Run
+from autocoder_jupyter.run.run_record import RunRecord
 
 _log = redacting_logger(__name__)
 
-R = TypeVar("R", bound=Run)
+R = TypeVar("R", bound=RunRecord)
 
 
 class RunTracker(Generic[R]):

@@ -94,7 +94,7 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkerLimits:
     """The limits of one worker, and of one program in it.
 
     Args:
@@ -127,7 +127,7 @@ class WorkerSpec:
     """
 
     environment: Environment
-    limits: Limits
+    limits: WorkerLimits
     network: bool = False
 
 

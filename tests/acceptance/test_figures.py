@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Limits, Program, TestSpec, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, TestSpec, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import Figure, OutputSpec
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY
 
@@ -56,7 +56,7 @@ def worker() -> Any:
     environment = sandbox.build(
         EnvironmentSpec(packages=("matplotlib", "plotly", "altair"), python_version=sys.version_info[:2])
     )
-    with shared_pool(sandbox).lease(WorkerSpec(environment, Limits(), False)) as leased:
+    with shared_pool(sandbox).lease(WorkerSpec(environment, WorkerLimits(), False)) as leased:
         yield leased
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Limits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import WorkerLimits, WorkerSpec
 from tests.readers.watch import Watch
 from tests.sandbox.any_sandbox.test_freezes import ANSWERS, returning
 from tests.sandbox.sandboxes import base_spec, open_sandbox
@@ -58,7 +58,7 @@ def test_answer(benchmark: Any, pool: Pool, answer: str) -> None:
 
     def read() -> None:
         with (
-            pool.lease(WorkerSpec(environment, Limits(memory=600 * 2**20))) as worker,
+            pool.lease(WorkerSpec(environment, WorkerLimits(memory=600 * 2**20))) as worker,
             Watch() as watch,
             contextlib.suppress(SandboxError),
         ):

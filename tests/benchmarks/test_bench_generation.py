@@ -16,7 +16,7 @@ import pytest
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.sandbox.host.pool import shared_pool
-from autocoder_jupyter.sandbox.protocol import Limits, Program, TestSpec, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Program, TestSpec, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
@@ -44,8 +44,8 @@ def test_baseline_one_run_of_the_tests_alone(benchmark: Any, name: str) -> None:
     program = Program(CODE, (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="total", type="float"),))
     environment, pool = sandbox.build(base_spec(name)), shared_pool(sandbox)
     with (
-        pool.lease(WorkerSpec(environment, Limits())) as worker,
-        pool.lease(WorkerSpec(environment, Limits())) as callee,
+        pool.lease(WorkerSpec(environment, WorkerLimits())) as worker,
+        pool.lease(WorkerSpec(environment, WorkerLimits())) as callee,
     ):
         run = benchmark.pedantic(
             lambda: worker.test(program, TestSpec(TESTS, ("test_sum", "test_empty")), callee=callee),

@@ -23,13 +23,13 @@ from autocoder_jupyter.sandbox.local import process_tree, usage
 from autocoder_jupyter.sandbox.local import sandbox as local
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.process import LocalProcess
-from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, Limits, Program, Sandbox, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, Program, Sandbox, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
 
 SOURCE = "def run(frame):\n    frame = frame.copy()\n    frame['total'] = frame['c0'] + frame['c1']\n    return frame\n"
 PROGRAM = Program(SOURCE, (InputSpec(name="frame", type="DataFrame"),), (OutputSpec(name="frame", type="DataFrame"),))
-LIMITS = Limits(cpu=1.0, memory=4 * 2**30)
+LIMITS = WorkerLimits(cpu=1.0, memory=4 * 2**30)
 SIZES = {"1k": 1_000, "100k": 100_000, "1M": 1_000_000}
 
 

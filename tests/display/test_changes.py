@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from autocoder_jupyter.display.changes import change_lines
 from autocoder_jupyter.display.shown import card_html, card_text
-from autocoder_jupyter.run.events import Compared, PlanReady
+from autocoder_jupyter.run.events import PlanReady, VersionsCompared
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import (
     Changes,
@@ -74,7 +74,7 @@ def test_the_card_shows_the_wish_the_changes_and_the_code_that_changed() -> None
     state = FunctionRun(
         "growth", refinement="Also by region.", solution="def run():\n    return 2\n", outcomes=tuple(TESTS)
     )
-    state = state.apply(PlanReady(NOW)).apply(Compared(CHANGES))
+    state = state.apply(PlanReady(NOW)).apply(VersionsCompared(CHANGES))
     html = card_html(state)
     assert "Also by region." in html and "12 → 36 rows" in html and "&lt;b&gt;region" in html
     assert "What changed in the code" in html and "-    return 1" in html and "+    return 2" in html

@@ -13,7 +13,7 @@ from autocoder_jupyter.engine.sort_tests import _quoted, unreachable
 from autocoder_jupyter.engine.withheld_since import withheld_since
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Earlier
-from autocoder_jupyter.run.events import Compared
+from autocoder_jupyter.run.events import VersionsCompared
 from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, TestChoice, TestOutcome
 from tests.runner import CODE, TESTS, Generated, Runner, fenced
 from tests.runner import PLAN as FIRST_PLAN
@@ -94,7 +94,7 @@ async def test_a_wish_is_granted_and_what_it_changed_is_told(runner: Runner) -> 
     assert [output.name for output in report.declared_outputs] == ["total", "mean_price"]
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_mean", "test_nothing"}
     changes = report.changes
-    assert changes is not None and changes == played.of(Compared)[0].changes
+    assert changes is not None and changes == played.of(VersionsCompared)[0].changes
     assert [(test.id, test.fate) for test in changes.tests] == [("test_sum", "kept"), ("test_empty", "dropped")]
     assert changes.tests[1].reason == "It expects 0."
     assert changes.outputs == ()  # on the sample the total is what it was

@@ -13,7 +13,7 @@ import pytest
 from autocoder_jupyter.sandbox.host.bundle import LOADER
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
 from autocoder_jupyter.sandbox.host.process import ExitReason
-from autocoder_jupyter.sandbox.protocol import Limits, Program
+from autocoder_jupyter.sandbox.protocol import Program, WorkerLimits
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.forked_interpreters import ForkedInterpreter, fork_server
 from tests.sandbox.sandboxes import allow_for_emulation
@@ -76,10 +76,10 @@ class StartPlain:
         self._workers: list[ChannelWorker] = []
 
     def __call__(
-        self, limits: Limits | None = None, *, network: bool = False, address_space: int | None = None
+        self, limits: WorkerLimits | None = None, *, network: bool = False, address_space: int | None = None
     ) -> ChannelWorker:
         process = PlainProcess(self._folders.mktemp("worker"))
-        worker = connect(process, limits or Limits(seconds=30), network=network, address_space=address_space)
+        worker = connect(process, limits or WorkerLimits(seconds=30), network=network, address_space=address_space)
         self._workers.append(worker)
         return worker
 

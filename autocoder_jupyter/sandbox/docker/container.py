@@ -14,7 +14,7 @@ from autocoder_jupyter.sandbox.docker.reaper import owner_labels
 from autocoder_jupyter.sandbox.docker.streams import PRELUDE, Attached, ContainerStreams, NotConnected, SocketListener
 from autocoder_jupyter.sandbox.host.process import ExitReason, Stream
 from autocoder_jupyter.sandbox.programs.socket_streams import MOUNT
-from autocoder_jupyter.sandbox.protocol import Limits
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -32,7 +32,7 @@ EVENT_SECONDS = 3.0
 ENDING_SECONDS = 2.0
 
 
-def restrictions(limits: Limits, *, network: bool, podman: bool) -> dict[str, Any]:
+def restrictions(limits: WorkerLimits, *, network: bool, podman: bool) -> dict[str, Any]:
     """The hardening, as keyword arguments of docker-py's `create_host_config`.
 
     Swap is off (`memswap_limit` is memory plus swap). Temporary files count as memory. Their number is limited, too,
@@ -72,7 +72,7 @@ def restrictions(limits: Limits, *, network: bool, podman: bool) -> dict[str, An
     }
 
 
-def environment_variables(limits: Limits) -> dict[str, str]:
+def environment_variables(limits: WorkerLimits) -> dict[str, str]:
     """The environment variables that are added to those of the image. None comes from the host."""
     threads = str(max(1, round(limits.cpu)))
     pools = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS", "ARROW_NUM_THREADS")
@@ -216,7 +216,7 @@ class ContainerStart:
     engine: DockerEngine
     image: str
     program: str
-    limits: Limits
+    limits: WorkerLimits
     network: bool = False
     role: str = "worker"
 

@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.environments import cleanup, locking
 from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.host import bundle
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Probe, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.sandboxes import SandboxName
 from autocoder_jupyter.types import ImageConfig
 
@@ -114,7 +114,7 @@ class DockerSandbox:
         if transport is None:
             transport = trial(engine, environment.location, environment.key).transport
 
-        def start(limits: Limits) -> Worker:
+        def start(limits: WorkerLimits) -> Worker:
             container = ContainerStart(engine, environment.location, bundle.LOADER, limits, network=spec.network)
             process = container.launch(transport)
             return connect(process, limits, network=spec.network, scratch=WRITABLE)

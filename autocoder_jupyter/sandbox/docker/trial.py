@@ -14,9 +14,9 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.container import ContainerStart, Transport, run_once
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.programs import program_text
-from autocoder_jupyter.sandbox.protocol import Limits
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
-LIMITS = Limits(memory=256 << 20, processes=32, disk=16 << 20)
+LIMITS = WorkerLimits(memory=256 << 20, processes=32, disk=16 << 20)
 SECONDS = 30.0
 
 

@@ -36,11 +36,11 @@ from autocoder_jupyter.sandbox.protocol import (
     CallOutcome,
     CallSpec,
     CommandOutcome,
-    Limits,
     Program,
     TestRun,
     TestSpec,
     Worker,
+    WorkerLimits,
 )
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.sandbox.worker.envelope import DISMISS, PING
@@ -58,7 +58,7 @@ _SIGKILL = 9
 
 def connect(
     process: Process,
-    limits: Limits,
+    limits: WorkerLimits,
     *,
     network: bool = False,
     scratch: Sequence[str] = (),
@@ -117,7 +117,7 @@ class ChannelWorker:
             its lockdown that are in effect (see `worker.lockdown.Lockdown`).
     """
 
-    def __init__(self, process: Process, limits: Limits, name: str = "") -> None:
+    def __init__(self, process: Process, limits: WorkerLimits, name: str = "") -> None:
         self.id = name or uuid.uuid4().hex[:12]
         self.facts: Mapping[str, Any] = {}
         self._process = process

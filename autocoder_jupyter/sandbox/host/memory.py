@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autocoder_jupyter.errors import OutOfMemory, SandboxError, SandboxUnavailable
 from autocoder_jupyter.sandbox.programs import program_text
-from autocoder_jupyter.sandbox.protocol import Limits, Program, Worker
+from autocoder_jupyter.sandbox.protocol import Program, Worker, WorkerLimits
 from autocoder_jupyter.types import OutputSpec
 
 PLENTY = 256 << 20
@@ -37,7 +37,7 @@ def enough_for_spare() -> bool:
         return False
 
 
-def start_within(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
+def start_within(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits) -> Worker:
     """Start a worker. If the memory limit is too low, the error says how much is needed.
 
     The needed memory depends on the libraries of the environment, so it is measured: after a failure that may be caused
@@ -67,7 +67,7 @@ def start_within(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
     )
 
 
-def _started(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
+def _started(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits) -> Worker:
     """Start a worker. With little memory it must also run a program, because it needs memory to fork."""
     worker = start(limits)
     if limits.memory < PLENTY:
@@ -79,7 +79,7 @@ def _started(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
     return worker
 
 
-def _works(start: Callable[[Limits], Worker], limits: Limits, memory: int) -> bool:
+def _works(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits, memory: int) -> bool:
     """Whether a worker with this limit runs a program, and leaves the margin free."""
     try:
         worker = start(replace(limits, memory=memory - memory // MARGIN))

@@ -10,9 +10,9 @@ from autocoder_jupyter.sandbox.local.control_group import NotDelegated, delegate
 from autocoder_jupyter.sandbox.local.trial_program import StartProgram, explain, read_all
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.programs.group_trial import REFUSED
-from autocoder_jupyter.sandbox.protocol import Limits
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
-_SMALL = Limits(memory=100 << 20, processes=8)
+_SMALL = WorkerLimits(memory=100 << 20, processes=8)
 """The program of the trial needs more. In the trial, only the kernel enforces these limits."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autocoder_jupyter.sandbox.local.confinement.tiers import TierName
 from autocoder_jupyter.sandbox.local.supervisor import Policy
-from autocoder_jupyter.sandbox.protocol import Limits
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
 _SYSTEM = (
     *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store"),
@@ -33,7 +33,7 @@ def worker_policy(
     *,
     prefixes: Iterable[str],
     packages: Iterable[str],
-    limits: Limits,
+    limits: WorkerLimits,
     network: bool,
     tier: TierName,
     group: str = "",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Probe, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.sandboxes import SandboxName
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class LocalSandbox:
         use(environment)
         command = worker_command(str(python_of(environment)))
 
-        def start(limits: Limits) -> Worker:
+        def start(limits: WorkerLimits) -> Worker:
             def policy(folder: Path) -> Policy:
                 packages = [environment.location]
                 return worker_policy(
@@ -135,7 +135,7 @@ class LocalSandbox:
 
 
 def _start_trial(
-    tier: ConfinementTier, arguments: list[str], limits: Limits | None = None, group: str = ""
+    tier: ConfinementTier, arguments: list[str], limits: WorkerLimits | None = None, group: str = ""
 ) -> LocalProcess:
     """Start the notebook's own interpreter in the sandbox, with these arguments."""
     from autocoder_jupyter.sandbox.local.environments import find_interpreter
@@ -145,7 +145,7 @@ def _start_trial(
     command = [interpreter.python, *arguments]
 
     def policy(folder: Path) -> Policy:
-        prefixes, within = interpreter.prefixes, limits or Limits()
+        prefixes, within = interpreter.prefixes, limits or WorkerLimits()
         return worker_policy(
             command, folder, prefixes=prefixes, packages=[], limits=within, network=False, tier=tier.name, group=group
         )
@@ -166,7 +166,7 @@ def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
 
 
 def _forked(
-    kind: WorkerKind, limits: Limits, policy: Callable[[Path], Policy], unlike: Collection[str]
+    kind: WorkerKind, limits: WorkerLimits, policy: Callable[[Path], Policy], unlike: Collection[str]
 ) -> ForkedProcess | None:
     """Fork a worker from a loading process; None if that is not possible."""
     from autocoder_jupyter.sandbox.local.forked_worker import Share

@@ -10,7 +10,7 @@ from typing import Protocol
 from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
 from autocoder_jupyter.sandbox.local.process import LocalProcess
-from autocoder_jupyter.sandbox.protocol import Limits
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
 _SECONDS = 60.0
 """Time limit of a program. It is enough for an emulated processor."""
@@ -20,7 +20,7 @@ class StartProgram(Protocol):
     """Starts a Python program in the sandbox, confined like a worker of that tier."""
 
     def __call__(
-        self, tier: ConfinementTier, arguments: list[str], limits: Limits | None = None, group: str = ""
+        self, tier: ConfinementTier, arguments: list[str], limits: WorkerLimits | None = None, group: str = ""
     ) -> LocalProcess:
         """`group` is the folder of the control group in which its own is created; "" for none."""
 

@@ -11,13 +11,15 @@ from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.local import forks
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, Sandbox, Worker, WorkerLimits, WorkerSpec
 from tests.sandbox.sandboxes import EACH, SECONDS, base_environment, open_sandbox
 
 if only := os.environ.get("AUTOCODE_TEST_TIER"):  # run the suites on a weaker tier than the strongest one
     local_probe.TIERS = (tier_named(only),)  # type: ignore[attr-defined]
 
-LIMITS = Limits(cpu=1.0, memory=600 * 2**20, seconds=SECONDS, processes=48, disk=48 * 2**20, output_bytes=64 * 2**20)
+LIMITS = WorkerLimits(
+    cpu=1.0, memory=600 * 2**20, seconds=SECONDS, processes=48, disk=48 * 2**20, output_bytes=64 * 2**20
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,19 +51,19 @@ def pool(sandbox: Sandbox) -> Iterator[Pool]:
 
 
 @pytest.fixture(scope="session")
-def limits() -> Limits:
+def limits() -> WorkerLimits:
     return LIMITS
 
 
 @pytest.fixture
-def worker(pool: Pool, environment: Environment, limits: Limits) -> Iterator[Worker]:
+def worker(pool: Pool, environment: Environment, limits: WorkerLimits) -> Iterator[Worker]:
     """A worker. It is new only if the previous test ended it."""
     with pool.lease(WorkerSpec(environment, limits)) as leased:
         yield leased
 
 
 @pytest.fixture
-def callee(pool: Pool, environment: Environment, limits: Limits, worker: Worker) -> Iterator[Worker]:
+def callee(pool: Pool, environment: Environment, limits: WorkerLimits, worker: Worker) -> Iterator[Worker]:
     """Another worker, in which tests that run in `worker` call the function."""
     with pool.lease(WorkerSpec(environment, limits), other_than=[worker.id]) as leased:
         yield leased

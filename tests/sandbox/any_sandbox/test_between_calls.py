@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.host import channel
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, Worker, WorkerLimits, WorkerSpec
 from tests.sandbox.sandboxes import say
 
 _LOOK = """
@@ -105,7 +105,7 @@ _MISCHIEF = {
 
 
 @pytest.fixture(scope="module")
-def fresh(pool: Pool, environment: Environment, limits: Limits) -> str:
+def fresh(pool: Pool, environment: Environment, limits: WorkerLimits) -> str:
     """What a program sees in a worker that has run nothing before."""
     worker = pool.sandbox.start(WorkerSpec(environment, limits))
     try:
@@ -125,7 +125,7 @@ def test_the_next_program_works_and_sees_nothing_of_it(worker: Worker, fresh: st
 
 @pytest.mark.parametrize("sent", ["SIGSTOP", "SIGKILL", "SIGTERM"])
 def test_who_comes_after_a_program_that_harms_the_worker_does_not_notice(
-    pool: Pool, environment: Environment, limits: Limits, sent: str, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, environment: Environment, limits: WorkerLimits, sent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The damage is done after the answer, because a process that can be used again continues to run."""
     monkeypatch.setattr(channel, "ANSWER_SECONDS", 2.0)

@@ -16,7 +16,7 @@ import pytest
 from autocoder_jupyter.engines.claude.classify import classify_command
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, Limits, TestSpec, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, TestSpec, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.sandbox.worker.command_limits import DEPTH, MOST_FILES, OUTPUT_BYTES
 from tests.sandbox.sandboxes import program, say, survivors
 
@@ -168,7 +168,7 @@ def test_the_next_command_finds_nothing_of_the_one_before(worker: Worker) -> Non
     assert not found.files
 
 
-def test_no_file_of_one_workspace_is_in_another(pool: Pool, environment: Environment, limits: Limits) -> None:
+def test_no_file_of_one_workspace_is_in_another(pool: Pool, environment: Environment, limits: WorkerLimits) -> None:
     leaving = f"for place in . $HOME /tmp /dev/shm; do echo {SECRET} > $place/left.py; done; sleep 600"
     below = ["*.py", "*/*.py", "*/*/*.py", "*/*/*/*.py"]
     places = [f"{folder}/{files}" for folder in {"/tmp", tempfile.gettempdir()} for files in below]
@@ -290,7 +290,7 @@ def test_the_environment_cannot_be_changed(worker: Worker) -> None:
     ],
 )
 def test_who_comes_after_a_command_that_does_harm_does_not_notice(
-    pool: Pool, environment: Environment, limits: Limits, command: str
+    pool: Pool, environment: Environment, limits: WorkerLimits, command: str
 ) -> None:
     with pool.lease(WorkerSpec(environment, limits)) as worker:
         try:

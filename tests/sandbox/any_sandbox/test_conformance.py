@@ -33,11 +33,11 @@ from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import (
     CallSpec,
     Environment,
-    Limits,
     Program,
     Sandbox,
     TestSpec,
     Worker,
+    WorkerLimits,
     WorkerSpec,
 )
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec, TestOutcome
@@ -166,14 +166,16 @@ def test_what_the_program_prints_is_kept(worker: Worker) -> None:
     assert outcome.stderr == "err\n"
 
 
-def test_long_output_keeps_head_and_tail(worker: Worker, limits: Limits) -> None:
+def test_long_output_keeps_head_and_tail(worker: Worker, limits: WorkerLimits) -> None:
     outcome = worker.call(program("print('first' + 'x' * 1_000_000 + 'last'); return ''"), {})
     assert outcome.stdout.startswith("first")
     assert outcome.stdout.rstrip().endswith("last")
     assert len(outcome.stdout) < 2 * limits.text_bytes
 
 
-def test_equal_values_have_equal_digests_in_two_workers(pool: Pool, environment: Environment, limits: Limits) -> None:
+def test_equal_values_have_equal_digests_in_two_workers(
+    pool: Pool, environment: Environment, limits: WorkerLimits
+) -> None:
     made = program("return pd.DataFrame({'a': [1, 2], 'b': ['x', None]})", outputs={"f": "DataFrame"})
     with (
         pool.lease(WorkerSpec(environment, limits)) as one,
@@ -331,7 +333,7 @@ def test_honest_tools_work(worker: Worker) -> None:
     assert say(worker, body) == "['a', 'b'] 1 3 2"
 
 
-def test_two_workers_run_side_by_side(pool: Pool, environment: Environment, limits: Limits) -> None:
+def test_two_workers_run_side_by_side(pool: Pool, environment: Environment, limits: WorkerLimits) -> None:
     with (
         pool.lease(WorkerSpec(environment, limits)) as one,
         pool.lease(WorkerSpec(environment, limits), other_than=[one.id]) as other,
@@ -344,7 +346,7 @@ def test_two_workers_run_side_by_side(pool: Pool, environment: Environment, limi
 
 
 def test_kill_from_another_thread_ends_a_call_at_once(
-    sandbox: Sandbox, environment: Environment, limits: Limits
+    sandbox: Sandbox, environment: Environment, limits: WorkerLimits
 ) -> None:
     worker = sandbox.start(WorkerSpec(environment, limits))
     began = time.monotonic()
@@ -356,7 +358,9 @@ def test_kill_from_another_thread_ends_a_call_at_once(
     worker.kill()
 
 
-def test_a_killed_worker_takes_no_more_programs(sandbox: Sandbox, environment: Environment, limits: Limits) -> None:
+def test_a_killed_worker_takes_no_more_programs(
+    sandbox: Sandbox, environment: Environment, limits: WorkerLimits
+) -> None:
     worker = sandbox.start(WorkerSpec(environment, limits))
     worker.kill()
     with pytest.raises(EngineGone):
@@ -381,7 +385,9 @@ def test_tests_are_reported_one_by_one(worker: Worker, callee: Worker) -> None:
     assert not outcome.passed
 
 
-def test_a_test_is_reported_while_the_next_one_runs(sandbox: Sandbox, environment: Environment, limits: Limits) -> None:
+def test_a_test_is_reported_while_the_next_one_runs(
+    sandbox: Sandbox, environment: Environment, limits: WorkerLimits
+) -> None:
     worker = sandbox.start(WorkerSpec(environment, limits))
     tests = "def test_quick():\n    pass\ndef test_endless():\n    while True:\n        pass\n"
     seen: list[str] = []
@@ -412,10 +418,10 @@ def test_memory_that_does_not_even_start_a_worker_is_named_with_what_does(
     if SLOWER > 1 and megabytes != 20:
         pytest.skip("nine starts that load the libraries take minutes on an emulated machine; three show it there")
     with pytest.raises(SandboxUnavailable, match=f"^{megabytes} MiB of memory is too little to start") as error:
-        sandbox.start(WorkerSpec(environment, Limits(memory=megabytes * MEBIBYTE)))
+        sandbox.start(WorkerSpec(environment, WorkerLimits(memory=megabytes * MEBIBYTE)))
     enough = re.search(r"--memory (\d+)Mi", error.value.hint)
     assert enough is not None
-    worker = sandbox.start(WorkerSpec(environment, Limits(memory=int(enough[1]) * MEBIBYTE)))
+    worker = sandbox.start(WorkerSpec(environment, WorkerLimits(memory=int(enough[1]) * MEBIBYTE)))
     try:
         assert say(worker, "return 'here'") == "here"
     finally:

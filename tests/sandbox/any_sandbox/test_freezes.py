@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, TestSpec, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, Program, TestSpec, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import OutputSpec, TypeName
 from tests.readers.watch import LONGEST, Watch, require_short
 
@@ -159,7 +159,7 @@ def what_other_tests_left_is_not_collected() -> None:
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_no_answer_stops_the_other_threads_of_the_notebook(
-    pool: Pool, environment: Environment, limits: Limits, answer: str
+    pool: Pool, environment: Environment, limits: WorkerLimits, answer: str
 ) -> None:
     wanted = returning(answer)
 
@@ -182,7 +182,7 @@ send({{"kind": "finished", "exit_code": 1, "output": "/a" * 100_000, "payload": 
 
 
 def test_no_test_run_stops_the_other_threads_of_the_notebook(
-    pool: Pool, environment: Environment, limits: Limits
+    pool: Pool, environment: Environment, limits: WorkerLimits
 ) -> None:
     program = Program("def run():\n    return 1\n", (), (OutputSpec(name="answer", type="int"),))
 

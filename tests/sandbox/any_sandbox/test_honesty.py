@@ -11,11 +11,11 @@ from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import (
     CallSpec,
     Environment,
-    Limits,
     Program,
     TestRun,
     TestSpec,
     Worker,
+    WorkerLimits,
     WorkerSpec,
 )
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -229,7 +229,7 @@ def test_one_solution_cannot_speak_for_the_tests(worker: Worker, callee: Worker)
 
 
 def test_a_solution_that_dies_in_one_test_is_gone_for_the_rest_and_the_reports_stay(
-    worker: Worker, pool: Pool, environment: Environment, limits: Limits
+    worker: Worker, pool: Pool, environment: Environment, limits: WorkerLimits
 ) -> None:
     dies = Program(
         "import os\ndef run(n):\n    if n == 2: os.abort()\n    return n\n",

@@ -33,11 +33,11 @@ from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import (
     CallSpec,
     Environment,
-    Limits,
     Program,
     Sandbox,
     TestSpec,
     Worker,
+    WorkerLimits,
     WorkerSpec,
 )
 from autocoder_jupyter.types import OutputSpec
@@ -350,7 +350,7 @@ def test_processes_of_the_host_cannot_be_killed(worker: Worker) -> None:  # 26, 
 
 
 def test_killing_the_parent_gives_no_result(
-    pool: Pool, worker: Worker, environment: Environment, limits: Limits
+    pool: Pool, worker: Worker, environment: Environment, limits: WorkerLimits
 ) -> None:  # 28
     with contextlib.suppress(SandboxError):
         say(worker, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(0.2); return ''", seconds=5)
@@ -545,7 +545,7 @@ def test_a_timeout_takes_the_whole_tree_along(worker: Worker) -> None:
 # Resources
 
 
-def test_a_fork_bomb_stays_below_the_limit(worker: Worker, limits: Limits) -> None:  # 46
+def test_a_fork_bomb_stays_below_the_limit(worker: Worker, limits: WorkerLimits) -> None:  # 46
     name = "c-" + secrets.token_hex(5)
     body = f"""
         ctypes.CDLL(None).prctl(15, b"{name}", 0, 0, 0)
@@ -711,7 +711,7 @@ def test_a_flood_of_output_is_cut(worker: Worker) -> None:  # 56
         say(worker, "while True: print('x' * 100_000)", seconds=15 * SLOWER)
 
 
-def test_invalid_text_on_standard_error_is_replaced(worker: Worker, limits: Limits) -> None:  # 57
+def test_invalid_text_on_standard_error_is_replaced(worker: Worker, limits: WorkerLimits) -> None:  # 57
     outcome = worker.call(program("os.write(2, b'\\xff\\xfe' * 100_000); return ''"), {})
     assert len(outcome.stderr) <= 3 * limits.text_bytes
 
@@ -831,9 +831,9 @@ def test_nothing_survives_a_notebook_that_is_killed(
             import sys
             sys.path.insert(0, {str(Path.cwd())!r})
             from autocoder_jupyter.sandbox.choice import get
-            from autocoder_jupyter.sandbox.protocol import Environment, Limits, WorkerSpec
+            from autocoder_jupyter.sandbox.protocol import Environment, WorkerLimits, WorkerSpec
             from tests.sandbox.sandboxes import content_of, program, say, survivors
-            worker = get({sandbox.name!r}).start(WorkerSpec({environment!r}, Limits()))
+            worker = get({sandbox.name!r}).start(WorkerSpec({environment!r}, WorkerLimits()))
             print("ready", flush=True)
             say(worker, 'ctypes.CDLL(None).prctl(15, b"{name}", 0, 0, 0); time.sleep(600)')
             """

@@ -20,7 +20,7 @@ from autocoder_jupyter.sandbox.docker import trial as trials
 from autocoder_jupyter.sandbox.docker.container import ContainerProcess, ContainerStart, Transport, run_once
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.trial import trial
-from autocoder_jupyter.sandbox.protocol import Limits
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
 A_MOMENT = 30.0
 """Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_container_left")]
 ContainersOf = Callable[[int], list[str]]
 Eventually = Callable[[Callable[[], bool]], bool]
 
-LIMITS = Limits(memory=128 << 20, processes=32, disk=8 << 20)
+LIMITS = WorkerLimits(memory=128 << 20, processes=32, disk=8 << 20)
 READY = "import os, sys; os.write(2, b'ready')\n"
 WAIT = READY + "os.read(0, 1)"
 """Waits for the host, and ends when the host closes the connection."""
@@ -50,7 +50,7 @@ class Running:
         self.engine, self.image, self.transport = engine, image, transport
         self.started: list[ContainerProcess] = []
 
-    def __call__(self, program: str, limits: Limits = LIMITS) -> ContainerProcess:
+    def __call__(self, program: str, limits: WorkerLimits = LIMITS) -> ContainerProcess:
         process = ContainerStart(self.engine, self.image, program, limits).launch(self.transport)
         self.started.append(process)
         assert process.streams.control.read(5) == b"ready"
@@ -132,7 +132,7 @@ os.write(1, json.dumps({
     "file": resource.getrlimit(resource.RLIMIT_FSIZE), "threads": os.environ["OMP_NUM_THREADS"],
 }).encode())
 """
-    limits = Limits(cpu=2, memory=200 << 20, processes=77, disk=20 << 20)
+    limits = WorkerLimits(cpu=2, memory=200 << 20, processes=77, disk=20 << 20)
     facts = json.loads(run_once(ContainerStart(engine, image, program, limits), "attach", seconds=20))
     assert facts["memory"] == str(limits.memory)
     assert facts["processes"] == "77"
@@ -256,7 +256,7 @@ def test_an_image_that_is_gone_is_said(engine: DockerEngine, transport: Transpor
 
 def test_a_refused_container_is_said_and_leaves_nothing(engine: DockerEngine, image: str, transport: Transport) -> None:
     with pytest.raises(SandboxUnavailable, match="refuses to run"):
-        ContainerStart(engine, image, WAIT, Limits(memory=4096)).launch(transport)
+        ContainerStart(engine, image, WAIT, WorkerLimits(memory=4096)).launch(transport)
 
 
 def test_the_first_transport_that_works_is_taken(engine: DockerEngine, image: str) -> None:
@@ -283,8 +283,8 @@ def test_a_container_ends_when_its_kernel_is_killed(
 import time
 from autocoder_jupyter.sandbox.docker.container import ContainerStart
 from autocoder_jupyter.sandbox.docker.detection import find_engine
-from autocoder_jupyter.sandbox.protocol import Limits
-process = ContainerStart(find_engine(), {image!r}, {WAIT!r}, Limits()).launch({transport!r})
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
+process = ContainerStart(find_engine(), {image!r}, {WAIT!r}, WorkerLimits()).launch({transport!r})
 process.streams.control.read(5)
 print("up", flush=True)
 time.sleep(600)

@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.docker.layers import Recipe, compile_step, docker
 from autocoder_jupyter.sandbox.docker.trial import ImageTrial
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import pin_of
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, WorkerLimits
 from autocoder_jupyter.types import ImageConfig
 from tests.sandbox.wheelhouse import make_eager_wheel, only_a_wheelhouse
 
@@ -171,7 +171,7 @@ def test_nothing_of_a_package_runs_while_its_image_is_built(
         eager = locking.lock(EnvironmentSpec((), (3, 11), lock=("eager==1.0",)), platform=base.platform)
         layers._build(engine, base, Recipe(name, parent, eager, eager), BuildWatch())
         look = "import glob, os, eager; os.write(1, repr((eager.version, glob.glob('/ran*'))).encode())"
-        start = ContainerStart(engine, name, look, Limits(), role="trial")
+        start = ContainerStart(engine, name, look, WorkerLimits(), role="trial")
         assert run_once(start, base.trial.transport, seconds=30) == b"('1.0', [])"
     finally:
         if find_image(client, name) is not None:

@@ -19,9 +19,9 @@ from autocoder_jupyter.sandbox.protocol import (
     CallSpec,
     Environment,
     EnvironmentSpec,
-    Limits,
     Program,
     Worker,
+    WorkerLimits,
     WorkerSpec,
 )
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
@@ -31,7 +31,7 @@ A_MOMENT = 30.0
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_container_left")]
 
-LIMITS = Limits(memory=512 << 20, seconds=30)
+LIMITS = WorkerLimits(memory=512 << 20, seconds=30)
 
 
 def program(code: str, returns: TypeName = "DataFrame") -> Program:

@@ -15,7 +15,7 @@ from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.host import memory
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, Worker, WorkerLimits, WorkerSpec
 from tests.sandbox.docker.conftest import pools_are_quiet
 from tests.sandbox.sandboxes import say
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_container_left")]
 ContainersOf = Callable[[int], list[str]]
 Eventually = Callable[[Callable[[], bool]], bool]
 
-LIMITS = Limits(memory=512 << 20, seconds=30)
+LIMITS = WorkerLimits(memory=512 << 20, seconds=30)
 
 
 @pytest.fixture
@@ -115,9 +115,9 @@ def test_the_spare_ends_with_its_kernel(
 import threading, time
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, WorkerLimits, WorkerSpec
 pool = Pool(DockerSandbox(), quiet_seconds=0)
-with pool.lease(WorkerSpec({environment!r}, Limits())):
+with pool.lease(WorkerSpec({environment!r}, WorkerLimits())):
     pass
 while any(thread.name == "autocode-spare" for thread in threading.enumerate()):
     time.sleep(0.01)

@@ -14,7 +14,7 @@ import pytest
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, OutputRefused, SandboxCrash, SandboxTimeout
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
 from autocoder_jupyter.sandbox.host.process import ExitReason
-from autocoder_jupyter.sandbox.protocol import CallSpec, Limits, TestSpec
+from autocoder_jupyter.sandbox.protocol import CallSpec, TestSpec, WorkerLimits
 from tests.sandbox.conftest import MakeProgram, PlainProcess, StartPlain
 
 ENDLESS = "def run():\n    while True: pass"
@@ -77,7 +77,7 @@ def test_the_sandboxs_last_word_says_why_a_worker_is_no_more(
     plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram, reason: Any, error: Any, words: str
 ) -> None:
     process = plain_process(tmp_path)
-    worker = connect(process, Limits())
+    worker = connect(process, WorkerLimits())
     process.told = reason
     ending = threading.Thread(target=kill_when_begun, args=(process, tmp_path))
     ending.start()
@@ -100,7 +100,7 @@ def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(
     plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram, reason: Any
 ) -> None:
     process = plain_process(tmp_path)
-    worker = connect(process, Limits())
+    worker = connect(process, WorkerLimits())
     process.told = reason
     process.kill()
     process.popen.wait(5)
@@ -111,7 +111,7 @@ def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(
 
 def test_a_worker_that_died_while_it_was_idle_is_not_alive(plain_process: type[PlainProcess], tmp_path: Path) -> None:
     process = plain_process(tmp_path)
-    worker = connect(process, Limits())
+    worker = connect(process, WorkerLimits())
     assert worker.alive
     process.kill()
     process.popen.wait(5)
@@ -123,7 +123,7 @@ def test_a_programs_time_begins_when_its_worker_takes_it(
     plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram
 ) -> None:
     process = plain_process(tmp_path)
-    worker = connect(process, Limits())
+    worker = connect(process, WorkerLimits())
     os.kill(process.popen.pid, signal.SIGSTOP)
     threading.Timer(1.0, os.kill, (process.popen.pid, signal.SIGCONT)).start()
     assert worker.call(program("def run(): return 1"), {}, CallSpec(seconds=0.8)).values == {"result": 1}
@@ -134,7 +134,7 @@ def test_a_child_killed_for_memory_is_out_of_memory(
     plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram
 ) -> None:
     process = plain_process(tmp_path)
-    worker = connect(process, Limits())
+    worker = connect(process, WorkerLimits())
     process.told = ExitReason(out_of_memory=True)
     with pytest.raises(OutOfMemory):
         worker.call(program("import os\ndef run(): os.kill(os.getpid(), 9)"), {})
@@ -143,13 +143,13 @@ def test_a_child_killed_for_memory_is_out_of_memory(
 def test_an_interpreter_without_the_packages_says_so(plain_process: type[PlainProcess], tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.stderr.write('no module'); sys.exit(3)"]
     with pytest.raises(EngineGone, match="did not start"):
-        connect(plain_process(tmp_path, command), Limits())
+        connect(plain_process(tmp_path, command), WorkerLimits())
 
 
 def test_a_worker_that_never_gets_ready_is_given_up(plain_process: type[PlainProcess], tmp_path: Path) -> None:
     process = plain_process(tmp_path, [sys.executable, "-c", "import time; time.sleep(600)"])
     with pytest.raises(EngineGone, match=r"not ready after 0\.5 s"):
-        connect(process, Limits(), seconds=0.5)
+        connect(process, WorkerLimits(), seconds=0.5)
     assert process.popen.wait(5) != 0
 
 
@@ -157,7 +157,7 @@ def test_the_tree_ends_when_the_host_hangs_up(
     plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram
 ) -> None:
     process = plain_process(tmp_path)
-    worker = connect(process, Limits())
+    worker = connect(process, WorkerLimits())
 
     def call() -> None:
         with pytest.raises(SandboxCrash):

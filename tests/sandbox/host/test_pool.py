@@ -15,10 +15,10 @@ import pytest
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool, shared_pool
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Probe, Worker, WorkerLimits, WorkerSpec
 
 ENVIRONMENT = Environment("key", "/somewhere", ("pandas==3.0",), (3, 11))
-LIMITS = Limits()
+LIMITS = WorkerLimits()
 SPEC = WorkerSpec(ENVIRONMENT, LIMITS)
 
 
@@ -110,7 +110,7 @@ def test_a_worker_is_not_shared_over_environments_limits_or_network(pool: Pool, 
     for environment, limits, network in (
         (ENVIRONMENT, LIMITS, False),
         (Environment("other", "/other", (), (3, 11)), LIMITS, False),
-        (ENVIRONMENT, Limits(memory=2**30), False),
+        (ENVIRONMENT, WorkerLimits(memory=2**30), False),
         (ENVIRONMENT, LIMITS, True),
     ):
         with pool.lease(WorkerSpec(environment, limits, network)):
@@ -290,8 +290,8 @@ def test_a_spare_is_not_started_while_somebody_is_at_work(sandbox: CountingSandb
     "other",
     [
         WorkerSpec(Environment("other", "/other", (), (3, 11)), LIMITS),
-        WorkerSpec(ENVIRONMENT, Limits(memory=2**30)),
-        WorkerSpec(ENVIRONMENT, Limits(cpu=2)),
+        WorkerSpec(ENVIRONMENT, WorkerLimits(memory=2**30)),
+        WorkerSpec(ENVIRONMENT, WorkerLimits(cpu=2)),
         WorkerSpec(ENVIRONMENT, LIMITS, network=True),
     ],
     ids=["environment", "memory", "threads", "network"],

@@ -26,7 +26,7 @@ from autocoder_jupyter.sandbox.local.confinement import filters, landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.trial_program import read_all
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, WorkerLimits, WorkerSpec
 from autocoder_jupyter.sandbox.worker.bpf import number_of
 
 pytestmark = [
@@ -304,7 +304,7 @@ def test_root_runs_nothing_where_there_is_no_landlock(monkeypatch: pytest.Monkey
     assert not probe.available
     assert "a user other than root" in probe.reason
     with pytest.raises(SandboxUnavailable):
-        LocalSandbox().start(WorkerSpec(Environment("k", str(tmp_path), (), sys.version_info[:2]), Limits()))
+        LocalSandbox().start(WorkerSpec(Environment("k", str(tmp_path), (), sys.version_info[:2]), WorkerLimits()))
 
 
 def test_what_a_version_of_landlock_lacks_is_in_the_filter() -> None:

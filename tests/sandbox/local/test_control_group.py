@@ -20,7 +20,7 @@ from autocoder_jupyter.sandbox.local.control_group import ControlGroup, NotDeleg
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.trial_program import read_all
-from autocoder_jupyter.sandbox.protocol import Limits
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
 from tests.sandbox.sandboxes import open_sandbox
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="control groups are Linux's")
@@ -116,7 +116,7 @@ def nothing_left(parent: str) -> Iterator[None]:
     assert not left
 
 
-def run(parent: str, script: str, limits: Limits) -> LocalProcess:
+def run(parent: str, script: str, limits: WorkerLimits) -> LocalProcess:
     tier = local_probe.trial(_start_trial).tier
     assert tier is not None
     return _start_trial(tier, ["-I", "-S", "-B", "-c", script], limits, parent)
@@ -132,7 +132,7 @@ def ended(process: LocalProcess) -> str:
 @pytest.mark.usefixtures("nothing_left")
 def test_memory_beyond_the_limit_ends_the_worker_and_is_told_as_ever(parent: str) -> None:
     script = "held = b'x' * (50 << 20)\nprint(len(held), flush=True)\nheld = b'x' * (200 << 20)\nprint('more')"
-    process = run(parent, script, Limits(memory=100 * MIB))
+    process = run(parent, script, WorkerLimits(memory=100 * MIB))
     assert ended(process) == f"{50 * MIB}\n"
     reason = process.exit_reason()
     process.kill()
@@ -154,7 +154,7 @@ def test_memory_of_all_processes_and_of_the_kernel_for_them_counts(parent: str) 
         "        except BlockingIOError: kept.append(pair)\n"
         "time.sleep(600)"
     )
-    process = run(parent, in_sockets, Limits(memory=100 * MIB))
+    process = run(parent, in_sockets, WorkerLimits(memory=100 * MIB))
     ended(process)
     assert process.exit_reason().out_of_memory
     process.kill()
@@ -171,7 +171,7 @@ def test_one_process_or_thread_too_many_is_refused(parent: str, one_more: str) -
         f"    while True:\n        {one_more}\n        count += 1\n"
         "except (OSError, RuntimeError): print(count, flush=True)\nos._exit(0)"
     )
-    process = run(parent, script, Limits(processes=8))
+    process = run(parent, script, WorkerLimits(processes=8))
     assert ended(process) == "8\n"
     process.kill()
 
@@ -180,7 +180,7 @@ def test_one_process_or_thread_too_many_is_refused(parent: str, one_more: str) -
 @pytest.mark.usefixtures("nothing_left")
 def test_a_supervisor_that_is_killed_leaves_neither_processes_nor_a_group(parent: str) -> None:
     process = run(
-        parent, "import os, time\nfor _ in range(3): os.fork()\nprint(1, flush=True)\ntime.sleep(600)", Limits()
+        parent, "import os, time\nfor _ in range(3): os.fork()\nprint(1, flush=True)\ntime.sleep(600)", WorkerLimits()
     )
     os.read(process.data.fileno(), 1)
     assert process._group is not None

@@ -19,7 +19,7 @@ from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Confinement
 from autocoder_jupyter.sandbox.local.forked_worker import Share
 from autocoder_jupyter.sandbox.local.forks import ForkedProcess, LoadingProcess, NotForked
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, WorkerSpec, origin_of
+from autocoder_jupyter.sandbox.protocol import Environment, Worker, WorkerLimits, WorkerSpec, origin_of
 from autocoder_jupyter.sandbox.temporary_folder import make_folder
 from tests.sandbox.local.test_sandbox import ended, gone, policy
 from tests.sandbox.sandboxes import say
@@ -307,7 +307,7 @@ def test_a_limit_that_a_worker_breaks_ends_it_alone() -> None:
 
 @pytest.fixture
 def workers(environment: Environment) -> Iterator[list[Worker]]:
-    started = [LocalSandbox().start(WorkerSpec(environment, Limits())) for _ in range(3)]
+    started = [LocalSandbox().start(WorkerSpec(environment, WorkerLimits())) for _ in range(3)]
     yield started
     for worker in started:
         worker.kill()
@@ -320,7 +320,7 @@ def test_workers_of_one_process_share_the_hash_seed_and_one_with_another_can_be_
     assert origins[0] == origins[2] != origins[1]
     first, other, second = (say(worker, "return str(hash('a'))") for worker in workers)
     assert first == second != other
-    apart = LocalSandbox().start(WorkerSpec(environment, Limits()), unlike=[workers[0].id, workers[1].id])
+    apart = LocalSandbox().start(WorkerSpec(environment, WorkerLimits()), unlike=[workers[0].id, workers[1].id])
     try:
         assert say(apart, "return str(hash('a'))") not in (first, other)
     finally:
@@ -365,7 +365,7 @@ def test_a_worker_that_is_told_anothers_folder_reaches_nothing_in_it(
         pytest.skip(f"{name} does not hold here")
     monkeypatch.setattr(local_probe, "_answer", None)
     monkeypatch.setattr(local_probe, "TIERS", (tier,))
-    workers = [LocalSandbox().start(WorkerSpec(environment, Limits())) for _ in range(3)]
+    workers = [LocalSandbox().start(WorkerSpec(environment, WorkerLimits())) for _ in range(3)]
     one, _, sibling = workers
     try:
         assert origin_of(one.id) == origin_of(sibling.id)
@@ -390,7 +390,7 @@ def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
     monkeypatch.setattr(
         local_forks, "start_supervisor", lambda *_: subprocess.Popen(ended, stdin=subprocess.PIPE, bufsize=0)
     )
-    worker = LocalSandbox().start(WorkerSpec(environment, Limits()))
+    worker = LocalSandbox().start(WorkerSpec(environment, WorkerLimits()))
     try:
         assert origin_of(worker.id) == worker.id
         assert say(worker, "return 'yes'") == "yes"

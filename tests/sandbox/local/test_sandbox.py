@@ -30,7 +30,7 @@ from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.supervisor import Policy, TreeEnding
 from autocoder_jupyter.sandbox.local.trial_program import read_all
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, WorkerLimits, WorkerSpec
 from autocoder_jupyter.sandbox.temporary_folder import Use, make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.worker import removal
 from tests.sandbox.sandboxes import say
@@ -45,7 +45,7 @@ MIB = 2**20
 
 def granted(folder: Path, command: Sequence[str] = (), **options: Any) -> Policy:
     """The policy of a worker with few permissions."""
-    usual: dict[str, Any] = {"prefixes": (), "packages": (), "limits": Limits(), "network": False, "tier": "full"}
+    usual: dict[str, Any] = {"prefixes": (), "packages": (), "limits": WorkerLimits(), "network": False, "tier": "full"}
     return worker_policy(command, folder, **{**usual, **options})
 
 
@@ -55,7 +55,7 @@ def policy(folder: Path, script: str, tier: ConfinementTier | None = None, **lim
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
     command = [python, "-I", "-S", "-B", "-c", script]
     held_by = tier or local_probe.trial(_start_trial).tier or TIERS[0]
-    return granted(folder, command, prefixes=prefixes, limits=Limits(**limits), tier=held_by.name)
+    return granted(folder, command, prefixes=prefixes, limits=WorkerLimits(**limits), tier=held_by.name)
 
 
 def run(script: str, **limits: Any) -> LocalProcess:
@@ -104,7 +104,7 @@ def test_the_worker_sees_no_variable_of_the_notebook(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(("cpu", "cores", "share"), [(0.5, 1, 50), (1.0, 1, None), (1.5, 2, None), (1000, None, None)])
 def test_cores_are_bound(tmp_path: Path, cpu: float, cores: int | None, share: int | None) -> None:
     usable = len(os.sched_getaffinity(0))
-    made = granted(tmp_path, limits=Limits(cpu=cpu))
+    made = granted(tmp_path, limits=WorkerLimits(cpu=cpu))
     assert len(made.cores) == min(cores or usable, usable)
     assert made.share_of_core == share
 
@@ -285,7 +285,7 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
     assert not probe.available
     assert "can read a file" in probe.reason
     with pytest.raises(SandboxUnavailable):
-        LocalSandbox().start(WorkerSpec(Environment("k", str(tmp_path), (), (3, 11)), Limits()))
+        LocalSandbox().start(WorkerSpec(Environment("k", str(tmp_path), (), (3, 11)), WorkerLimits()))
 
 
 @pytest.mark.usefixtures("forgetful_probe")
@@ -318,7 +318,7 @@ def test_a_trial_that_fails_is_told_in_words(
 @pytest.mark.local_sandbox
 def test_a_removed_environment_is_told(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match="damaged"):
-        LocalSandbox().start(WorkerSpec(Environment("k", str(tmp_path / "gone"), (), (3, 11)), Limits()))
+        LocalSandbox().start(WorkerSpec(Environment("k", str(tmp_path / "gone"), (), (3, 11)), WorkerLimits()))
 
 
 # What it allows on request
@@ -329,7 +329,7 @@ def test_the_network_is_there_on_request_and_unix_sockets_are_not(environment: E
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as neighbour:
         neighbour.bind(str(tmp_path / "s"))
         neighbour.listen()
-        worker = LocalSandbox().start(WorkerSpec(environment, Limits(), network=True))
+        worker = LocalSandbox().start(WorkerSpec(environment, WorkerLimits(), network=True))
         try:
             say(worker, f"socket.create_connection({listener.getsockname()}, 5); return ''")
             listener.settimeout(5)
@@ -354,7 +354,7 @@ def test_removed_files_on_their_way_through_a_socket_count(environment: Environm
         time.sleep(60)
         return "held"
     """
-    worker = LocalSandbox().start(WorkerSpec(environment, Limits(disk=48 * MIB, seconds=30), network=True))
+    worker = LocalSandbox().start(WorkerSpec(environment, WorkerLimits(disk=48 * MIB, seconds=30), network=True))
     try:
         with pytest.raises(SandboxError) as caught:
             say(worker, body)
@@ -365,7 +365,7 @@ def test_removed_files_on_their_way_through_a_socket_count(environment: Environm
 
 @pytest.mark.local_sandbox
 def test_less_than_a_core_is_less(environment: Environment) -> None:
-    worker = LocalSandbox().start(WorkerSpec(environment, Limits(cpu=0.5)))
+    worker = LocalSandbox().start(WorkerSpec(environment, WorkerLimits(cpu=0.5)))
     try:
         body = "end = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nreturn str(time.process_time())"
         assert float(say(worker, body)) < 0.8

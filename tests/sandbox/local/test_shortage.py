@@ -19,7 +19,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.local import loading
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Probe, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Environment, Probe, WorkerLimits, WorkerSpec
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -74,7 +74,7 @@ class Refusal:
 def refused_start(environment: Environment, further: int) -> Refusal | None:
     """Start a worker where only so many further files may be opened; None if it was not refused."""
     sandbox = LocalSandbox()
-    sandbox.start(WorkerSpec(environment, Limits())).kill()  # so that everything is imported
+    sandbox.start(WorkerSpec(environment, WorkerLimits())).kill()  # so that everything is imported
     for slot in itertools.chain(*loading._slots.values()):
         if slot.process is not None:
             slot.process.kill()
@@ -82,7 +82,7 @@ def refused_start(environment: Environment, further: int) -> Refusal | None:
     before = open_descriptors()
     try:
         with room_for(further):
-            sandbox.start(WorkerSpec(environment, Limits())).kill()
+            sandbox.start(WorkerSpec(environment, WorkerLimits())).kill()
     except SandboxUnavailable as error:
         told = error
     else:

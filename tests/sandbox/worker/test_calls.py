@@ -20,7 +20,7 @@ from autocoder_jupyter.errors import (
     WrongType,
 )
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
-from autocoder_jupyter.sandbox.protocol import CallSpec, Limits, Program
+from autocoder_jupyter.sandbox.protocol import CallSpec, Program, WorkerLimits
 from autocoder_jupyter.types import ColumnSpec, File, InputSpec, OutputSpec
 from tests.sandbox.conftest import MakeProgram, PlainProcess, StartPlain
 
@@ -457,7 +457,7 @@ def test_times_cross(worker: ChannelWorker, program: MakeProgram) -> None:
 
 
 def test_output_beyond_the_limit_ends_the_worker(start_plain: StartPlain, program: MakeProgram) -> None:
-    worker = start_plain(Limits(output_bytes=2**20, seconds=30))
+    worker = start_plain(WorkerLimits(output_bytes=2**20, seconds=30))
     code = "import numpy as np, pandas as pd\ndef run(): return pd.DataFrame({'x': np.zeros(2**18)})"
     with pytest.raises(OutputRefused, match="a payload of"):
         worker.call(program(code, "", "f: DataFrame"), {})

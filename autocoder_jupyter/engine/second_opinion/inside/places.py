@@ -26,7 +26,7 @@ SIDES = ("the function", "the second solution")
 
 
 @dataclass(frozen=True)
-class Place:
+class OutputPlace:
     """One place where two results differ.
 
     Args:
@@ -55,7 +55,7 @@ class Place:
 class Compared:
     """The places that differ, the parts that were not compared, and the outputs of which something was compared."""
 
-    places: list[Place] = field(default_factory=list)
+    places: list[OutputPlace] = field(default_factory=list)
     not_compared: list[tuple[str, str]] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
 
@@ -90,25 +90,25 @@ def against_an_error(said: str, second: Mapping[str, Any], pairs: Sequence[Seque
     return Compared(places[:MOST], outputs=[one for one, _ in pairs])
 
 
-def _results(name: str, value: Any, said: str) -> Iterator[Place]:
+def _results(name: str, value: Any, said: str) -> Iterator[OutputPlace]:
     if is_single(value):
-        yield Place(name, said, str(plain(value)), others=(plain(value),))
+        yield OutputPlace(name, said, str(plain(value)), others=(plain(value),))
     elif not isinstance(value, pd.DataFrame | pd.Series):
-        yield Place(name, said, f"a {type(value).__name__}")
+        yield OutputPlace(name, said, f"a {type(value).__name__}")
     elif len(value) > MOST:
-        yield Place(name, said, f"{len(value)} rows")
+        yield OutputPlace(name, said, f"{len(value)} rows")
     else:
         frame = flat(value, name)
         for column in frame.columns:
             values = _few(frame[column])
-            yield Place(f"{name}.{column}", said, ", ".join(map(str, values[:3])) or "no rows", others=values)
+            yield OutputPlace(f"{name}.{column}", said, ", ".join(map(str, values[:3])) or "no rows", others=values)
 
 
 def _where(name: str, path: Path) -> str:
     return name + "".join(f"[{step.name + 1}]" if step.kind == "entry" else f".{step.name}" for step in path)
 
 
-def _place(name: str, difference: ValueDifference) -> Place:
+def _place(name: str, difference: ValueDifference) -> OutputPlace:
     where, one, other = _where(name, difference.path), difference.one, difference.other
     if difference.what == "rows":
         return _rows(where, difference)
@@ -117,14 +117,14 @@ def _place(name: str, difference: ValueDifference) -> Place:
     if difference.what == "length":
         unit = "rows" if isinstance(one, pd.DataFrame) else "entries"
         values = ((), ()) if unit == "rows" else (_few(one), _few(other))
-        return Place(where, f"{len(one)} {unit}", f"{len(other)} {unit}", ones=values[0], others=values[1])
+        return OutputPlace(where, f"{len(one)} {unit}", f"{len(other)} {unit}", ones=values[0], others=values[1])
     if difference.what == "value":
         both = not is_missing(one) and not is_missing(other)
-        return Place(where, shown(one), shown(other), both=both, ones=(plain(one),), others=(plain(other),))
-    return Place(where, f"{len(difference.only_one)} other files", f"{len(difference.only_other)} other files")
+        return OutputPlace(where, shown(one), shown(other), both=both, ones=(plain(one),), others=(plain(other),))
+    return OutputPlace(where, f"{len(difference.only_one)} other files", f"{len(difference.only_other)} other files")
 
 
-def _rows(where: str, difference: ValueDifference) -> Place:
+def _rows(where: str, difference: ValueDifference) -> OutputPlace:
     """Rows that only one side has."""
     one, other, keys = difference.one, difference.other, difference.keys
     only_here, only_there = ([_told(row) for row in rows] for rows in (difference.only_one, difference.only_other))
@@ -135,10 +135,10 @@ def _rows(where: str, difference: ValueDifference) -> Place:
     count = len(only_here) + len(only_there)
     few = max(len(one), len(other)) <= MOST
     ones, others = (tuple(map(_told, _tuples(side, keys))) if few else () for side in (one, other))
-    return Place(where, *counts, at, count, count, ones=ones, others=others, keys=keys)
+    return OutputPlace(where, *counts, at, count, count, ones=ones, others=others, keys=keys)
 
 
-def _cells(where: str, difference: ValueDifference) -> Place:
+def _cells(where: str, difference: ValueDifference) -> OutputPlace:
     one, other = (side if isinstance(side, pd.Series) else list(side) for side in (difference.one, difference.other))
     pairs = zip(one, other, strict=True)
     told = difference.wrong & np.asarray([not is_missing(a) and not is_missing(b) for a, b in pairs])
@@ -151,7 +151,7 @@ def _cells(where: str, difference: ValueDifference) -> Place:
         row = str(at + 1)
     left, right = (shown(side.iloc[at] if isinstance(side, pd.Series) else side[at]) for side in (one, other))
     counts = difference.count, len(difference.wrong)
-    return Place(where, left, right, row, *counts, bool(told.any()), _few(one), _few(other))
+    return OutputPlace(where, left, right, row, *counts, bool(told.any()), _few(one), _few(other))
 
 
 def _tuples(table: Any, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from autocoder_jupyter.engine.second_opinion.inside.places import (
     Compared,
-    Place,
+    OutputPlace,
     against_an_error,
     compared_outputs,
 )
@@ -83,7 +83,7 @@ class Trial:
             return against_an_error(f"{RAISED} ({_said(error)})", theirs, self.pairs)
         return compared_outputs(ours, theirs, self.pairs)
 
-    def places(self, tables: Mapping[str, Any]) -> list[Place]:
+    def places(self, tables: Mapping[str, Any]) -> list[OutputPlace]:
         """Where both differ on one input."""
         found = self.compared(tables)
         return [] if isinstance(found, str) else found.places
@@ -155,7 +155,9 @@ def _trial(
     return Trial(one, other, tuple((one, other) for one, other in pairs), others), tables
 
 
-def _smallest(trial: Trial, differing: Sequence[tuple[str, dict[str, Any], list[Place]]]) -> dict[str, Any] | None:
+def _smallest(
+    trial: Trial, differing: Sequence[tuple[str, dict[str, Any], list[OutputPlace]]]
+) -> dict[str, Any] | None:
     """The smallest input found that still shows the first of the differences."""
     if not differing or not differing[0][1]:
         return None
@@ -180,13 +182,13 @@ def _smallest(trial: Trial, differing: Sequence[tuple[str, dict[str, Any], list[
     }
 
 
-def _open(place: Place) -> dict[str, Any]:
+def _open(place: OutputPlace) -> dict[str, Any]:
     """A difference with all values there."""
     lists = {"ones": list(place.ones), "others": list(place.others), "keys": list(place.keys)}
     return {**asdict(place), **lists}
 
 
-def _alike(one: Place, other: Place) -> bool:
+def _alike(one: OutputPlace, other: OutputPlace) -> bool:
     """Whether two differences have the same place and kind: an error, a missing value, or two values."""
     raised = one.first.startswith(RAISED), other.first.startswith(RAISED)
     if all(raised):  # only a short table is described by its columns
@@ -203,6 +205,6 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:200]
 
 
-def _told(place: Place) -> dict[str, Any]:
+def _told(place: OutputPlace) -> dict[str, Any]:
     """A difference as text for the user. The values themselves stay in the sandbox."""
     return {key: value for key, value in asdict(place).items() if key not in ("ones", "others", "keys")}

@@ -14,7 +14,7 @@ Phase = Literal["running", "waiting"] | EndState
 
 
 @dataclass(frozen=True)
-class Run(ABC):
+class RunRecord(ABC):
     """The record of a run, computed from its events. Pure: no clock, no output, no lock.
 
     Args:
