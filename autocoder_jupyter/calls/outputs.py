@@ -104,12 +104,14 @@ def _called_as(output: str, path: Path) -> str:
     """The file name: `report` and `x.pdf` give `report.pdf`; an output with the name `report.pdf` keeps it.
 
     A file that Python could import from the caller's folder instead of the real module gets a name that cannot be
-    imported: `json` and `x.py` give `json-file.py`.
+    imported: `json` and `x.py` give `json-file.py`, as does `json.py`, because a record may have named the output.
     """
-    files = path.iterdir() if path.is_dir() else (path,)
-    if output.isidentifier() and any(file.suffix in _MODULES for file in files):
-        output += "-folder" if path.is_dir() else "-file"
-    return output if path.is_dir() or Path(output).suffix == path.suffix else output + path.suffix
+    if path.is_dir():
+        is_package = output.isidentifier() and any(file.suffix in _MODULES for file in path.iterdir())
+        return f"{output}-folder" if is_package else output
+    name = output if Path(output).suffix == path.suffix else output + path.suffix
+    module, dot, suffix = name.partition(".")
+    return f"{module}-file{dot}{suffix}" if module.isidentifier() and Path(name).suffix in _MODULES else name
 
 
 def _moved(source: Path, place: Path, name: str) -> Path:

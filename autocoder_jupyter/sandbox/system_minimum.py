@@ -52,17 +52,23 @@ def _minimums(folders: dict[Path, None]) -> Iterator[SandboxMinimum]:
             with path.open("rb") as file:
                 text = file.read(MOST_BYTES + 1)
             settings = _settings(text)
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if path.is_symlink() or folder.is_symlink():  # it leads nowhere, perhaps to a disk that is not mounted
+                raise _unusable(path, "it is a link to a file that does not exist") from error
             continue
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else visible(error)
-            raise SandboxUnavailable(
-                f"{path} cannot be used, and it may require a sandbox_minimum.",
-                why=why,
-                hint=f'Ask an administrator to correct it; an example: {{"{SECTION}": {{"{SETTING}": "full"}}}}.',
-            ) from None
+            raise _unusable(path, why) from None
         if SETTING in settings:
             yield SandboxMinimum(settings[SETTING], by=f"the administrator, in {path}")
+
+
+def _unusable(path: Path, why: str) -> SandboxUnavailable:
+    return SandboxUnavailable(
+        f"{path} cannot be used, and it may require a sandbox_minimum.",
+        why=why,
+        hint=f'Ask an administrator to correct it; an example: {{"{SECTION}": {{"{SETTING}": "full"}}}}.',
+    )
 
 
 def _settings(text: bytes) -> dict[str, Any]:
@@ -74,6 +80,8 @@ def _settings(text: bytes) -> dict[str, Any]:
     if len(text) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
     content = parse(text)
+    if any(text.count(f'"{key}"'.encode()) > 1 for key in (SECTION, SETTING)):
+        raise ValueError("it has a key twice")
     if not isinstance(content, dict) or set(content) - {SECTION}:
         raise ValueError(f"it must be an object with the one key {SECTION}")
     settings = content.get(SECTION, {})

@@ -274,9 +274,13 @@ def test_what_could_be_imported_in_the_place_of_a_module_gets_a_name_that_no_imp
     values = {"json": File(made / "x.py"), "pandas": Dir(made / "package")}
     moved_to_destination(values, tmp_path / "given", tmp_path, "growth")
     assert sorted(path.name for path in (tmp_path / "given").iterdir()) == ["json-file.py", "pandas-folder"]
-    (made / "x.py").write_text("what the person asked for")
-    kept = moved_to_destination({"answer.py": File(made / "x.py")}, tmp_path / "given", tmp_path, "growth")
-    assert kept["answer.py"].path.name == "answer.py"
+    for output, expected in {"pandas.py": "pandas-file.py", "my notes.py": "my notes.py"}.items():
+        (made / "x.py").write_text("hostile")
+        kept = moved_to_destination({output: File(made / "x.py")}, tmp_path / "given", tmp_path, "growth")
+        assert kept[output].path.name == expected  # the outputs of a saved result are named by whoever wrote it
+    (made / "x.so").write_text("hostile")
+    native = moved_to_destination({"json.abi3.so": File(made / "x.so")}, tmp_path / "given", tmp_path, "growth")
+    assert native["json.abi3.so"].path.name == "json-file.abi3.so"
 
 
 @pytest.mark.parametrize("link", [".autocode", ".autocode/growth", ".autocode/growth/outputs"])

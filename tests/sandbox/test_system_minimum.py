@@ -84,6 +84,8 @@ def test_what_an_administrator_demands_a_person_cannot_lower(
         '{"Autocode": {"sandbox_minimun": "docker"}}',
         '{"AutoCode": {"sandbox_minimum": "docker"}}',
         '{"Autocode": "docker"}',
+        '{"Autocode": {"sandbox_minimum": "docker", "sandbox_minimum": "any"}}',
+        '{"Autocode": {"sandbox_minimum": "docker"}, "Autocode": {}}',
         '{"Autocode": {}}' + " " * 2**16,
         "[" * 10_000,
     ],
@@ -106,6 +108,17 @@ def test_a_file_that_may_not_be_read_stops_everything_too(folders: tuple[Path, P
 def test_a_folder_in_the_place_of_the_file_stops_everything_too(folders: tuple[Path, Path]) -> None:
     (folders[0] / FILE).mkdir()
     with pytest.raises(SandboxUnavailable, match="cannot be used"):
+        system_minimums()
+
+
+@pytest.mark.parametrize("what", ["the file", "its folder"])
+def test_a_link_that_leads_nowhere_stops_everything_too(folders: tuple[Path, Path], what: str) -> None:
+    if what == "the file":
+        (folders[0] / FILE).symlink_to(folders[0] / "not mounted")
+    else:
+        folders[0].rmdir()
+        folders[0].symlink_to(folders[1] / "not mounted")
+    with pytest.raises(SandboxUnavailable, match="does not exist"):
         system_minimums()
 
 

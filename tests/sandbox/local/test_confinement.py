@@ -132,7 +132,11 @@ ALLOWED = {
 }
 
 ATTACKS = FILES | PROCESSES | SOCKETS | KERNEL
-SEEN = {"see whether a file exists": "os.stat(canary)"}
+SEEN = {
+    "see whether a file exists": "os.stat(canary)",
+    "see whether a process exists": "os.getpgid(notebook)",
+    "see the processor time of a process": "time.clock_gettime((~notebook << 3) | 2)",
+}
 EVERYBODY = {"signal everybody": "os.kill(-1, signal.SIGUSR1)"}
 """If signals are scoped, the call succeeds but reaches no other process; the bystander checks that."""
 
@@ -143,7 +147,7 @@ CALLED = (
 )
 
 PROGRAM = """
-import ctypes, fcntl, json, os, resource, signal, socket, struct, subprocess, sys, threading
+import ctypes, fcntl, json, os, resource, signal, socket, struct, subprocess, sys, threading, time
 given = json.loads(sys.argv[1])
 numbers, tries = given.pop("numbers"), given.pop("tries")
 globals().update(given)
@@ -292,9 +296,12 @@ def test_an_honest_program_works(said: dict[str, str], action: str) -> None:
     assert said[action] == "done"
 
 
-def test_an_own_file_tree_hides_whether_a_file_exists(said: dict[str, str], request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("what", SEEN)
+def test_namespaces_hide_whether_a_file_or_a_process_exists(
+    said: dict[str, str], what: str, request: pytest.FixtureRequest
+) -> None:
     tier: ConfinementTier = request.node.callspec.params["said"]
-    assert (said["see whether a file exists"] == "done") != tier.namespaces
+    assert (said[what] == "done") != tier.namespaces
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or landlock.version() > 0, reason="for root, on a kernel without Landlock")
