@@ -304,10 +304,11 @@ async def test_a_system_package_that_cannot_be_had_is_gone_without(runner: Runne
     assert "cannot install system packages (libgl1)" in str(failing.report.error)
 
 
+@pytest.mark.parametrize("value", ["correct-horse-battery", "-----BEGIN KEY-----\ncorrect-horse-battery\n"])
 async def test_a_secret_that_the_function_sees_is_told_to_nobody(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    monkeypatch.setenv("WAREHOUSE_TOKEN", "correct-horse-battery")
+    monkeypatch.setenv("WAREHOUSE_TOKEN", value)
     telltale = CODE.replace("import pandas", "import os\n\nimport pandas").replace(
         "    return float(", "    raise ValueError(os.environ['WAREHOUSE_TOKEN'])\n    return float("
     )

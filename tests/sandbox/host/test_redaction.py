@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -45,6 +47,39 @@ class FailingWorker(TalkativeWorker):
 
 def test_the_longest_secret_is_taken_out_first() -> None:
     assert without_secrets("a correct-horse-battery, correct-horse", SECRETS) == "a <LONG_TOKEN>, <TOKEN>"
+
+
+KEY = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhki\nG9w0+AQEF/AASCBKcw\n-----END KEY-----\n"
+JWT = "eyJhbGciOiJIUzI1NiJ9." + "".join(f"{number:03}" for number in range(200))
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (KEY, "E   ValueError: " + KEY.replace("\n", "\nE   ")),
+        (KEY, "  | ValueError: " + KEY.replace("\n", "\n    | ")),
+        (KEY, repr(KEY.splitlines())),
+        (KEY, KEY.replace("\n", "\r\n")),
+        (KEY, f"https://example.com/?key={quote_plus(KEY)}"),
+        ("correct-horse\n", "ValueError: correct-horse"),
+        ('correct "horse" battery', json.dumps({"a": 'correct "horse" battery'})),
+        ("correct/horse+battery=", "https://example.com/?key=correct%2Fhorse%2Bbattery%3D"),
+        ("correct/horse+battery=", "https://example.com/correct/horse%2Bbattery%3D/"),
+        ("correct-hörse-battery", json.dumps(["correct-hörse-battery"])),
+        (JWT, f"AssertionError: assert '{JWT[:115]}...{JWT[-115:]}' == ''"),
+        (JWT, f"0  {JWT[:47]}..."),
+        (JWT, f"{JWT[:40]}…(+581)"),
+    ],
+)
+def test_a_secret_is_taken_out_however_libraries_write_it(value: str, written: str) -> None:
+    told = without_secrets(written, {"TOKEN": value})
+    assert "<TOKEN>" in told
+    assert not [word for word in ("MIIE", "G9w0", "horse", "h\\u00f6rse", "eyJ", JWT[-20:]) if word in told]
+
+
+def test_a_part_of_a_secret_that_nobody_shortened_stays() -> None:
+    assert without_secrets("/srv/data/sales.csv ...", {"FOLDER": "/srv/data/2026"}) == "/srv/data/sales.csv ..."
+    assert without_secrets("1 { }", {"INDENT": "   1", "JSON": "{\n}"}) == "1 { }"
 
 
 def test_a_call_says_no_secret() -> None:
