@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -233,6 +234,13 @@ def test_a_failed_record_of_ones_own_shows_its_outcomes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("name", [b"\xff0a1b", "0a\u202e1b".encode(), b"0a\n1b", b"0a\x1b[31m1b"])
+def test_a_version_whose_folder_has_hidden_characters_is_none(root: Path, folder: Path, name: bytes) -> None:
+    folder.rename(folder.parent / os.fsdecode(name))
+    versions = Versions(root, "growth")
+    assert (versions.all(), versions.folders()) == ([], [])
+
+
 def test_a_record_under_another_name_or_version_is_not_verified(root: Path, folder: Path) -> None:
     shutil.copytree(root / "growth", root / "profit")
     profit = load("profit", journal_root=root)

@@ -172,7 +172,9 @@ class Frame:
     @property
     def dtypes(self) -> dict[str, str]:
         """Dtype of each column."""
-        return {name: str(self._dtype(name)) for name in self.columns}
+        from autocoder_jupyter.data.column_profile import dtype_name
+
+        return {name: dtype_name(self._dtype(name)) for name in self.columns}
 
     def count(self) -> int:
         """Number of rows."""

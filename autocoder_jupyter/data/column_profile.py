@@ -118,7 +118,12 @@ def dtype_text(dtype: Any) -> str:
     if isinstance(dtype, pd.CategoricalDtype):
         values = "" if dtype.categories is None else f" of {dtype.categories.dtype}"
         return f"{'ordered ' if dtype.ordered else ''}category{values}"
-    return shorten(str(dtype), 80)
+    return shorten(dtype_name(dtype), 80)
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a dtype as pandas writes it, but without the fill value of a sparse one, which is a value."""
+    return f"Sparse[{dtype.subtype}]" if isinstance(dtype, pd.SparseDtype) else str(dtype)
 
 
 def profile_column(

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.cells import label_literal
+from autocoder_jupyter.data.column_profile import dtype_name
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
 from autocoder_jupyter.data.profile import index_levels
 from autocoder_jupyter.data.sample import missing_in
@@ -25,9 +26,12 @@ def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
     files, so a private name (for example after a pivot) is masked. Any private name of that kind then matches.
     """
     columns = (
-        [[_literal(label), _masked(str(dtype))] for label, dtype in zip(value.columns, value.dtypes, strict=True)]
+        [
+            [_literal(label), _masked(dtype_name(dtype))]
+            for label, dtype in zip(value.columns, value.dtypes, strict=True)
+        ]
         if isinstance(value, pd.DataFrame)
-        else [[_literal(value.name), _masked(str(value.dtype))]]
+        else [[_literal(value.name), _masked(dtype_name(value.dtype))]]
     )
     return {
         "type": "Series" if isinstance(value, pd.Series) else "DataFrame",

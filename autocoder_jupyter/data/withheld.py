@@ -58,8 +58,8 @@ class WithheldColumns:
             words: the user's texts, which are sent unchanged.
 
         Raises:
-            InvalidRequest: the column does not exist, a hidden one is named in the request or is an index, or a sample
-                is a file, whose columns are not known.
+            InvalidRequest: the column does not exist, a hidden one is named in the request, is an index or a Series,
+                or a sample is a file, whose columns are not known.
         """
         if not self:
             return
@@ -77,7 +77,13 @@ class WithheldColumns:
                 hint = f"Did you mean {close[0]}?" if close else "Name a column of the data that the cell refers to."
                 raise InvalidRequest(f"There is no column {name!r} to hide or mask.", hint=hint)
         text = "\n".join(words)
+        series = [str(value.name) for value in samples.values() if isinstance(value, pd.Series)]
         for name in sorted(self.hidden):
+            if name in series:
+                raise InvalidRequest(
+                    f"{name} is a Series, which cannot be hidden.",
+                    hint=f"Use --mask {name}, or do not refer to it in the request.",
+                )
             if name in levels:
                 raise InvalidRequest(
                     f"{name} is an index, which cannot be hidden.", hint=f"Use --mask {name}, or reset_index() first."

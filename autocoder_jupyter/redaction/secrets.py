@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os.path
 from collections.abc import Callable, Mapping
 from urllib.parse import quote, quote_plus
 
@@ -73,7 +72,8 @@ def _without_beginnings(text: str, value: str, instead: str) -> str:
         return text
     kept, place = [], 0
     while (start := text.find(value[:PIECE], place)) >= 0:
-        end = start + len(os.path.commonprefix([value, text[start : start + len(value)]]))
+        here = text[start : start + len(value)]
+        end = start + next((count for count, letter in enumerate(here) if letter != value[count]), len(here))
         is_shortened = text.startswith(("...", "…"), end)
         kept += [text[place:start], instead if is_shortened else text[start:end]]
         place = end

@@ -93,8 +93,9 @@ class Versions:
         return next((known for known in self.all() if known.id == version), None)
 
     def folders(self) -> list[str]:
-        """The folder names of all runs, finished or not, sorted by name."""
-        return [name for name in self._files.names(self._home) if name != CHOICE_FILE and not name.startswith(".")]
+        """The folder names of all runs, finished or not, sorted by name. None of them has hidden characters."""
+        names = self._files.names(self._home)
+        return [name for name in names if name != CHOICE_FILE and not name.startswith(".") and name.isprintable()]
 
     def interrupted(self) -> list[str]:
         """The runs that did not finish, in the order in which they began."""

@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.codemode.frame import Sight, frame_of
 from autocoder_jupyter.data.context import build_context
+from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings.config import Share
@@ -121,3 +123,20 @@ def test_a_cut_name_has_its_place_in_the_whole_table() -> None:
 def test_of_a_masked_column_it_is_told_how_many_values_differ() -> None:
     frame = pd.DataFrame({"code": ["a", "b", "a", "b"]})
     assert "'code' str | 2 distinct" in build_context({"t": frame}, withheld=WithheldColumns.of([], ["code"])).text
+
+
+def test_a_series_is_masked_or_refused_but_never_told_as_hidden() -> None:
+    series = SALES["salary band"]
+    with pytest.raises(InvalidRequest, match="salary band is a Series, which cannot be hidden"):
+        WithheldColumns.of(["salary band"], []).require_possible({"sales": series}, [])
+    WithheldColumns.of([], ["salary band"]).require_possible({"sales": series}, [])
+    assert "canary" not in told(series, mask=["salary band"])
+
+
+@pytest.mark.parametrize(("mask", "share"), [(["price"], "rows"), ([], "schema")])
+def test_the_fill_value_of_a_sparse_column_is_a_value(mask: list[str], share: Share) -> None:
+    sparse = pd.arrays.SparseArray([871.0, 871.0, 872.0], fill_value=871.0)
+    for value in (pd.DataFrame({"price": sparse}), pd.Series(sparse, name="price")):
+        assert "871" not in told(value, mask=mask, share=share) and "871" not in str(shape_of(value))
+    frame = frame_of(pd.DataFrame({"price": sparse}), "sales", Sight(share, mask=frozenset(mask)))
+    assert frame.dtypes == {"price": "Sparse[float64]"}

@@ -304,11 +304,18 @@ def run(sales):
 """
 
 
-async def test_a_solution_that_changes_the_comparison_tells_the_model_no_row(runner: Runner) -> None:
+THIEF_BY_DTYPE = THIEF.replace("[[KEPT[0]], [KEPT[0]]]", "[['a'], [1.0]]").replace(
+    '["object", "object"]', 'f"U{48150 + ord(KEPT[0].splitlines()[1][2])} float64".split()'
+)
+"""The length of a numpy text tells the first letter of the first cell."""
+
+
+@pytest.mark.parametrize("thief", [THIEF, THIEF_BY_DTYPE], ids=["by values", "by a dtype"])
+async def test_a_solution_that_changes_the_comparison_tells_the_model_no_row(runner: Runner, thief: str) -> None:
     told = script(
-        THIEF,
+        thief,
         tests=TESTS_OF_V,
-        second=[fenced(THIEF.replace("sum()", "sum()) + float(1"))],
+        second=[fenced(thief.replace("sum()", "sum()) + float(1"))],
         derive=[derived(1.0)],
         name=[NAMED],
     )
@@ -316,7 +323,8 @@ async def test_a_solution_that_changes_the_comparison_tells_the_model_no_row(run
         told, samples={"sales": pd.DataFrame(ADA)}, settings={**ON, "share": "schema", "max_iterations": 1}
     )
     assert played.opinion.state == "differ"
-    assert "Lovelace" not in json.dumps([request["messages"] for request in played.model.requests])
+    asked = json.dumps([request["messages"] for request in played.model.requests])
+    assert "Lovelace" not in asked and f"U{48150 + ord('A')}" not in asked
     assert "Lovelace" not in played.opinion.model_copy(update={"code": ""}).model_dump_json()
 
 

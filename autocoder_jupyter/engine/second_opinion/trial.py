@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from autocoder_jupyter.engine.programs import with_constants
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.second_opinion.inside.made_up import is_made_up
-from autocoder_jupyter.engine.second_opinion.inside.written import CELLS, made, source
+from autocoder_jupyter.engine.second_opinion.inside.written import CELLS, dtypes, made, source
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
@@ -103,17 +103,16 @@ class OnVariation(BaseModel):
 
 
 class SmallTable(BaseModel):
-    """The values of a small table by column. Its names are those of the sample, and are not taken from a program."""
+    """The values of a small table by column. A program could put data into names and dtypes: they are the sample's."""
 
     cells: list[list[bool | int | float | str | None]]
-    dtypes: list[str]
 
     def fits(self, like: Any) -> bool:
         """Whether it is small, and has as many columns as a table."""
         columns = 1 if isinstance(like, pd.Series) else like.shape[1]
-        is_small = sum(map(len, self.cells)) <= CELLS and max(map(len, self.dtypes), default=0) <= LONGEST
+        is_small = sum(map(len, self.cells)) <= CELLS
         values = (value for column in self.cells for value in column)
-        return len(self.cells) == len(self.dtypes) == columns and is_small and all(map(_is_short, values))
+        return len(self.cells) == columns and is_small and all(map(_is_short, values))
 
 
 class Smallest(BaseModel):
@@ -140,7 +139,7 @@ class SmallInput:
 
     @classmethod
     def of(cls, smallest: Smallest, given: Mapping[str, Any]) -> SmallInput | None:
-        """The tables of a trial with the names of the samples; None if they cannot be made or are too large.
+        """The tables of a trial with the names and dtypes of the samples; None if they cannot be made or are too large.
 
         Args:
             smallest: what the trial found.
@@ -154,8 +153,8 @@ class SmallInput:
             if small is None or not small.fits(like):
                 return None
             try:
-                tables[name] = made(small.cells, small.dtypes, like)
-                sources.append(f"{name} = {source(small.cells, small.dtypes, like)}")
+                tables[name] = made(small.cells, dtypes(like), like)
+                sources.append(f"{name} = {source(small.cells, dtypes(like), like)}")
             except Exception:  # pandas has many errors for values that do not fit a dtype
                 return None
         text = "\n".join(sources)

@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.second_opinion.inside.places import (
 )
 from autocoder_jupyter.engine.second_opinion.inside.smallest import TRIALS, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, trimmed, variations
-from autocoder_jupyter.engine.second_opinion.inside.written import cells, dtypes
+from autocoder_jupyter.engine.second_opinion.inside.written import cells
 
 TRIALS_ON_ALL = 60
 """The number of trials for the smallest input, if only the full sample shows a difference."""
@@ -174,10 +174,7 @@ def _smallest(
     written = {label: cells(table) for label, table in tables.items()}
     return {
         "variation": name,
-        "tables": {
-            label: None if values is None else {"cells": values, "dtypes": dtypes(tables[label])}
-            for label, values in written.items()
-        },
+        "tables": {label: None if values is None else {"cells": values} for label, values in written.items()},
         "places": [place.where for place in trial.places(tables)],
     }
 
