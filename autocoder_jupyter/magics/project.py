@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.trust import Permission
+from autocoder_jupyter.trust.machines import machine_of
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_toml import parse
 from autocoder_jupyter.untrusted.visible import visible
@@ -121,8 +121,8 @@ def _permission(option: Option, value: Any, values: Mapping[str, Any]) -> Permis
     shown, risk = _shown(value), option.risk
     if option.name == "api_key":
         risk = _risk_of_key(value, values)
-    elif option.name == "api_base":
-        risk = f"{risk}, to {_machine(value)}"
+    elif machines := ", ".join(dict.fromkeys(map(machine_of, _addresses(value)))):
+        risk = f"{risk}, to {machines}" if option.name == "api_base" else f"{risk}; the addresses are {machines}"
     return Permission(PART, option.name, shown, risk, hidden=json.dumps(value, sort_keys=True, default=str))
 
 
@@ -138,33 +138,35 @@ def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:
     return goes if belongs_to_provider(variable) else f"{goes}; it belongs to no provider of models"
 
 
-def _machine(address: str) -> str:
-    """The host of an address. An address may hide its host by a user name, or by letters of other scripts."""
-    try:
-        host = urlsplit(address).hostname or ""
-        name = host.encode("idna")
-        is_clear = bool(host) and host in (name.decode("ascii"), name.decode("idna"))
-    except ValueError:
-        is_clear = False
-    # HTTP clients convert other letters in different ways.
-    return f"the machine {name.decode('ascii')}" if is_clear else "an address that cannot be read"
-
-
 def _shown(value: Any) -> str:
     """A value as text. Values in it that may be keys are replaced."""
     if isinstance(value, tuple | list):
-        return ", ".join(str(item) for item in value) or "none"
+        return ", ".join(_without_keys(str(item)) for item in value) or "none"
     if isinstance(value, Mapping):
         return json.dumps(_without_keys(value), ensure_ascii=False, default=str)
-    return str(value)
+    return str(_without_keys(str(value)))
 
 
 def _without_keys(value: Any, name: str = "") -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_keys(inner, str(key)) for key, inner in value.items()}
+        return {_without_keys(str(key)): _without_keys(inner, str(key)) for key, inner in value.items()}
     if isinstance(value, list):
         return [_without_keys(inner, name) for inner in value]
-    return _kind_of(value) if _KEY.search(name) and isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    from autocoder_jupyter.redaction.masking import Masker
+
+    may_be_key = _KEY.search(name) or Masker().mask(value, secrets_only=True) != value
+    return _kind_of(value) if may_be_key else value
+
+
+def _addresses(value: Any) -> Iterator[str]:
+    """The addresses in a value."""
+    if isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _addresses(inner)
+    elif isinstance(value, str) and "://" in value:
+        yield value
 
 
 def _kind_of(value: str) -> str:
@@ -172,7 +174,7 @@ def _kind_of(value: str) -> str:
     if _NAME_OF_A_VARIABLE.fullmatch(value) or value.startswith(_OF_LITELLM):
         return value
     if "://" in value or value.startswith("//"):
-        return f"(an address: {_machine(value)})"
+        return f"(an address: {machine_of(value)})"
     if _PATH.match(value):
         return f"(a path: {value})"
     return f"(not shown: a text of {len(value)} characters, neither an address nor a path)"

@@ -205,7 +205,8 @@ def _standing(option: Option, wanted: Any, otherwise: Any, *, own: bool) -> Lite
         if not option.allows_more(wanted, otherwise):
             return "holds"
         return "never" if own else "waits"
-    return "waits"
+    # Columns that the user withholds stay withheld.
+    return "never" if own and option.kind == "columns" and option.allows_more(wanted, otherwise) else "waits"
 
 
 def defaults() -> dict[str, Any]:

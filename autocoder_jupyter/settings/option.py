@@ -152,7 +152,9 @@ class Option:
         return (self.check or _BY_KIND[self.kind])(called or self.name, value)
 
     def allows_more(self, value: Any, other: Any) -> bool:
-        """Whether one value of a `stricter` option allows more than another."""
+        """Whether one value of a `stricter` option, or of one with columns to withhold, allows more than another."""
+        if self.kind == "columns":
+            return not set(other) <= set(value)
         if self.allowed:
             return not self.allowed[value] <= self.allowed[other]
         if self.order:

@@ -15,6 +15,7 @@ from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.settings import Settings, defaults, resolve
 from autocoder_jupyter.models.credentials import belongs_to_provider
+from autocoder_jupyter.sandbox.environments.uv import index_permissions
 from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.trust import agree
 
@@ -40,6 +41,8 @@ WANTED: dict[str, Any] = {
     "base_image": "evil.example/image",
 }
 """The settings of a hostile folder."""
+
+KEY = "sk-ant-api03-" + "Zq9" * 20
 
 STRICTER = [option for option in SETTINGS.values() if option.rule == "stricter"]
 ASKS = [option for option in SETTINGS.values() if option.rule == "asks"]
@@ -128,6 +131,19 @@ def test_no_folder_makes_wider_what_the_person_made_strict_agreed_or_not(option:
         assert resolve({}, {}, tmp_path, variable).origins[option.name] == "environment"
         assert settings(tmp_path, flags={option.name: strict})[option.name] == strict
         agree_to_all(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["hide", "mask"])
+def test_no_folder_shows_columns_that_the_person_withholds_agreed_or_not(name: str, tmp_path: Path) -> None:
+    for _ in ("before", "after"):
+        for listed in ([], ["region"]):
+            write(tmp_path, {name: listed})
+            assert settings(tmp_path, {name: ("salary",)})[name] == ("salary",)
+            assert resolve({}, {}, tmp_path, {SETTINGS[name].variable: "salary"})[name] == ("salary",)
+            agree_to_all(tmp_path)
+    write(tmp_path, {name: ["region", "salary"]})
+    agree_to_all(tmp_path)
+    assert settings(tmp_path, {name: ("salary",)})[name] == ("region", "salary")
 
 
 @pytest.mark.parametrize("option", ASKS, ids=name_of)
@@ -243,9 +259,36 @@ def test_a_key_in_the_place_of_another_value_is_never_printed(tmp_path: Path, na
         assert key not in problem.what + problem.hint
     write(tmp_path, {name: key})
     try:
-        settings(tmp_path)
+        assert key not in repr(settings(tmp_path).permissions)
     except AutocodeError as error:
         assert key not in str(error)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *({name: KEY} for name in ("log", "system_prompt", "base_image", "packages_from")),
+        *({name: [KEY]} for name in ("packages", "hide", "mask")),
+        {"model": f"openai/{KEY}"},
+        {"api_base": f"https://me:{KEY}@example.com/v1"},
+        {"env_vars": {"A": KEY}},
+        {"litellm_params": {"a": KEY}},
+        {"litellm_params": {KEY: 1}},
+        {"litellm_params": {"extra_body": {"b": [KEY]}}},
+        {"litellm_params": {"api_base": f"https://example.com/?k={KEY}"}},
+    ],
+    ids=str,
+)
+def test_a_key_in_a_setting_that_needs_permission_is_not_shown_and_counts(
+    tmp_path: Path, values: dict[str, Any]
+) -> None:
+    write(tmp_path, values)
+    (permission,) = settings(tmp_path).permissions
+    assert KEY not in repr(permission)
+    assert "(not shown: a text of" in permission.value or "(an address: the machine example.com)" in permission.value
+    agree_to_all(tmp_path)
+    write(tmp_path, json.loads(json.dumps(values).replace(KEY, KEY[:-1])))
+    assert waiting(settings(tmp_path)) == list(values)
 
 
 def test_the_permission_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_path: Path) -> None:
@@ -271,11 +314,21 @@ def test_the_permission_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_p
         ("https://prei\N{LATIN SMALL LETTER SHARP S}.example", "an address that cannot be read"),
         ("https://\N{FULLWIDTH LATIN SMALL LETTER A}pi.openai.com", "an address that cannot be read"),
         ("http://[::1/", "an address that cannot be read"),
+        ("http://3405803777/v1", "the machine 203.0.113.1"),
+        ("http://0xcb.0.0x7101/v1", "the machine 203.0.113.1"),
+        ("http://[::ffff:cb00:7101]/v1", "the machine 203.0.113.1"),
+        ("http://api.openai.com .evil.example/", "an address that cannot be read"),
+        ("http://api.openai.com\t.evil.example/", "an address that cannot be read"),
+        ("http://api.openai.com%2eevil.example/", "an address that cannot be read"),
+        ("http://api.openai.com,evil.example/", "an address that cannot be read"),
     ],
 )
 def test_the_permission_for_an_address_says_which_machine_it_is(tmp_path: Path, address: str, machine: str) -> None:
-    write(tmp_path, {"api_base": address})
-    assert machine in settings(tmp_path).permissions[0].why
+    for values in ({"api_base": address}, {"litellm_params": {"extra": {"base_url": address}}}):
+        write(tmp_path, values)
+        assert machine in settings(tmp_path).permissions[0].why
+    (tmp_path / "uv.toml").write_text(f"index-url = {json.dumps(address)}\n")
+    assert [machine in permission.why for permission in index_permissions(tmp_path)] in ([True], [])
 
 
 @pytest.mark.parametrize(

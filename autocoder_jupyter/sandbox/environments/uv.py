@@ -33,6 +33,7 @@ from autocoder_jupyter.sandbox.environments.package_index import (
     without_credentials,
 )
 from autocoder_jupyter.trust import Permission, trust_in
+from autocoder_jupyter.trust.machines import machine_of
 
 _NETWORK_SIGNS = (
     "failed to fetch",
@@ -228,11 +229,17 @@ def _permissions(addresses: Sequence[Address]) -> tuple[Permission, ...]:
             part="package index",
             name=kind,
             value=without_credentials(where),
-            why="packages are installed from there, and run in the sandbox",
+            why=f"packages are installed from there{_machine(where)}, and run in the sandbox",
             hidden=where,
         )
         for kind, where in addresses
     )
+
+
+def _machine(where: str) -> str:
+    """The machine of an index, which may have a name before its address; "" for a folder."""
+    _, scheme, rest = where.partition("://")
+    return f", from {machine_of(scheme.join(('https', rest)))}" if scheme and not where.startswith("file:") else ""
 
 
 def _is_network_failure(stderr: str) -> bool:
