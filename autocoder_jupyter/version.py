@@ -1,4 +1,4 @@
-"""The version of this package and its documentation's address, for the rooms that must not know of the whole of it."""
+"""The version of this package, and the address of its documentation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A background thread with an event loop, the progress of awaited work, methods with an async form, file locks.
 
-The `background` thread with its event loop, waiting for it (`awaited`), `f()` and `f.aio()` (`syncified`),
-`file_locks` between processes, the `cache_folder` that they share.
+The `background` thread with its event loop, waiting for it (`awaited`), `f()` and `f.aio()` (`syncified`), `threads`
+for blocking work, `file_locks` between processes, the `cache_folder` that they share.
 
 The threads of a kernel. All are daemons, are named, and nothing joins them when the process ends. None prints, uses the
 user's namespace, or binds output to a cell. Callbacks of widgets run on the main thread and only set flags.
@@ -10,13 +10,19 @@ user's namespace, or binds output to a cell. Callbacks of widgets run on the mai
 |---|---|---|
 | main | always | runs cells; waits for a result, and checks for an interrupt |
 | `autocode` | from the first generation on | the event loop: generations, conversations, answers of models |
+| `autocode-link` | with the lab extension | reads the messages of pages, sends lists of jobs |
+| `autocode-upkeep` | once a day | removes old environments, images and locks |
+| of `threads` | until 5 s without work | one piece of work after the other; named like it, or `autocode-idle` |
+
+The work of the threads of `threads`:
+
+| name | lasts | work |
+|---|---|---|
 | `autocode-call` | one call | a blocking call that the loop awaits (`background.call_blocking`) |
 | `autocode-card`, `-result` | one run | draw the newest state of a card; show a result that was waited for |
-| `autocode-link` | with the lab extension | reads the messages of pages, sends lists of jobs |
 | `autocode-prepare` | once | imports the model client while a user types |
 | `autocode-warm`, `-spare` | one start | start workers in advance |
 | `autocode-pool` | while workers are idle | ends idle workers |
 | `autocode-loading`, `-reap` | with a process | wait for the end of a supervisor |
 | `autocode-attach` | with a container | carry its streams |
-| `autocode-upkeep` | once a day | removes old environments, images and locks |
 """

@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from autocoder_jupyter.concurrency.awaited import Wait, watched
+from autocoder_jupyter.concurrency.threads import start_thread
 
 T = TypeVar("T")
 
@@ -180,7 +181,7 @@ async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None]
         if not current.is_closed():
             current.call_soon_threadsafe(settle, result, error)
 
-    threading.Thread(target=work, name="autocode-call", daemon=True).start()
+    start_thread(work, "autocode-call")
     try:
         return await future
     except asyncio.CancelledError:

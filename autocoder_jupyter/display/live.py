@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextvars import Context
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.run.run_record import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
@@ -47,7 +47,6 @@ class LiveCard(Generic[S]):
         self._last: S | None = None
         self._changed = threading.Event()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=Context().run, args=(self._paint,), name="autocode-card", daemon=True)
         tracker.listen(lambda event: self._changed.set())
 
     @property
@@ -61,7 +60,7 @@ class LiveCard(Generic[S]):
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        start_thread(self._paint, "autocode-card")
 
     def wait(self, timeout: float) -> bool:
         """Wait until the last state is shown; returns whether it is."""

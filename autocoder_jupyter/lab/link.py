@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.lab.channel import Channel, CommChannel, OnMessage, OnRefused
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
     from autocoder_jupyter.lab.messages import JobMessage, Message, NotebookData
@@ -104,15 +105,13 @@ class PageLink:
     def _open(self) -> None:
         if self._channel is not None or self._notebook.is_headless:
             return
-        from autocoder_jupyter import __version__
-
         try:
             self._main = asyncio.get_running_loop()
         except RuntimeError:
             self._main = None
         try:
             self._channel = self._open_channel(self._on_message, self._settled.set)
-            self._channel.open({"protocol": PROTOCOL, "version": __version__})
+            self._channel.open({"protocol": PROTOCOL, "version": VERSION})
         except Exception:  # a kernel without comms; the rest works without them
             _log.debug("no comm could be opened", exc_info=True)
             self._channel = None
@@ -200,7 +199,6 @@ class PageLink:
             _log.info("a page sent an unknown message: %.100r", message)
 
     def _greet(self, client: str) -> None:
-        from autocoder_jupyter import __version__
         from autocoder_jupyter.lab.vocabulary import vocabulary
 
         self._greeted = True
@@ -209,7 +207,7 @@ class PageLink:
                 "kind": "welcome",
                 "client": client,
                 "protocol": PROTOCOL,
-                "version": __version__,
+                "version": VERSION,
                 "vocabulary": vocabulary(),
             }
         )

@@ -8,11 +8,11 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextvars import Context
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.errors import working_folder
 from autocoder_jupyter.magics.front_end import FrontEnd
 from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
@@ -226,8 +226,7 @@ class Notebook:
         """
         if not self.prepared.is_set():
             self.prepared.set()
-            work = Context().run
-            threading.Thread(target=work, args=(self._prepare,), name="autocode-prepare", daemon=True).start()
+            start_thread(self._prepare, "autocode-prepare")
 
     def _prepare(self) -> None:
         try:

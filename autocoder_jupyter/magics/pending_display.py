@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import importlib
-import threading
 from collections.abc import Callable
-from contextvars import Context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.redaction.logs import redacting_logger
 
@@ -76,10 +76,8 @@ class PendingDisplay:
         return pending_result(result.name, launch.started)
 
     def _show_soon(self, result: CodeGenEvalResult | CodeModeResult, handle: Any) -> None:
-        # The thread that ends a job must not wait for a display. Without a new context, the update would be sent as
-        # output of the cell that ran when this was created.
-        show = Context().run
-        threading.Thread(target=show, args=(self._show, result, handle), name="autocode-result", daemon=True).start()
+        # The thread that ends a job must not wait for a display.
+        start_thread(partial(self._show, result, handle), "autocode-result")
 
     def _show(self, result: CodeGenEvalResult | CodeModeResult, handle: Any) -> None:
         try:

@@ -13,9 +13,9 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 PATIENCE = 30.0
-LASTING = ("autocode", "autocode-pool", "autocode-warm", "autocode-loading")
-"""Threads of ours that live as long as their process or the idle workers: the event loop, the threads of idle workers,
-and the thread that waits for the end of loading processes.
+LASTING = ("autocode", "autocode-idle", "autocode-pool", "autocode-warm", "autocode-loading")
+"""Threads of ours that live as long as their process or the idle workers: the event loop, threads without work, the
+threads of idle workers, and the thread that waits for the end of loading processes.
 """
 
 _home = Path.cwd()

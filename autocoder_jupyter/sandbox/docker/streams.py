@@ -12,13 +12,14 @@ import os
 import select
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.programs.socket_streams import BUFFER, SOCKET
 from autocoder_jupyter.sandbox.temporary_folder import make_folder
@@ -148,7 +149,7 @@ class Attached:
         control, to_control = os.pipe()
         self.streams = ContainerStreams(io.FileIO(requests, "wb"), io.FileIO(data, "rb"), io.FileIO(control, "rb"))
         for work, arguments in ((self._send, (from_host,)), (self._receive, (to_data, to_control))):
-            threading.Thread(target=work, args=arguments, name="autocode-attach", daemon=True).start()
+            start_thread(partial(work, *arguments), "autocode-attach")
 
     def _send(self, source: int) -> None:
         with io.FileIO(source, "rb") as requests, suppress(OSError):

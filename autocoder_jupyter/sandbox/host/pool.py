@@ -19,7 +19,9 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.sandbox.host.spares import QUIET_SECONDS, Spares
 from autocoder_jupyter.sandbox.protocol import Sandbox, Worker, WorkerSpec, origin_of
 
@@ -79,7 +81,7 @@ class Pool:
             started: list[Future[Worker]] = [Future() for _ in range(missing)]
             self._starting[spec].extend(started)
         for future in started:
-            threading.Thread(target=self._start_ahead, args=(spec, future), name="autocode-warm", daemon=True).start()
+            start_thread(partial(self._start_ahead, spec, future), "autocode-warm")
 
     @contextmanager
     def lease(
@@ -234,7 +236,7 @@ class Pool:
     def _ensure_sweeper(self) -> None:
         if not self._sweeping:
             self._sweeping = True
-            threading.Thread(target=self._sweep, name="autocode-pool", daemon=True).start()
+            start_thread(self._sweep, "autocode-pool")
 
     def _sweep(self) -> None:
         """End workers whose idle time is over, and the spare when memory is short. Returns when none is idle."""

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from autocoder_jupyter.concurrency.threads import start_thread
+
 Kind = TypeVar("Kind")
 
 QUIET_SECONDS = 1.0
@@ -67,7 +69,7 @@ class Spares(Generic[Kind]):
             self._changed.notify_all()
             if not self._granting:
                 with suppress(RuntimeError):  # no thread can be started when the process ends
-                    threading.Thread(target=self._grant, name="autocode-spare", daemon=True).start()
+                    start_thread(self._grant, "autocode-spare")
                     self._granting = True
 
     def close(self) -> None:

@@ -14,12 +14,12 @@ import os
 import secrets
 import socket
 import subprocess
-import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from io import FileIO
 from pathlib import Path
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.sandbox.host.bundle import bundle
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.forked_worker import Share
@@ -91,7 +91,7 @@ class LoadingProcess:
             cores=[],
             share_of_core=None,
         )
-        threading.Thread(target=self._supervisor.wait, name="autocode-loading", daemon=True).start()
+        start_thread(self._supervisor.wait, "autocode-loading")
         with contextlib.suppress(OSError):  # an ended supervisor is noticed by the next request for a worker
             self._send(asdict(Loading(policy, str(folder.path), folders, IDLE_SECONDS)))
             self._feed([bundle(), pack({"kind": "load", "threads": threads, "payload": 0})])

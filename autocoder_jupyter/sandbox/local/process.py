@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from autocoder_jupyter import errors
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Policy, TreeEnding
@@ -166,7 +167,7 @@ class LocalProcess(SupervisedProcess):
 
     def _reap(self) -> None:
         # The supervisor may still be removing files.
-        threading.Thread(target=self._supervisor.wait, name="autocode-reap", daemon=True).start()
+        start_thread(self._supervisor.wait, "autocode-reap")
 
     def _end_without_report(self) -> None:
         process_tree.kill_descendants(self._supervisor.pid)
