@@ -71,7 +71,7 @@ FORK_KERNELS = f"""\
 from tests.magics import forked_kernels
 
 forked_kernels.register()
-forked_kernels.server()
+forked_kernels.server(forked_kernels.KERNELS)
 c.KernelProvisionerFactory.default_provisioner_name = {forked_kernels.NAME!r}
 """
 

@@ -1,17 +1,14 @@
-"""Makes Jupyter fork kernels from one process that has imported what they need (see `fork_server`)."""
+"""Makes Jupyter fork kernels from one process that has imported what they need (see `tests.forked`).
+
+A kernel imports ipykernel, pandas, litellm and this package, which takes over three seconds of processor time. Nothing
+of this package has run in a forked kernel before: modules that start something, or count from their process id, are not
+imported.
+"""
 
 from __future__ import annotations
 
-import errno
-import json
 import os
-import signal
-import socket
-import subprocess
 import sys
-import threading
-import time
-from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -21,127 +18,53 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
+from tests.forked import ForkedProcess, ForkServer, Imported, server
+
 NAME = "forked"
 METADATA = {"kernel_provisioner": {"provisioner_name": NAME}}
 """The metadata in the kernel spec of a kernel that is to be forked."""
 
-ROOT = Path(__file__).parents[2]
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
+KERNELS = Imported(
+    "kernels",
+    (
+        "tests.light_jsonschema",
+        *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipywidgets"),
+        *("pandas", "pyarrow", "docker", "psutil"),
+        *("litellm", "litellm.litellm_core_utils.default_encoding", "openai.resources"),
+        *("autocoder_jupyter.lab", "autocoder_jupyter.magics", "autocoder_jupyter.display.card"),
+        *("autocoder_jupyter.agent.agent", "autocoder_jupyter.agent.generation", "autocoder_jupyter.jobs.registry"),
+        *(
+            "autocoder_jupyter.engine.loop",
+            "autocoder_jupyter.engines.staged.writer",
+            "autocoder_jupyter.models.client",
+        ),
+        "autocoder_jupyter.codemode.agent",
+    ),
+    # litellm without its price list from the network and without a `.env` file
+    environment=(("LITELLM_LOCAL_MODEL_COST_MAP", "True"), ("LITELLM_MODE", "PRODUCTION")),
+)
 
-ADDRESS = f"\0autocode-kernels-{os.environ.get('PYTEST_XDIST_TESTRUNUID') or os.getpid()}"
-"""The address of the process that forks: one for all processes of a run of tests. It is no file."""
+LAUNCH = """\
+import os
+import sys
 
-
-def connection() -> socket.socket:
-    """Connect to the process that forks."""
-    while True:
-        link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            link.connect(ADDRESS)
-        except ConnectionRefusedError:
-            link.close()
-            start()
-        else:
-            return link
-
-
-def start() -> None:
-    """Start the process that forks, unless another process does it at this moment."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        try:
-            listener.bind(ADDRESS)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-            time.sleep(0.01)
-            return
-        listener.listen()
-        command = [sys.executable, "-m", "tests.magics.fork_server"]
-        # Each kernel has its own search path.
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        subprocess.run(
-            command,
-            cwd=ROOT,
-            env=environment,
-            stdin=listener.fileno(),
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-            check=True,
-        )
+assert "autocoder_jupyter.sandbox.local.policy" not in sys.modules
+sys.path[:0] = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
+sys.argv.append(f"--IPKernelApp.parent_handle={os.getppid()}")
+sys.modules["ipykernel.kernelapp"].launch_new_instance()
+"""
+"""Does the same as `python -m ipykernel_launcher`, until the kernel ends."""
 
 
-class ForkServer:
-    """A connection to the process that forks, which is started if there is none. It ends with its last connection."""
-
-    def __init__(self) -> None:
-        self._one_question = threading.Lock()
-        self._link = connection()
-
-    def close(self) -> None:
-        """End the kernels of this connection, and the connection."""
-        self._link.close()
-
-    def fork(self, arguments: list[str], folder: str, environment: dict[str, str]) -> ForkedProcess:
-        """Fork a new kernel. It ends with this process, and writes errors where this process does."""
-        pid = self._ask({"arguments": arguments, "folder": folder, "environment": environment}, [2])
-        return ForkedProcess(self, pid)
-
-    def exit_code(self, pid: int) -> int | None:
-        """The exit code of a kernel that has ended. It can be asked for only once."""
-        code: int | None = self._ask({"poll": pid})
-        return code
-
-    def _ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
-        with self._one_question:
-            socket.send_fds(self._link, [json.dumps(request).encode()], descriptors)
-            answer = self._link.recv(1024)
-        assert answer, "The process that forks kernels has ended."
-        return json.loads(answer)
-
-
-class ForkedProcess:
-    """The part of `subprocess.Popen` that Jupyter uses."""
-
-    stdin = stdout = stderr = None
-
-    def __init__(self, server: ForkServer, pid: int) -> None:
-        self.pid = pid
-        self._server = server
-        self._exit_code: int | None = None
-
-    def poll(self) -> int | None:
-        if self._exit_code is None:
-            self._exit_code = self._server.exit_code(self.pid)
-        return self._exit_code
-
-    def wait(self, timeout: float | None = None) -> int:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while (code := self.poll()) is None:
-            if deadline is not None and time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired("kernel", timeout or 0)
-            time.sleep(0.01)
-        return code
-
-    def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
-
-    def terminate(self) -> None:
-        self.send_signal(signal.SIGTERM)
-
-
-_server: ForkServer | None = None
-
-
-def server() -> ForkServer:
-    """The fork server of this process."""
-    global _server
-    _server = _server or ForkServer()
-    return _server
+def fork_kernel(link: ForkServer, arguments: list[str], folder: str, environment: dict[str, str]) -> ForkedProcess:
+    """Fork a new kernel. It ends with this process, and writes errors where this process does."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        return link.fork(LAUNCH, folder, environment, [nothing, 2, 2], arguments)
+    finally:
+        os.close(nothing)
 
 
 class ForkedProvisioner(LocalProvisioner):
@@ -151,7 +74,7 @@ class ForkedProvisioner(LocalProvisioner):
         if cmd[:3] != [sys.executable, *LAUNCHER]:
             return await super().launch_kernel(cmd, **kwargs)
         self.cwd = kwargs.get("cwd") or Path.cwd()
-        process: Any = server().fork(["ipykernel_launcher", *cmd[3:]], str(self.cwd), dict(kwargs["env"]))
+        process: Any = fork_kernel(server(KERNELS), cmd[3:], str(self.cwd), dict(kwargs["env"]))
         self.process = process
         self.pid = self.pgid = process.pid
         return self.connection_info

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.forked import ROOT, ForkServer, server
 from tests.magics import forked_kernels
+from tests.magics.forked_kernels import fork_kernel
 from tests.magics.warm import WarmKernel
 
 TRACES = """\
@@ -60,22 +63,22 @@ def test_a_kernel_finds_what_is_installed_whatever_path_its_server_was_started_w
 ) -> None:
     import nbformat
 
-    monkeypatch.setattr(forked_kernels, "_server", None)
-    monkeypatch.setattr(forked_kernels, "ADDRESS", f"{forked_kernels.ADDRESS}-{os.getpid()}-other")
+    other = dataclasses.replace(forked_kernels.KERNELS, name=f"other-{os.getpid()}")
+    monkeypatch.setattr(forked_kernels, "KERNELS", other)
     with monkeypatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(forked_kernels.ROOT))
-        forked_kernels.server()
+        patch.setenv("PYTHONPATH", str(ROOT))
+        server(other)
     found = "importlib.machinery.PathFinder.find_spec('autocoder_jupyter').name"
     cell = nbformat.v4.new_code_cell(f"import importlib, sys; [{found}, *sys.path]")
     forked_kernels.run_all(nbformat.v4.new_notebook(cells=[cell]), tmp_path)
-    assert str(forked_kernels.ROOT) in cell.outputs[0].data["text/plain"]
+    assert str(ROOT) in cell.outputs[0].data["text/plain"]
 
 
 def test_processes_share_one_server_and_a_kernel_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
-    servers = [forked_kernels.ForkServer(), forked_kernels.ForkServer()]
+    servers = [ForkServer(forked_kernels.KERNELS), ForkServer(forked_kernels.KERNELS)]
     kernels = [
-        server.fork(["ipykernel_launcher", "-f", str(tmp_path / f"{number}.json")], str(tmp_path), dict(os.environ))
-        for number, server in enumerate(servers)
+        fork_kernel(each, ["-f", str(tmp_path / f"{number}.json")], str(tmp_path), dict(os.environ))
+        for number, each in enumerate(servers)
     ]
     first, second = (psutil.Process(kernel.pid) for kernel in kernels)
     assert first.ppid() == second.ppid()

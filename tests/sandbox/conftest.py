@@ -15,7 +15,7 @@ from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
 from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.protocol import Program, WorkerLimits
 from autocoder_jupyter.types import InputSpec, OutputSpec
-from tests.sandbox.forked_interpreters import ForkedInterpreter, fork_server
+from tests.forked import ForkedProcess, fork_piped
 from tests.sandbox.sandboxes import allow_for_emulation
 
 
@@ -26,14 +26,14 @@ class PlainProcess:
     another command is given.
     """
 
-    popen: subprocess.Popen[bytes] | ForkedInterpreter
+    popen: subprocess.Popen[bytes] | ForkedProcess
 
     def __init__(self, folder: Path, command: list[str] | None = None) -> None:
         self.told: ExitReason | None = None
         self.at_work = True
         env = {"PATH": os.environ["PATH"], "TMPDIR": str(folder)}
         if command is None:
-            self.popen = fork_server().fork(LOADER, folder, env)
+            self.popen = fork_piped(LOADER, folder, env)
         else:
             pipe = subprocess.PIPE
             self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=env, cwd=folder)
