@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.agent.arguments import build_request
+from autocoder_jupyter.agent.arguments import ARGUMENTS, build_request
 from autocoder_jupyter.agent.constructor import Constructor
 from autocoder_jupyter.agent.generation import generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
@@ -87,18 +87,8 @@ class AutoCoderAgent(Constructor):
             ContractBroken: a sample does not satisfy the schema of its input.
             AutocodeError: no generation is possible (no key, no sandbox, data that cannot cross).
         """
-        request = build_request(
-            prompt,
-            schema=schema,
-            constraints=constraints,
-            samples=samples,
-            inputs=inputs,
-            outputs=outputs,
-            checks=checks,
-            own_tests=own_tests,
-            examples=examples,
-            name=name,
-        )
+        given = {argument: value for argument, value in locals().items() if argument in ARGUMENTS}
+        request = build_request(prompt, name, **given)
         root = default_journal_root() if journal_root is None else Path(journal_root)
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
         tracker = RunTracker(FunctionRun(request.name))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 from autocoder_jupyter.calls.outputs import field_names
@@ -18,42 +19,28 @@ from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, Out
 from autocoder_jupyter.untrusted.parsing import require_expression
 
 
-def build_request(
-    prompt: str,
-    *,
-    schema: str | None = None,
-    constraints: Iterable[str] | None = None,
-    samples: Mapping[str, Any] | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    outputs: Mapping[str, Any] | None = None,
-    checks: Iterable[str] | None = None,
-    own_tests: str | None = None,
-    examples: Iterable[tuple[Mapping[str, Any], Any]] | None = None,
-    name: str | None = None,
-) -> Request:
+def build_request(prompt: str, name: str | None = None, **given: Any) -> Request:
     """A request from the arguments of a call.
+
+    Args:
+        prompt: the request.
+        name: the name of the result and of its folder; from the prompt by default.
+        given: the arguments of `AutoCoderAgent.generate` in `ARGUMENTS`; None for one that is not given.
 
     Raises:
         InvalidRequest: an argument is invalid; the message names it.
     """
     named = folder_name(prompt if name is None else name)
     contracts = {
-        **_contracts("inputs", inputs, is_output=False),
-        **_contracts("outputs", outputs, is_output=True),
+        **_contracts("inputs", given.get("inputs"), is_output=False),
+        **_contracts("outputs", given.get("outputs"), is_output=True),
     }
-    request = Request(
-        name=named,
-        prompt=check.text("prompt", prompt),
-        samples=_samples(samples),
-        inputs=_inputs(inputs),
-        outputs=_outputs(outputs),
-        constraints=check.texts("constraints", constraints),
-        checks=_expressions(checks),
-        schema=None if schema is None else check.text("schema", schema),
-        own_tests="" if own_tests is None else _own_tests(check.text("own_tests", own_tests), named),
-        examples=_examples(examples),
-        contracts=contracts,
-    )
+    frozen = {argument: ARGUMENTS[argument](value) for argument, value in given.items() if value is not None}
+    if "own_tests" in frozen:
+        from autocoder_jupyter.engine.own_tests import check_own_tests
+
+        check_own_tests(frozen["own_tests"], named)
+    request = Request(name=named, prompt=check.text("prompt", prompt), contracts=contracts, **frozen)
     if not contracts:
         return request
     from autocoder_jupyter.contracts.applying import with_checked_samples
@@ -78,19 +65,12 @@ def folder_name(words: str) -> str:
     return name if name and not name[0].isdigit() else f"request_{name}".strip("_")
 
 
-def _own_tests(source: str, name: str) -> str:
-    from autocoder_jupyter.engine.own_tests import check_own_tests
-
-    check_own_tests(source, name)
-    return source
-
-
-def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]] | None) -> tuple[Example, ...]:
+def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]]) -> tuple[Example, ...]:
     from autocoder_jupyter.data.capture import captured_value
     from autocoder_jupyter.equality import is_comparable
 
     found = []
-    for number, example in enumerate(examples or (), start=1):
+    for number, example in enumerate(examples, start=1):
         if not isinstance(example, tuple) or len(example) != 2 or not isinstance(example[0], Mapping):
             raise InvalidRequest(
                 "examples must be pairs of the inputs by name and the expected output.",
@@ -105,11 +85,9 @@ def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]] | None) -> tuple
     return tuple(found)
 
 
-def _samples(samples: Mapping[str, Any] | None) -> dict[str, Any]:
+def _samples(samples: Mapping[str, Any]) -> dict[str, Any]:
     from autocoder_jupyter.data.capture import capture, require_plain
 
-    if samples is None:
-        return {}
     if not isinstance(samples, Mapping):
         raise InvalidRequest("samples must be a dict of values by name.", hint='Write samples={"sales": sales}.')
     captured = {}
@@ -123,7 +101,7 @@ def _samples(samples: Mapping[str, Any] | None) -> dict[str, Any]:
     return captured
 
 
-def _inputs(inputs: Mapping[str, Any] | None) -> tuple[InputSpec, ...]:
+def _inputs(inputs: Mapping[str, Any]) -> tuple[InputSpec, ...]:
     specs = []
     for name, declared in _named("inputs", inputs):
         check.identifier("inputs", name)
@@ -152,7 +130,7 @@ def _with_fitting_default(spec: InputSpec) -> InputSpec:
     return spec
 
 
-def _outputs(outputs: Mapping[str, Any] | None) -> tuple[OutputSpec, ...]:
+def _outputs(outputs: Mapping[str, Any]) -> tuple[OutputSpec, ...]:
     specs = []
     for name, declared in _named("outputs", outputs):
         if not check.is_output_name(name):
@@ -221,7 +199,7 @@ def _require_distinct_fields(names: list[str]) -> None:
             )
 
 
-def _expressions(checks: Iterable[str] | None) -> tuple[str, ...]:
+def _expressions(checks: Iterable[str]) -> tuple[str, ...]:
     expressions = check.texts("checks", checks)
     for expression in expressions:
         try:
@@ -230,3 +208,16 @@ def _expressions(checks: Iterable[str] | None) -> tuple[str, ...]:
             shown = repr(expression[:_SHOWN]) + ("…" if len(expression) > _SHOWN else "")
             raise InvalidRequest(f"checks: {shown} is not a Python expression: {error.msg}.") from None
     return expressions
+
+
+ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
+    "schema": partial(check.text, "schema"),
+    "constraints": partial(check.texts, "constraints"),
+    "samples": _samples,
+    "inputs": _inputs,
+    "outputs": _outputs,
+    "checks": _expressions,
+    "own_tests": partial(check.text, "own_tests"),
+    "examples": _examples,
+}
+"""The arguments of a call that are fields of the request, with the function that checks and freezes each."""
