@@ -237,6 +237,53 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+MOOD = {
+    "run/events.py": (
+        "@dataclass(frozen=True)\nclass Finished:",
+        '@dataclass(frozen=True)\nclass MoodFound:\n    """The mood of the code."""\n\n    mood: str\n\n\n',
+    ),
+    "run/function_run.py": (
+        "@_after.register\ndef _(event: events.TurnBegun",
+        "@_after.register\ndef _(event: events.MoodFound, state: FunctionRun) -> FunctionRun:\n"
+        "    return replace(state, mood=event.mood)\n\n\n",
+    ),
+    "display/card.py": ('        Row("Changes",', '        Row("Mood", lines([clipped(state.mood)])),\n'),
+    "types/report.py": ("    kept: str | None = None", '    mood: str = ""\n'),
+    "run/of_report.py": ('"author", "changes"', '"mood", '),
+}
+
+FOUND = """
+from autocoder_jupyter.display.inspector import static
+from autocoder_jupyter.display.inspector.subject import Subject
+from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.run.events import Finished, MoodFound
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.of_report import facts_of, run_of
+from autocoder_jupyter.types import Report
+
+run = FunctionRun("growth").apply(MoodFound("calm"), 1.0).apply(Finished("ready"), 2.0)
+saved = Report(name="growth", run_id="r", prompt="x", success=True, **facts_of(run)).model_dump_json()
+report = Report.model_validate_json(saved)
+subject = Subject(report, "ready")
+after = run_of(report, "ready")
+for text in (card_text(run), card_text(after), static.render_text(subject)):
+    assert "calm" in text, text
+for html in (card_html(run), card_html(after), static.render_html(subject)):
+    assert "Mood" in html and "calm" in html
+"""
+
+
+def test_a_fact(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project")
+    for file, (before, text) in MOOD.items():
+        added(folder, f"autocoder_jupyter/{file}", before, text)
+    record = folder / "autocoder_jupyter/run/function_run.py"
+    field = "    changes: Changes | None = None\n"
+    record.write_text(record.read_text("utf-8").replace(field, f'{field}    mood: str = ""\n'), "utf-8")
+    (folder / "found.py").write_text(FOUND, "utf-8")
+    run(folder, "found.py")
+
+
 REVIEW = Stage(
     "Review",
     doing="Reviewing the code",

@@ -72,7 +72,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Call", lines([clipped(signature(state), 600)], "code"), prefix=""),
         Row("Outputs", output_blocks(state.outputs, state.name), prefix=""),
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
-        Row("Second opinion", readings.opinion_blocks(refines, state.opinion)),
+        Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
         Row("Your tests", _own(state)),
         Row("Passed", parts.passed_blocks(state.evidence)),
@@ -178,7 +178,8 @@ def _stage_mark(state: FunctionRun, stage: StageName, how: StageState | None) ->
         return "○", "quiet"
     if how.status == "done" and _found_a_failure(state, stage):
         return "✗", "bad"
-    if stage == "second" and state.opinion and state.opinion.state in ("not compared", "none"):
+    opinion = state.second_opinion
+    if stage == "second" and opinion and opinion.state in ("not compared", "none"):
         return "–", "quiet"
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), "good"

@@ -17,6 +17,7 @@ from autocoder_jupyter.engine.journal import conversation
 from autocoder_jupyter.engine.own_tests import own_module
 from autocoder_jupyter.engine.start import Start, verified_on
 from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.run.of_report import facts_of
 from autocoder_jupyter.types import (
     Attempt,
     CodeSolution,
@@ -108,7 +109,6 @@ def build_report(
         name=request.name,
         run_id=start.version,
         request_key=prepared.key.id,
-        author=start.draft.author if start.draft else "model",
         parent=start.parent,
         change=start.why,
         prompt=request.prompt,
@@ -124,7 +124,6 @@ def build_report(
         attempts=len(turns),
         history=tuple(turn.record() for turn in turns),
         evidence=best.verdict.evidence if best else Evidence(),
-        second_opinion=tracker.run.opinion,
         conversation_history=setup.exchanges,
         detected_packages=packages.of_the_code(state.brief.plan, state.code) if state else (),
         detected_system_packages=system_packages,
@@ -145,8 +144,8 @@ def build_report(
         started=tracker.started,
         wishes=request.wishes,
         answers=request.answers,
-        changes=tracker.run.changes,
         timeline=tracker.run.steps.in_order,
+        **facts_of(tracker.run),
         trace=outcome.trace,
     )
 

@@ -126,7 +126,7 @@ class FunctionRun(RunRecord):
     expected: tuple[str, ...] = ()
     outcomes: tuple[TestOutcome, ...] = ()
     evidence: Evidence | None = None
-    opinion: SecondOpinion | None = None
+    second_opinion: SecondOpinion | None = None
     diagnosis: ErrorDiagnosis | None = None
     approval: tuple[str, ...] = ()
     answers: tuple[StreamedAnswer, ...] = ()
@@ -391,7 +391,7 @@ def _(event: events.OpinionGiven, state: FunctionRun) -> FunctionRun:
     words = _OPINIONS[opinion.state]
     if opinion.state == "agree" and opinion.not_compared:
         words = f"{words} in what was compared"
-    return _noted(replace(state, opinion=opinion), f"second opinion: {words}{_detail(opinion.note)}")
+    return _noted(replace(state, second_opinion=opinion), f"second opinion: {words}{_detail(opinion.note)}")
 
 
 @_after.register

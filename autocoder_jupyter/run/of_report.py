@@ -1,8 +1,11 @@
-"""The record of a finished generation, from its report: a result is shown as its card was."""
+"""The record of a finished generation, from its report: a result is shown as its card was.
+
+`FACTS` are copied by name, in both directions.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
@@ -14,6 +17,14 @@ from autocoder_jupyter.types.stages import STAGES
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
+
+FACTS = ("author", "changes", "second_opinion")
+"""What was found about a function, and is a field of the record and of the report."""
+
+
+def facts_of(run: FunctionRun) -> dict[str, Any]:
+    """The fields of the report that are those of the record."""
+    return {name: getattr(run, name) for name in FACTS}
 
 
 def run_of(report: Report, phase: Phase) -> FunctionRun:
@@ -39,17 +50,15 @@ def run_of(report: Report, phase: Phase) -> FunctionRun:
         tests=report.tests,
         outcomes=report.evidence.tests,
         evidence=report.evidence,
-        opinion=report.second_opinion,
         usage=report.usage,
-        author=report.author,
         refinement="; ".join(report.wishes),
-        changes=report.changes,
         backend="claude" if report.trace else "",
         agent=AgentState(report.trace) if report.trace else None,
         environment=report.image or "",
         packages=report.detected_packages,
         sandbox=sandbox_line(report.sandbox or "", report.sandbox_tier),
         steps=Steps(report.timeline),
+        **{name: getattr(report, name) for name in FACTS},
     )
 
 

@@ -84,7 +84,7 @@ def hostile_state() -> FunctionRun:
     use = ToolUse(turn=1, tool=HOSTILE, argument=HOSTILE, kind="denied", reason=HOSTILE, outcome="denied")
     trace = Trace(calls=(use,), turns=1, max_turns=2, suite_changed=(HOSTILE,))
     return FunctionRun(
-        opinion=opinion,
+        second_opinion=opinion,
         backend=HOSTILE,
         agent=AgentState(trace, (("a", use),), HOSTILE),
         packages=(HOSTILE,),
