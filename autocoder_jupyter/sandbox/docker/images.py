@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,6 @@ LOCAL_BASE = "autocoder-base:bookworm"
 PULL_SECONDS = 600
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)

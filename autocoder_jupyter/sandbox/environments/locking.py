@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -53,8 +53,6 @@ checked. There is no `--quiet`, because uv must report that a version was withdr
 
 LEFT_OVER = ".tmp-"
 """Follows the key in the name of a folder in which an environment is being built or removed."""
-
-Progress = Callable[[str], None]
 
 
 def host_platform() -> str:
