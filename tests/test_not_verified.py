@@ -234,7 +234,9 @@ def test_a_failed_record_of_ones_own_shows_its_outcomes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("name", [b"\xff0a1b", "0a\u202e1b".encode(), b"0a\n1b", b"0a\x1b[31m1b"])
+@pytest.mark.parametrize(
+    "name", [b"\xff0a1b", "0a\u202e1b".encode(), b"0a\n1b", b"0a\x1b[31m1b", "0a1b\u3164".encode()]
+)
 def test_a_version_whose_folder_has_hidden_characters_is_none(root: Path, folder: Path, name: bytes) -> None:
     folder.rename(folder.parent / os.fsdecode(name))
     versions = Versions(root, "growth")

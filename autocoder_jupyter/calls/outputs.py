@@ -15,6 +15,7 @@ from typing import Any
 from autocoder_jupyter.errors import writing
 from autocoder_jupyter.types import Dir, File, OutputSpec
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 
 def field_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ def moved_to_destination(values: Mapping[str, Any], folder: Path | None, root: P
     return result
 
 
-_MODULES = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})
+_MODULES = frozenset({".py", ".pyw", ".pyc", ".pyd", ".so", ".pth"})
 
 
 def _called_as(output: str, path: Path) -> str:
@@ -107,15 +108,28 @@ def _called_as(output: str, path: Path) -> str:
     imported: `json` and `x.py` give `json-file.py`, as does `json.py`, because a record may have named the output.
     """
     if path.is_dir():
-        is_package = output.isidentifier() and any(file.suffix in _MODULES for file in path.iterdir())
+        is_package = output.isidentifier() and any(_is_module(file.name) for file in path.rglob("*"))
         return f"{output}-folder" if is_package else output
     name = output if Path(output).suffix == path.suffix else output + path.suffix
     module, dot, suffix = name.partition(".")
-    return f"{module}-file{dot}{suffix}" if module.isidentifier() and Path(name).suffix in _MODULES else name
+    return f"{module}-file{dot}{suffix}" if module.isidentifier() and _is_module(name) else name
+
+
+def _is_module(name: str) -> bool:
+    """Whether Python could import a file with this name. Windows leaves out dots and blanks at the end, and the case of
+    letters does not matter there. A folder is a package also if only its subfolders have modules.
+    """
+    return Path(name.rstrip(" .")).suffix.lower() in _MODULES
+
+
+def _seen(name: str) -> str:
+    """A name without hidden characters: one for U+202E, which changes the direction, becomes `_u202e`."""
+    return visible(name).replace("\\", "_") if hides(name) else name
 
 
 def _moved(source: Path, place: Path, name: str) -> Path:
-    """Move into a folder under this name, or under a numbered one if the name is taken."""
+    """Move into a folder under this name, or under a numbered one if the name is taken, without hidden characters."""
+    name = _seen(name)
     for number in itertools.count(1):
         target = place / (name if number == 1 else f"{Path(name).stem}-{number}{Path(name).suffix}")
         try:  # exclusive creation: an existing file or link stays
@@ -127,8 +141,9 @@ def _moved(source: Path, place: Path, name: str) -> Path:
             continue
         break
     if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
-        shutil.rmtree(source)
+        for inner in sorted(source.iterdir()):
+            _moved(inner, target, inner.name)
+        source.rmdir()
     else:
         shutil.move(source, target)
     return target.resolve()

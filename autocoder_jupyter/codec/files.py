@@ -17,6 +17,10 @@ MAX_DEPTH = 64
 MAX_BYTES = 2**31
 _MAX_NAME = 255
 _MAX_PATH = 1024
+_SEPARATORS = "/\\\0"
+_OF_WINDOWS = ':*?"<>|'
+"""No name has these there: `C:a.py` is a file in the current folder of a drive, `a:b` a hidden part of the file `a`."""
+
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 # O_NONBLOCK: opening a FIFO would otherwise block the reader.
 _READ = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -148,7 +152,8 @@ def _safe_name(name: str) -> str:
 
 
 def _checked_name(name: Any) -> str:
-    allowed = isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0")
+    forbidden = f"{_SEPARATORS}{_OF_WINDOWS}" if os.name == "nt" else _SEPARATORS
+    allowed = isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set(forbidden)
     if not allowed or len(name.encode("utf-8")) > _MAX_NAME:
         raise Corrupt(f"{str(name)[:80]!r} is not the name of a file")
     return str(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ from autocoder_jupyter.settings.option import Mode
 from autocoder_jupyter.settings.parameters import require_unicode
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import require_expression
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 _VARIABLE = re.compile(r"@[^\W\d]\w*(\.[^\W\d]\w*)*")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")
@@ -164,6 +166,12 @@ def read_name(positional: Sequence[str]) -> str:
     name, *rest = positional
     if not name.isidentifier():
         raise InvalidRequest(f"{name!r} cannot be the name of a variable.", hint="Write %%autocode NAME [options].")
+    if (read := unicodedata.normalize("NFKC", name)) != name or hides(name):
+        raise InvalidRequest(
+            f"{visible(name)!r} is not the name that Python reads in code.",
+            why="It has characters that Python replaces, or that are not seen.",
+            hint="Write %%autocode NAME with other characters" + ("." if hides(read) else f", for example {read}."),
+        )
     if keyword.iskeyword(name) or hasattr(builtins, name):
         kind = "a keyword" if keyword.iskeyword(name) else "a builtin"
         raise InvalidRequest(f"{name!r} is {kind} of Python.", hint=f"Call it {name}_ or choose another name.")

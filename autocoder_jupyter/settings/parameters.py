@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
+from autocoder_jupyter.untrusted.visible import hides
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -35,12 +36,14 @@ _KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", 
 
 def is_input_name(name: str) -> bool:
     """Whether a name is valid for an input, which is an argument."""
-    return name.isidentifier() and not keyword.iskeyword(name)
+    return name.isidentifier() and not keyword.iskeyword(name) and not hides(name)
 
 
 def is_output_name(name: str) -> bool:
-    """Whether a name is valid for an output. It is also a file name, so it must not be hidden or contain a path."""
-    return re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name and name.isprintable()
+    """Whether a name is valid for an output. It is also a file name, so it must not be hidden or contain a path, nor
+    end with a dot or a blank, which Windows leaves out.
+    """
+    return re.fullmatch(r"\w(?:[\w.\- ]*[\w-])?", name) is not None and ".." not in name and not hides(name)
 
 
 def looks_like_key(value: object) -> bool:

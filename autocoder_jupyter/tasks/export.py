@@ -7,7 +7,6 @@ this package.
 from __future__ import annotations
 
 import ast
-import contextlib
 import keyword
 import re
 import sys
@@ -26,8 +25,13 @@ from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import parse
 
-_MARKS = ("written by a language model", "# The tests of")
-"""Words in the script and in its tests, by which the files of an earlier export are known."""
+_FIRST_LINE = "#!/usr/bin/env -S uv run --script"
+_WRITTEN_BY = "written by a language model"
+_TESTS_OF = "# The tests of {}.py, "
+
+_BEGINNING = rf"{re.escape(_FIRST_LINE)}\n# /// script\n(?:#[^\n]*\n)*?# ///\n#\n# [^\n]*, {_WRITTEN_BY}"
+_SCRIPT = re.compile(_BEGINNING.encode())
+"""The beginning of a script, by which the file of an earlier export is known."""
 
 _FOUND_BY_NAME = frozenset({"conftest", "sitecustomize", "usercustomize"})
 """Modules that pytest or Python import because of their name."""
@@ -66,15 +70,25 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
 
 
 def _require_own(files: Folder, name: str) -> None:
-    """Refuse to replace a file that no export wrote: it may be the user's work."""
-    with contextlib.suppress(OSError):  # a link is replaced
+    """Refuse to replace a file that no export wrote: it may be the user's work. A link is replaced."""
+    path = files.root / name
+    is_file = files.exists(name) and not path.is_symlink() and not path.is_dir()
+    if is_file and not _is_of_export(files, name):
+        raise InvalidRequest(
+            f"{path} exists, and no export wrote it.",
+            why="An export would replace it.",
+            hint="Choose another name, or move that file away.",
+        )
+
+
+def _is_of_export(files: Folder, name: str) -> bool:
+    """Whether an export wrote a file, or it is empty. What cannot be read, for instance a FIFO, is the user's."""
+    try:
         content = files.read_bytes(name)
-        if content.strip() and not any(mark.encode() in content for mark in _MARKS):
-            raise InvalidRequest(
-                f"{files.root / name} exists, and no export wrote it.",
-                why="An export would replace it.",
-                hint="Choose another name, or move that file away.",
-            )
+    except OSError:
+        return False
+    tests = _TESTS_OF.format(name.removeprefix("test_").removesuffix(".py"))
+    return not content.strip() or content.startswith(tests.encode()) or _SCRIPT.match(content) is not None
 
 
 def script(report: Report, function: Function) -> str:
@@ -82,7 +96,7 @@ def script(report: Report, function: Function) -> str:
     code = _without_metadata(readable(function.code, report.name), report.name)
     tested = "recorded" if function.unverified else "tested"
     parts = [
-        "#!/usr/bin/env -S uv run --script",
+        _FIRST_LINE,
         _metadata(function),
         _provenance(report, function),
         "",
@@ -129,7 +143,7 @@ def tests_for(tests: str, stem: str, python_version: tuple[int, int], *, passed:
     how = "as they passed" if passed else "not verified here"
     note = "\n".join(
         [
-            f"{_MARKS[1]} {stem}.py, {how}. Run them with the versions that the script names:",
+            f"{_TESTS_OF.format(stem)}{how}. Run them with the versions that the script names:",
             f"#   uv run --no-project --python {version} --with pytest --with-requirements {stem}.py "
             f"python -m pytest test_{stem}.py",
         ]
@@ -191,7 +205,7 @@ def _toml_list(name: str, requirements: Iterable[str]) -> list[str]:
 
 def _provenance(report: Report, function: Function) -> str:
     tested = ", not verified here," if function.unverified else " and tested in a sandbox"
-    lines = ["", f"{report.name}, {_MARKS[0]}{tested} by autocoder-jupyter."]
+    lines = ["", f"{report.name}, {_WRITTEN_BY}{tested} by autocoder-jupyter."]
     lines += ["", "The request:", *_wrapped(report.prompt)]
     models = sorted({exchange.model for exchange in report.conversation_history})
     if models:

@@ -9,7 +9,7 @@ from autocoder_jupyter.sandbox.environments.pins import check_pins
 from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.parsing import CHARACTERS
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 PLAN_CHARACTERS = 200_000
 """Most characters of a plan. It is sent to the model when the function is refined."""
@@ -54,7 +54,7 @@ def _wrong(report: Report) -> Iterator[tuple[str, str]]:
         words += [("the session", report.trace.session)]
         words += [("a tool", call.tool) for call in report.trace.calls]
         words += [("a changed test", test) for test in report.trace.suite_changed]
-    yield from ((what, text) for what, text in words if not text.isprintable())
+    yield from ((what, text) for what, text in words if hides(text))
 
 
 def _sources(report: Report) -> Iterator[tuple[str, str]]:

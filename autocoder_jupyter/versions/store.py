@@ -23,6 +23,7 @@ from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import parse as parse_module
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import hides
 from autocoder_jupyter.versions.choice import FILE as CHOICE_FILE
 from autocoder_jupyter.versions.choice import Choice
 from autocoder_jupyter.versions.report_check import check_report
@@ -75,7 +76,7 @@ class Versions:
     def all(self) -> list[Version]:
         """The finished versions, in the order in which they began. Those that cannot be read are left out."""
         found, left = [], TOTAL_BYTES
-        for version in self.folders() if self.name.isidentifier() else ():
+        for version in self.folders() if self.name.isidentifier() and not hides(self.name) else ():
             with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be out of range
                 content = self._files.read_bytes(f"{self._home}/{version}/report.json", limit=left)
                 left -= len(content)
@@ -95,7 +96,7 @@ class Versions:
     def folders(self) -> list[str]:
         """The folder names of all runs, finished or not, sorted by name. None of them has hidden characters."""
         names = self._files.names(self._home)
-        return [name for name in names if name != CHOICE_FILE and not name.startswith(".") and name.isprintable()]
+        return [name for name in names if name != CHOICE_FILE and not name.startswith(".") and not hides(name)]
 
     def interrupted(self) -> list[str]:
         """The runs that did not finish, in the order in which they began."""

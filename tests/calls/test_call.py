@@ -34,6 +34,7 @@ from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CallSpec
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, Figure, File, ImageConfig, InputSpec, OutputSpec, Secret
+from autocoder_jupyter.untrusted.visible import hides
 
 SALES = InputSpec(name="sales", type="DataFrame")
 TOTAL = "def run(sales): return float(sales['v'].sum())"
@@ -281,6 +282,33 @@ def test_what_could_be_imported_in_the_place_of_a_module_gets_a_name_that_no_imp
     (made / "x.so").write_text("hostile")
     native = moved_to_destination({"json.abi3.so": File(made / "x.so")}, tmp_path / "given", tmp_path, "growth")
     assert native["json.abi3.so"].path.name == "json-file.abi3.so"
+
+
+@pytest.mark.parametrize("name", ["x.pyw", "x.PY", "x.py ", "x.Pyd "])
+def test_a_name_that_another_system_could_import_is_none_either(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("hostile")
+    kept = moved_to_destination({"json": File(tmp_path / name)}, tmp_path / "given", tmp_path, "growth")
+    assert kept["json"].path.name.startswith("json-file.")
+
+
+def test_a_folder_with_modules_in_a_subfolder_cannot_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "made" / "core").mkdir(parents=True)
+    (tmp_path / "made" / "core" / "x.py").write_text("hostile")
+    kept = moved_to_destination({"cudf": Dir(tmp_path / "made")}, tmp_path / "given", tmp_path, "growth")
+    assert kept["cudf"].path.name == "cudf-folder" and (kept["cudf"].path / "core" / "x.py").is_file()
+
+
+@pytest.mark.parametrize("given", ["given", None])
+def test_no_file_that_a_program_made_has_hidden_characters_in_its_name(given: str | None, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    (made / "folder" / "in\u200bner").mkdir(parents=True)
+    for path in (made / "a.\u202egpj", made / "folder" / "in\u200bner" / "b\x1b[2J\n", made / "folder" / "in_u200bner"):
+        path.write_text("x")
+    values = {"report": File(made / "a.\u202egpj"), "notes": Dir(made / "folder")}
+    kept = moved_to_destination(values, tmp_path / given if given else None, tmp_path / ".autocode", "growth")
+    names = [kept["report"].path.name, *(path.name for path in kept["notes"].path.rglob("*"))]
+    assert not any(map(hides, names))
+    assert sorted(names[1:]) == ["b_x1b[2J_n", "in_u200bner", "in_u200bner-2"]  # the second one was in the way
 
 
 @pytest.mark.parametrize("link", [".autocode", ".autocode/growth", ".autocode/growth/outputs"])

@@ -6,11 +6,12 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from autocoder_jupyter.codec import Corrupt, TypeMismatch, Unencodable, decode, encode
+from autocoder_jupyter.codec import Corrupt, TypeMismatch, Unencodable, decode, encode, files
 
 
 @pytest.fixture
@@ -127,6 +128,17 @@ def test_a_name_that_is_not_unicode_is_refused(tree: Path) -> None:
 
 
 NAMES = ["", ".", "..", "/etc/passwd", "a/b", "../x", "a\\b", "a\0b", "x" * 300, 7, None, ["a"], "\ud800"]
+
+
+@pytest.mark.parametrize("name", ["C:pandas.py", "D:", "report.txt:hidden", "a*", "NUL?"])
+def test_a_name_that_leads_elsewhere_on_windows_is_refused_there(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = {"type": "Dir", "size": 1, "name": "d", "folders": [], "files": [[1, name]]}
+    assert [path.name for path in decode(header, memoryview(b"x"), folder=tmp_path, trusted=False).iterdir()] == [name]
+    monkeypatch.setattr(files, "os", SimpleNamespace(**{**vars(os), "name": "nt"}))
+    with pytest.raises(Corrupt, match="not the name of a file"):
+        decode(header, memoryview(b"x"), folder=tmp_path, trusted=False)
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)

@@ -128,6 +128,8 @@ def test_an_input_default_is_a_literal_of_its_type(text: str, default: object) -
         pytest.param("g -s m -s m=n", "-s names 'm' twice", id="sample twice"),
         pytest.param("g -o m:int -i m:int", "both an input and an output", id="input and output"),
         pytest.param("g -o m:DataFrame -s m", "both an input and an output", id="sample and output"),
+        pytest.param("ﬁt", "for example fit", id="name that Python reads as another"),
+        pytest.param("g\u3164", "not the name that Python reads", id="name with a hidden character"),
         pytest.param("g -s 2x", "does not begin with a name", id="sample with a bad name"),
         pytest.param("g -s x=", "no expression", id="sample without an expression"),
         pytest.param('g -s "x=1 +"', "is not a Python expression", id="sample that is no expression"),

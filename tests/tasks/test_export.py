@@ -37,6 +37,7 @@ from autocoder_jupyter.types import (
     Report,
     TestOutcome,
 )
+from autocoder_jupyter.untrusted.folder import READ_BYTES
 from autocoder_jupyter.untrusted.visible import visible_block
 
 CODE = '''"""Growth."""
@@ -329,6 +330,36 @@ def test_a_file_that_no_export_wrote_is_not_replaced(growth: Report, tmp_path: P
         assert (tmp_path / name).read_text() == "import mine\n"
         (tmp_path / name).write_text("")
     assert (tmp_path / "growth.py").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        b"# The tests of my own parser\nimport mine\n",
+        b"text = 'it was written by a language model'\n",
+        b"#!/usr/bin/env -S uv run --script\n# /// script\n# ///\nimport mine  # not written by a language model\n",
+        b"# growth.py was longer than what is read\n" + b"#" * READ_BYTES,
+    ],
+    ids=["words of tests", "words of scripts", "a script for uv", "a large file"],
+)
+def test_a_file_of_the_person_that_looks_like_an_export_is_not_replaced(
+    growth: Report, tmp_path: Path, own: bytes
+) -> None:
+    for name in ("growth.py", "test_growth.py"):
+        (tmp_path / name).write_bytes(own)
+        with pytest.raises(InvalidRequest, match=f"{name} exists, and no export wrote it"):
+            written(growth, tmp_path / "growth.py")
+        assert (tmp_path / name).read_bytes() == own
+        (tmp_path / name).unlink()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_what_is_no_file_is_not_replaced(growth: Report, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "growth.py")
+    with pytest.raises(InvalidRequest, match="no export wrote it"):
+        written(growth, tmp_path / "growth.py")
+    assert (tmp_path / "growth.py").is_fifo()
 
 
 def test_a_hostile_request_stays_a_comment(growth: Report) -> None:

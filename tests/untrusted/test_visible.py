@@ -11,7 +11,7 @@ import pytest
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.tasks.readable import readable
-from autocoder_jupyter.untrusted.visible import visible, visible_block
+from autocoder_jupyter.untrusted.visible import hides, visible, visible_block
 from autocoder_jupyter.view import markup
 
 
@@ -30,13 +30,21 @@ from autocoder_jupyter.view import markup
         ("overwritten\rline", r"overwritten\rline"),
         ("half \ud83d", r"half \ud83d"),
         ("\U000e0041hidden", r"\U000e0041hidden"),
+        ("😀\U000e0148\U000e0149", r"😀\U000e0148\U000e0149"),  # variation selectors can hide any bytes
+        ("é\ufe00\ufe01", r"é\ufe00\ufe01"),
+        ("❤\ufe0f\ufe0e\ufe0f", r"❤\ufe0f\ufe0e\ufe0f"),
+        ("あ\u200d\u200c\u200dい", r"あ\u200d\u200c\u200dい"),
+        ("1\ufe0f", r"1\ufe0f"),
+        ("ᠠ\u180bmusic\U0001d173", r"ᠠ\u180bmusic\U0001d173"),
     ],
 )
 def test_what_acts_hides_or_turns_is_spelled_out(raw: str, shown: str) -> None:
     assert visible(raw) == visible_block(raw) == shown
 
 
-@pytest.mark.parametrize("text", ["Ertrag in € für Zürich", "قیمت می‌رود", "👩‍👩‍👧 ❤️", "שלום", "क्‍ष", "a → b … ●"])
+@pytest.mark.parametrize(
+    "text", ["Ertrag in € für Zürich", "قیمت می‌رود", "👩‍👩‍👧 ❤️ 1️⃣ 👩‍❤️‍👨 🏴‍☠️", "שלום", "क्‍ष", "a → b … ●"]
+)
 def test_words_of_every_script_stay_as_they_are(text: str) -> None:
     assert visible(text) == visible_block(text) == text
 
@@ -54,6 +62,11 @@ def test_no_control_and_no_turn_of_direction_is_left_of_all_characters() -> None
     assert not left
     assert not [char for char in shown if unicodedata.bidirectional(char) in ("LRE", "RLE", "LRO", "RLO", "PDF")]
     assert not [char for char in shown if unicodedata.bidirectional(char) in ("LRI", "RLI", "FSI", "PDI")]
+
+
+def test_a_name_that_looks_like_another_hides_something() -> None:
+    assert not any(map(hides, ["growth", "Zürich 2", "売上", "a.b-c"]))
+    assert all(map(hides, ["growth\u3164", "\uffa0a", "a\u2800", "a\ufe0f", "a\xa0", "a\n", "a\u034f", "a\udc80"]))
 
 
 def test_what_is_no_text_is_shown_as_text() -> None:

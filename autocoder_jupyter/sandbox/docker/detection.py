@@ -10,16 +10,26 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlparse
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.products import Machine, help_lines
+from autocoder_jupyter.untrusted.plain_json import parse
+
+Answer = TypeVar("Answer")
 
 PING_SECONDS = 2.0
+ANSWER_SECONDS = 10.0
+"""Seconds until an answer is complete. A service that sends a byte now and then keeps to the two seconds for ever."""
+
+_ANSWER_BYTES = 2**18
+_VERSION = re.compile(r"\d{1,3}\.\d{1,3}")
 
 
 @dataclass(frozen=True)
@@ -123,27 +133,21 @@ def connect(candidate: Candidate) -> DockerEngine:
     Raises:
         SandboxUnavailable: it does not answer, refuses access, or runs Windows containers.
     """
-    from docker import APIClient
+    from docker.constants import MINIMUM_DOCKER_API_VERSION
     from docker.errors import DockerException
+    from docker.utils import version_lt
     from requests.exceptions import RequestException
+    from urllib3.exceptions import HTTPError
 
     if candidate.url.startswith("unix://"):
         _try_socket(candidate)
     try:
-        client = APIClient(
-            base_url=candidate.url,
-            tls=candidate.tls or False,
-            version="auto",
-            timeout=PING_SECONDS,
-            use_ssh_client=candidate.url.startswith("ssh://"),
-        )
-        try:
-            about = client.version()
-            spoken = client.api_version
-        finally:
-            client.close()
-    except (DockerException, RequestException, OSError) as error:
+        about = _within(ANSWER_SECONDS, lambda: _about(candidate))
+    except (DockerException, RequestException, HTTPError, OSError, ValueError) as error:
         raise _no_answer(candidate, error) from None
+    spoken = str(about.get("ApiVersion"))
+    if not _VERSION.fullmatch(spoken) or version_lt(spoken, MINIMUM_DOCKER_API_VERSION):
+        raise _no_answer(candidate, ValueError(f"It answers, but with the version {spoken[:40]!r} of the interface."))
     if str(about.get("Os", "linux")).lower() == "windows":
         raise SandboxUnavailable(
             f"The engine at {candidate.url} runs Windows containers; solutions need Linux ones.",
@@ -158,6 +162,58 @@ def connect(candidate: Candidate) -> DockerEngine:
         product=_product(about),
         tls=candidate.tls,
     )
+
+
+def _about(candidate: Candidate) -> dict[str, Any]:
+    """The answer of an engine about itself. Anything may answer at an address, so the answer is limited and checked.
+
+    Raises:
+        ValueError: it is not the answer of an engine.
+    """
+    from docker import APIClient
+    from docker.constants import DEFAULT_DOCKER_API_VERSION
+
+    client = APIClient(
+        base_url=candidate.url,
+        tls=candidate.tls or False,
+        version=DEFAULT_DOCKER_API_VERSION,
+        timeout=PING_SECONDS,
+        use_ssh_client=candidate.url.startswith("ssh://"),
+    )
+    try:
+        response = client.get(f"{client.base_url}/version", stream=True, allow_redirects=False, timeout=PING_SECONDS)
+        with response:
+            content = response.raw.read(_ANSWER_BYTES + 1, decode_content=False)
+    finally:
+        client.close()
+    try:
+        about = parse(content) if response.status_code == 200 and len(content) <= _ANSWER_BYTES else None
+    except ValueError:
+        about = None
+    if not isinstance(about, dict):
+        raise ValueError("It answers, but not as an engine does.")
+    return about
+
+
+def _within(seconds: float, ask: Callable[[], Answer]) -> Answer:
+    """The answer, if it is there in time.
+
+    Raises:
+        TimeoutError: it is not.
+    """
+    answer: Future[Answer] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name="autocode-engine", daemon=True).start()
+    try:
+        return answer.result(seconds)
+    except TimeoutError:
+        raise TimeoutError(f"Its answer was not complete after {seconds:.0f} seconds.") from None
 
 
 def _try_socket(candidate: Candidate) -> None:
@@ -198,8 +254,15 @@ def _cause(error: Exception) -> str:
 
 
 def _product(about: Mapping[str, Any]) -> str:
-    platform = str((about.get("Platform") or {}).get("Name", ""))
-    components = " ".join(str(part.get("Name", "")) for part in about.get("Components") or ())
-    if "podman" in f"{platform} {components}".lower():
+    platform, *parts = map(_name, (about.get("Platform"), *_list(about.get("Components"))))
+    if "podman" in " ".join([platform, *parts]):
         return "Podman"
-    return "Docker Desktop" if "desktop" in platform.lower() else "Docker"
+    return "Docker Desktop" if "desktop" in platform else "Docker"
+
+
+def _name(part: object) -> str:
+    return str(part.get("Name", "")).lower() if isinstance(part, dict) else ""
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

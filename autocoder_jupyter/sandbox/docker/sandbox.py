@@ -25,6 +25,7 @@ from autocoder_jupyter.sandbox.host import bundle
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Probe, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.sandboxes import SandboxName
 from autocoder_jupyter.types import ImageConfig
+from autocoder_jupyter.untrusted.visible import visible
 
 PROBE_SECONDS = 30.0
 """Seconds for which the result of a probe is kept. A new probe needs one ping; the trial runs once per process."""
@@ -57,6 +58,9 @@ class DockerSandbox:
                 answer = self._trial_run()
             except (SandboxUnavailable, EngineGone) as error:
                 answer = Probe("docker", False, reason=" ".join(str(error).split("\n")))
+            except (AttributeError, LookupError, TypeError, ValueError) as error:  # its answers have another form
+                why = f"{type(error).__name__}: {visible(error)[:100]}"
+                answer = Probe("docker", False, reason=f"What answers is no Docker engine that can be used ({why}).")
             self._probed = (time.monotonic(), answer)
         return self._probed[1]
 

@@ -187,6 +187,11 @@ def _uv_files(environ: Mapping[str, str]) -> Iterator[Path]:
     home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
     configuration = environ.get("APPDATA") if sys.platform == "win32" else environ.get("XDG_CONFIG_HOME")
     yield Path(configuration or home / ".config") / "uv" / "uv.toml"
+    if sys.platform == "win32":
+        yield Path(environ.get("PROGRAMDATA", "C:/ProgramData")) / "uv" / "uv.toml"
+        return
+    for folder in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep):
+        yield Path(folder) / "uv" / "uv.toml"
     yield Path("/etc/uv/uv.toml")
 
 
@@ -212,7 +217,9 @@ def _read_indexes(text: str, file: Path) -> tuple[Address, ...] | None:
     if file.name == "pyproject.toml":
         tool = settings.get("tool")
         settings = tool.get("uv") if isinstance(tool, dict) else None
-    return tuple(_addresses_in(settings, file.parent)) if settings and isinstance(settings, dict) else None
+    if not settings or not isinstance(settings, dict):
+        return None
+    return tuple((kind, url) for kind, url in _addresses_in(settings, file.parent) if "," not in url)  # uv reads two
 
 
 def _addresses_in(settings: Mapping[str, Any], place: Path) -> Iterator[Address]:

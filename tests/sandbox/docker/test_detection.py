@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -16,10 +17,12 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.docker import DockerSandbox, detection
 from autocoder_jupyter.sandbox.docker.detection import Candidate, candidates, connect, find_engine
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine, release
 from autocoder_jupyter.sandbox.docker.products import Machine
-from tests.sandbox.docker.engine_service import service
+from tests.sandbox.docker.engine_service import USUAL, service
+from tests.sandbox.docker.engine_service import answering as of_bytes
 
 A_MOMENT = 30.0
 """Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
@@ -42,9 +45,9 @@ def answering(tmp_path: Path) -> Iterator[Any]:
     """Starts services at a Unix socket that answer with these facts about an engine."""
     servers: list[socketserver.UnixStreamServer] = []
 
-    def start(**about: Any) -> str:
+    def start(handler: Any = None, **about: Any) -> str:
         path = tmp_path / f"{len(servers)}.sock"
-        server = socketserver.ThreadingUnixStreamServer(str(path), service(**about))
+        server = socketserver.ThreadingUnixStreamServer(str(path), handler or service(**about))
         server.daemon_threads = True
         servers.append(server)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -107,6 +110,64 @@ def test_an_engine_that_was_stopped_is_said(tmp_path: Path) -> None:
     assert "Connection refused" in words(error) and "Start that engine, or point DOCKER_HOST" in words(error)
 
 
+@pytest.mark.parametrize(
+    "about",
+    [b"null", b"[]", b"<html>", b"{}", b"[" * 100_000, b'{"ApiVersion": 5}', b'{"ApiVersion": "1.x"}', b"9" * 5000],
+)
+def test_what_does_not_answer_as_an_engine_is_none(answering: Any, about: bytes) -> None:
+    with pytest.raises(SandboxUnavailable) as error:
+        connect(Candidate("DOCKER_HOST", answering(of_bytes(about))))
+    assert "It answers, but" in words(error)
+
+
+@pytest.mark.parametrize("odd", [{"Components": 5}, {"Platform": "x"}, {"Components": ["x", {"Name": 5}]}])
+def test_an_engine_with_an_odd_product_is_one(answering: Any, odd: dict[str, Any]) -> None:
+    assert connect(Candidate("DOCKER_HOST", answering(**odd))).product == "Docker"
+
+
+def test_of_an_answer_without_end_little_is_read(answering: Any) -> None:
+    written: list[int] = []
+
+    class Endless(of_bytes(b"")):  # type: ignore[misc]  # a class that a function made
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while len(written) < 100:
+                    written.append(self.wfile.write(b" " * 2**20))
+
+    with pytest.raises(SandboxUnavailable) as error:
+        connect(Candidate("DOCKER_HOST", answering(Endless)))
+    assert "It answers, but" in words(error) and len(written) < 20
+
+
+def test_an_answer_that_comes_byte_by_byte_is_given_up(answering: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detection, "ANSWER_SECONDS", 1.0)
+    done = threading.Event()
+
+    class Slow(of_bytes(b"")):  # type: ignore[misc]  # a class that a function made
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not done.wait(0.2):
+                    self.wfile.write(b" ")
+
+    with pytest.raises(SandboxUnavailable) as error:
+        connect(Candidate("DOCKER_HOST", answering(Slow)))
+    done.set()
+    assert "not complete after 1 seconds" in words(error)
+
+
+@pytest.mark.parametrize("otherwise", [b"null", b"[]", b"{}", b'"x"', b'[{"Id": 5}]'])
+def test_where_an_engine_answers_strangely_the_next_sandbox_is_asked(
+    answering: Any, no_context: None, monkeypatch: pytest.MonkeyPatch, otherwise: bytes
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", answering(of_bytes(json.dumps(USUAL).encode(), otherwise)))
+    probe = DockerSandbox().probe()
+    assert not probe.available and "no Docker engine that can be used" in probe.reason
+
+
 def test_a_hung_engine_is_given_up_after_two_seconds(tmp_path: Path) -> None:
     path = tmp_path / "hung.sock"
     with socket.socket(socket.AF_UNIX) as listener:
@@ -134,6 +195,7 @@ def test_permission_denied_is_told_apart_from_not_running(tmp_path: Path) -> Non
         path.chmod(0o600)
         code = f"""
 import os
+from autocoder_jupyter.sandbox.docker import DockerSandbox, detection
 from autocoder_jupyter.sandbox.docker.detection import Candidate, connect
 import docker
 os.setuid(65534)

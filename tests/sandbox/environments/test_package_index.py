@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from autocoder_jupyter.sandbox.environments.package_index import (
     pip_settings,
     uv_settings,
 )
+from autocoder_jupyter.sandbox.environments.uv import find_uv
 from tests.hostile_folder import HOSTILE
 
 
@@ -197,6 +199,32 @@ def test_the_identity_of_an_index_hangs_on_its_address_and_not_on_credentials(ho
     (home / ".config" / "uv").mkdir()
     (home / ".config" / "uv" / "uv.toml").write_text(_INDEX, "utf-8")
     assert identity() not in others | {one, ""}
+
+
+def test_every_file_that_uv_reads_belongs_to_the_identity_of_an_index(tmp_path: Path) -> None:
+    """uv itself says which index it asks."""
+    environ = {
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path / "own"),
+        "XDG_CONFIG_DIRS": str(tmp_path / "all"),
+    }
+    for number, folder in enumerate(("own", "all")):
+        before = index_identity(environ, UvSettings({}))
+        path = tmp_path / folder / "uv" / "uv.toml"
+        path.parent.mkdir(parents=True)
+        (tmp_path / f"wheels{number}").mkdir()
+        path.write_text(f'no-index = true\nfind-links = ["{tmp_path}/wheels{number}"]\n')
+        asked = subprocess.run(
+            [find_uv(), "pip", "compile", "-", "--no-cache"], input="six", text=True, capture_output=True, env=environ
+        )
+        assert "six was not found in the provided package locations" in " ".join(asked.stderr.split())
+        assert index_identity(environ, UvSettings({})) != before
+        path.unlink()
+
+
+def test_an_address_that_uv_would_read_as_two_is_not_wanted(tmp_path: Path) -> None:
+    (tmp_path / "uv.toml").write_text('find-links = ["https://good.example/,https://evil.example/", "wheels"]')
+    assert folder_indexes(tmp_path) == (("find-links", str(tmp_path / "wheels")),)
 
 
 def test_pip_without_configuration_adds_nothing(home: Path) -> None:
