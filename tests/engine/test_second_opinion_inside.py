@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.second_opinion.inside.smallest import simplified, 
 from autocoder_jupyter.engine.second_opinion.inside.trial import run_trial
 from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, variations
 from autocoder_jupyter.engine.second_opinion.inside.written import cells, dtypes, source
-from autocoder_jupyter.engine.second_opinion.trial import FoundPlace, Uncompared
+from autocoder_jupyter.engine.second_opinion.trial import FoundPlace, Smallest, SmallInput, SmallTable, Uncompared
 from autocoder_jupyter.equality import INDEPENDENT, equal
 from autocoder_jupyter.equality.tables import matched_columns
 from autocoder_jupyter.redaction.words import Redaction
@@ -179,6 +179,16 @@ def test_a_small_table_is_written_down_exactly() -> None:
     assert source([[1, None]], ["Int64"], series) == "pd.Series([1, None], dtype='Int64', name='x')"
     assert cells(series) == [[1, None]]
     assert cells(frame.set_index("s")) is None and cells(pd.DataFrame({"a": range(1000)})) is None
+
+
+@pytest.mark.parametrize("dtype", ["Sparse[int64, 0]", "Sparse[float64, nan]", pd.SparseDtype("float64", 7.5)], ids=str)
+@pytest.mark.parametrize("kind", [pd.Series, pd.DataFrame])
+def test_a_sparse_table_is_not_written_down_because_its_dtype_tells_a_value(kind: Any, dtype: Any) -> None:
+    plain = kind({"a": [0, 1]} if kind is pd.DataFrame else [0, 1])
+    sparse = plain.astype(dtype)
+    assert cells(sparse) is None and cells(plain) is not None
+    told = Smallest(tables={"x": SmallTable(cells=[[0, 1]])})
+    assert SmallInput.of(told, {"x": sparse}) is None and SmallInput.of(told, {"x": plain}) is not None
 
 
 def trial(first: str, second: str, frame: pd.DataFrame) -> dict[str, Any]:

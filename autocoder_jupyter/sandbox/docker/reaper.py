@@ -70,7 +70,7 @@ def _start_time(pid: int) -> str | None:
     if _PROC.is_dir():
         try:
             # The name of the command is in brackets and may have any characters. The start time is field 22.
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+            return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
         except OSError:
             return None
     asked = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)

@@ -31,7 +31,7 @@ def cells(table: Any) -> list[list[Any]] | None:
         same(made(found, dtypes(table), table), table)
         same(eval(source(found, dtypes(table), table), {"pd": pd}), table)
     except Exception:
-        return None  # a dtype or index that a short expression cannot make
+        return None  # a dtype or index that a short expression cannot make, or must not tell
     return found
 
 
@@ -41,7 +41,13 @@ def dtypes(table: Any) -> list[str]:
 
 
 def made(values: Cells, kinds: Sequence[str], like: Any) -> Any:
-    """A table with these values and dtypes, and the names of another one."""
+    """A table with these values and dtypes, and the names of another one.
+
+    Raises:
+        ValueError: a dtype has a value of the data in its name, as the fill value of a sparse one.
+    """
+    if any(isinstance(pd.api.types.pandas_dtype(kind), pd.SparseDtype) for kind in kinds):
+        raise ValueError("a sparse dtype tells its fill value")
     columns = [_made(column, kind) for column, kind in zip(values, kinds, strict=True)]
     if isinstance(like, pd.Series):
         return columns[0].rename(like.name)
