@@ -68,6 +68,27 @@ def test_doctor_names_the_limit_of_a_container(tmp_path: Path, version: int) -> 
     assert "1024 MiB" in local_probe.TierTrial(TIERS[0]).probe().details["limits"]
 
 
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [("/job", True), ("/job/step", True), ("/other", False), ("/../job", False), ("", False)],
+    ids=["its own", "one around it", "another", "one outside of what is mounted", "none"],
+)
+def test_the_limit_of_every_group_around_the_notebook_counts(
+    tmp_path: Path, version: int, own: str, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container_memory, "_OWN", tmp_path / "own")
+    (tmp_path / "own").write_text(f"5:pids:/elsewhere\n{'4:memory' if version == 1 else '0:'}:{own}\n")
+    describe(tmp_path, version, NO_LIMIT[version], 2**40, 0)
+    place = tmp_path / "memory" if version == 1 else tmp_path
+    for path in ("job", "job/step", "other"):
+        (place / path).mkdir()
+    limit, used, statistics = (Path(file).name for file in GROUP_FILES[version][:3])
+    for file, text in {limit: str(1024 * MIB), used: str(1000 * MIB), statistics: ""}.items():
+        (place / "job" / file).write_text(text)
+    assert container_memory.exceeded_by(lambda _: True) == (1024 * MIB if told else None)
+    assert container_memory.limit() == (1024 * MIB if told else None)
+
+
 def test_without_a_limit_nothing_is_exceeded(tmp_path: Path, version: int) -> None:
     describe(tmp_path, version, NO_LIMIT[version], 2**40, 0)
     assert container_memory.exceeded_by(lambda _: True) is None
