@@ -21,10 +21,11 @@ def make_wheel(
     tag: str = "py3-none-any",
     modules: Mapping[str, str | bytes] | None = None,
     sized: bool = False,
+    recorded: Mapping[str, int] | None = None,
 ) -> Path:
     """Write a wheel with one package that contains its version, and `modules`: further files, content by name.
 
-    `sized` records the sizes of its files, as in the wheels of an index.
+    `sized` records the sizes of its files, as in the wheels of an index; `recorded` are the sizes of some files.
     """
     wheel = folder / f"{name}-{version}-{tag}.whl"
     information = f"{name}-{version}.dist-info"
@@ -37,7 +38,8 @@ def make_wheel(
         f"{information}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
     files |= modules or {}
-    record = "".join(f"{path},,{len(text) if sized else ''}\n" for path, text in files.items())
+    sizes = {path: len(text) if sized else "" for path, text in files.items()} | dict(recorded or {})
+    record = "".join(f"{path},,{size}\n" for path, size in sizes.items())
     record += f"{information}/RECORD,,\n"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, text in {**files, f"{information}/RECORD": record}.items():
@@ -87,8 +89,11 @@ def only_a_wheelhouse(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return wheels
 
 
-def make_eager_wheel(folder: Path, ran: Path) -> Path:
-    """Write the wheel `eager`. Its code that Python runs at each start writes files whose names begin with `ran`."""
+def make_eager_wheel(folder: Path, ran: Path, *, recorded: Mapping[str, int] | None = None) -> Path:
+    """Write the wheel `eager`. Its code that Python runs at each start writes files whose names begin with `ran`.
+
+    `recorded`: see `make_wheel`.
+    """
     leave_trace = "import pathlib; pathlib.Path({!r}).touch()\n"
     modules = {
         "eager.pth": leave_trace.format(f"{ran}-pth"),
@@ -96,4 +101,4 @@ def make_eager_wheel(folder: Path, ran: Path) -> Path:
         # Debian's `sitecustomize`, which is found before any other, imports this.
         "apport_python_hook.py": leave_trace.format(f"{ran}-hook"),
     }
-    return make_wheel(folder, "eager", "1.0", modules=modules)
+    return make_wheel(folder, "eager", "1.0", modules=modules, recorded=recorded)

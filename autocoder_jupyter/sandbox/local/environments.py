@@ -24,14 +24,13 @@ from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.environments import bytecode, cleanup, contents
 from autocoder_jupyter.sandbox.environments.locking import (
     FORMAT,
-    INSTALL,
     LEFT_OVER,
     environment_key,
     host_platform,
     host_python,
+    install_target,
     lock,
 )
-from autocoder_jupyter.sandbox.environments.pins import name_of
 from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import disk_is_full, index_identity, run_uv
 from autocoder_jupyter.sandbox.programs import program_text
@@ -82,7 +81,6 @@ def build(spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environmen
         return _dated(environment)
     with exclusive(folder.with_suffix(".lock"), watch.token.raise_if_cancelled):
         if not _is_whole(environment):
-            watch.tell(f"installing {len(packages)} packages")
             try:
                 _build(environment, interpreter, watch)
             except OSError as error:
@@ -229,7 +227,7 @@ def _build(environment: Environment, interpreter: VenvInterpreter, watch: BuildW
         _install(environment, made, watch)
         if damaged := contents.misfits(_site_packages(made)):  # in uv's cache, from which files are linked
             _remove_from_cache(damaged, watch)
-            _install(environment, made, watch, reinstall=True)
+            _install(environment, made, watch)
         _compile(environment, made, interpreter, watch, alone=place.exists())
         contents.write_list(made)
         marker = {"format": FORMAT, "lock": environment.lock, "interpreter": asdict(interpreter)}
@@ -241,20 +239,15 @@ def _build(environment: Environment, interpreter: VenvInterpreter, watch: BuildW
         removal.remove(work)
 
 
-def _install(
-    environment: Environment,
-    folder: Path,
-    watch: BuildWatch,
-    *,
-    reinstall: bool = False,
-) -> None:
-    option = ["--reinstall"] if reinstall else []
-    run_uv(
-        [*INSTALL, *option, "--python", str(folder / "bin" / "python")],
-        input="\n".join(environment.lock),
-        suspects=list(map(name_of, environment.lock)),
-        watch=watch,
-    )
+def _install(environment: Environment, folder: Path, watch: BuildWatch) -> None:
+    """Install the packages into a new, empty folder.
+
+    uv runs the interpreter that it is told, to know its properties, and Python runs `.pth` files of packages at its
+    start. So that is the interpreter of the notebook, and never the one of an environment that has packages.
+    """
+    site_packages = _site_packages(folder)
+    removal.remove(site_packages)
+    install_target(environment.lock, environment.python_version, None, site_packages, watch=watch)
 
 
 def _remove_from_cache(distributions: Sequence[str], watch: BuildWatch) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import io
 import multiprocessing
 import py_compile
 import shutil
 import subprocess
 import sys
+import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -107,6 +111,46 @@ def test_nothing_of_a_package_runs_while_it_is_installed_outside_of_the_sandbox(
     assert not list(wheelhouse.glob("ran-*"))
     subprocess.run([python_of(environment), "-c", ""], check=True)
     assert list(wheelhouse.glob("ran-*"))  # so these are files that would run
+
+
+def test_nothing_of_a_package_runs_when_it_is_installed_again(wheelhouse: Path) -> None:
+    """Its record of sizes is wrong, so it is taken for damaged. uv asks an interpreter for its properties each time."""
+    make_eager_wheel(wheelhouse, wheelhouse / "ran", recorded={"eager/__init__.py": 7})
+    build(_spec("eager"))
+    assert not list(wheelhouse.glob("ran-*"))
+
+
+def test_nothing_of_a_package_runs_when_another_one_fails_as_if_the_network_did(
+    wheelhouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then uv runs a second time; without a cache it asks the interpreter again."""
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    make_eager_wheel(wheelhouse, wheelhouse / "ran")
+    entry = {"late-1.0.dist-info/entry_points.txt": "[console_scripts]\n../dns error = late:run\n"}
+    make_wheel(wheelhouse, "late", "1.0", modules=entry)
+    with suppress(PackageError):
+        build(_spec("eager", "late"))
+    assert not list(wheelhouse.glob("ran-*"))
+
+
+def test_a_locked_source_distribution_is_not_built_and_a_line_without_hash_not_installed(
+    wheelhouse: Path, tmp_path: Path
+) -> None:
+    """A recorded lock can have the hash of a source distribution, which runs code of its own when it is built."""
+    backend = f"import pathlib; pathlib.Path({str(wheelhouse / 'ran')!r}).touch()\n"
+    project = '[project]\nname = "delta"\nversion = "1.0"\n[build-system]\nrequires = []\n'
+    project += 'build-backend = "backend"\nbackend-path = ["."]\n'
+    with tarfile.open(wheelhouse / "delta-1.0.tar.gz", "w:gz") as archive:
+        metadata = "Metadata-Version: 2.1\nName: delta\nVersion: 1.0\n"
+        for name, text in {"pyproject.toml": project, "backend.py": backend, "PKG-INFO": metadata}.items():
+            entry = tarfile.TarInfo(f"delta-1.0/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    digest = hashlib.sha256((wheelhouse / "delta-1.0.tar.gz").read_bytes()).hexdigest()
+    for lock in (f"delta==1.0 --hash=sha256:{digest}",), ("alpha==1.0",):
+        with pytest.raises(PackageError):
+            locking.install_target(lock, HERE, None, tmp_path / "target")
+    assert not list(wheelhouse.glob("ran*")) and not list((tmp_path / "target").glob("[!.]*"))
 
 
 def test_bytecode_is_taken_over_from_a_neighbour() -> None:
