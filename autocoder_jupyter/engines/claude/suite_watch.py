@@ -7,28 +7,20 @@ source is compared. What a new test changes only when it runs, for example throu
 from __future__ import annotations
 
 import ast
-import builtins
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 
 from autocoder_jupyter.engine.tests import read_suite
+from autocoder_jupyter.engines.claude.suite_additions import Surroundings, is_harmless
 from autocoder_jupyter.untrusted.parsing import parse
 
 OUTSIDE = "what the tests share"
 """The name for the imports, helper functions and constants of a test module."""
 
-_RUN_BY_PYTEST = re.compile(r"pytest|(?i:(?:setup|teardown)_?(?:module|function|class|method)?)$")
-"""Names that pytest calls around the tests of a module, and its hooks."""
-
-_REACHES_OTHERS = re.compile(
-    r"\bGlobal\(|\bNamedExpr\(|\bName\(id='(?:globals|locals|vars|setattr|delattr|exec|eval|__\w+)'|\battr='__"
-)
-"""In a dump, what can change names of the module that are bound elsewhere."""
-
-_CHANGED_ATTRIBUTE = re.compile(r"\bAttribute\(value=Name\(id='(\w+)', ctx=Load\(\)\), attr='\w+', ctx=(?:Store|Del)\(")
-
 _Part = tuple[str, str]
 """The id of a test and "", or `OUTSIDE` and the names that a statement binds."""
+
+_Parts = dict[_Part, list[ast.AST]]
 
 
 class SuiteWatch:
@@ -51,66 +43,51 @@ class SuiteWatch:
             parts = _parts(source)
         except SyntaxError:
             return
-        known = {
-            name for test, bound in self._first for name in (bound.split() if bound else [test.partition("::")[0]])
-        }
-        new = [part for part in parts if part not in self._first]
-        if self._first and not all(_is_harmless(part, parts[part], known) for part in new):
+        if self._first and not all(
+            is_harmless(nodes, part[1].split() if part[0] == OUTSIDE else None, self._surroundings(parts))
+            for part, nodes in parts.items()
+            if part not in self._first
+        ):
             self._added.add(OUTSIDE)
-        for part, text in parts.items():
-            self._first.setdefault(part, text)
-        self._now = parts
+        self._now = _dumped(parts)
+        self._first = {**self._now, **self._first}
 
     def take(self, source: str) -> None:
         """Note tests that the agent did not write. They are the first versions from now on."""
-        self._first = dict(_parts(source))
-        self._now = dict(self._first)
+        self._now = _dumped(_parts(source))
+        self._first = dict(self._now)
+
+    def _surroundings(self, parts: _Parts) -> Surroundings:
+        imports = (node for nodes in parts.values() for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+        bound = (bound.split() if bound else [test.partition("::")[0]] for test, bound in self._first)
+        return Surroundings(frozenset(chain(*bound)), frozenset(chain(*map(_bound, imports))))
 
 
-def _is_harmless(part: _Part, text: str, known: set[str]) -> bool:
-    """Whether the source of a new part does not change what the others test.
-
-    Args:
-        part: a test, or a statement that binds names.
-        text: its dump.
-        known: the names that the first versions bind.
-    """
-    if _REACHES_OTHERS.search(text) or not known.isdisjoint(_CHANGED_ATTRIBUTE.findall(text)):
-        return False
-    name, bound = part
-    if name != OUTSIDE:
-        return True
-    names = bound.split()
-    return bool(names) and all(
-        one.isidentifier()
-        and one not in known
-        and not hasattr(builtins, one)
-        and not one.startswith("__")
-        and not _RUN_BY_PYTEST.match(one)
-        for one in names
-    )
-
-
-def _parts(source: str) -> dict[_Part, str]:
-    """The tests of a module and the statements that they share, without comments and layout."""
-    parts: dict[_Part, str] = {}
+def _parts(source: str) -> _Parts:
+    """The tests of a module and the statements that they share. If these bind a name twice, their order counts too."""
+    parts: _Parts = {}
     ids = set(read_suite(source).ids)
+    shared: list[tuple[str, list[ast.AST]]] = []
     for node in parse(source).body:
         if isinstance(node, ast.ClassDef):
-            inner = {f"{node.name}::{getattr(member, 'name', '')}": member for member in node.body}
-            parts |= {(name, ""): ast.dump(member) for name, member in inner.items() if name in ids}
-            rest = [member for name, member in inner.items() if name not in ids]
-            parts[OUTSIDE, node.name] = _dumped([*node.decorator_list, *node.bases, *node.keywords, *rest])
+            tests = {f"{node.name}::{member.name}": member for member in node.body if hasattr(member, "name")}
+            parts |= {(name, ""): [member] for name, member in tests.items() if name in ids}
+            rest = [one for one in node.body if f"{node.name}::{getattr(one, 'name', '')}" not in ids]
+            shared.append((node.name, [*node.decorator_list, *node.bases, *node.keywords, *rest]))
         elif getattr(node, "name", None) in ids:
-            parts[str(getattr(node, "name", "")), ""] = ast.dump(node)
+            parts[str(getattr(node, "name", "")), ""] = [node]
         else:
-            bound = " ".join(_bound(node))
-            parts[OUTSIDE, bound] = parts.get((OUTSIDE, bound), "") + ast.dump(node)
+            shared.append((" ".join(_bound(node)), [node]))
+    bound = [name for names, _ in shared for name in names.split()]
+    is_ordered = len(set(bound)) < len(bound)
+    for names, nodes in shared:
+        parts.setdefault((OUTSIDE, "" if is_ordered else names), []).extend(nodes)
     return parts
 
 
-def _dumped(nodes: Iterable[ast.AST]) -> str:
-    return "\n".join(map(ast.dump, nodes))
+def _dumped(parts: _Parts) -> dict[_Part, str]:
+    """The source of the parts without comments and layout."""
+    return {part: "\n".join(map(ast.dump, nodes)) for part, nodes in parts.items()}
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:

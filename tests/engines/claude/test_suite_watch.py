@@ -9,6 +9,7 @@ import pytest
 from solution import run
 
 LIMIT = 1e-9
+CASES = [(1.0, 1.0), (2.0, 2.0)]
 
 
 def close(one, other):
@@ -26,6 +27,9 @@ def test_each(value):
 
 
 class TestMissing:
+    least = 0.0
+    most = 1.0
+
     def test_none(self):
         assert run(sales=pd.DataFrame({"v": [None]})) == 0.0
 '''
@@ -47,6 +51,7 @@ def changed(*versions: str) -> tuple[str, ...]:
         ("[1.0, 2.0, 3.0])", "[1.0])", ("test_each",)),
         ("== 0.0", "is not None", ("TestMissing::test_none",)),
         ("class TestMissing:", "@pytest.mark.skip\nclass TestMissing:", (OUTSIDE,)),
+        ("least = 0.0", "least = -1e9", (OUTSIDE,)),
         ("1e-9", "1e9", (OUTSIDE,)),
         ("<= LIMIT", "<= LIMIT or True", (OUTSIDE,)),
         ("import pytest\n", "import pytest\npytestmark = pytest.mark.skip\n", (OUTSIDE,)),
@@ -83,10 +88,38 @@ def test_a_test_that_is_not_as_it_was_first_written_is_named_whatever_ran(
         "test_sum = None",
         "class test_sum: ...",
         "import LIMIT",
+        "X = CASES.clear()",
+        "X = CASES.extend(CASES)",
+        "class TestNew:\n    CASES[0] = (1.0, 3.0)",
+        "class TestNew:\n    del CASES[0]",
+        "import builtins\n\n\nclass TestNew:\n    builtins.abs = lambda x: 0",
+        "import builtins\nX = builtins.exec('close = max')",
+        "from builtins import exec as do\nX = do('close = max')",
+        "from builtins import globals as names\nX = names()",
+        "X = getattr(pytest, 'ex' + 'it')",
+        "import sys\n\n\nclass TestNew:\n    sys.modules['tests'].close = max",
+        "import tests\n\n\nclass TestNew:\n    tests.close = max",
+        "import tests as these\n\n\nclass TestNew:\n    these.CASES[:] = []",
+        "import sys\n\n\ndef made(frame=sys._getframe()):\n    frame.f_globals['close'] = max",
+        "from unittest import mock\nX = mock.patch('tests.close').start()",
+        "from unittest.mock import patch as put\nX = put('tests.close').start()",
+        "X = pytest.MonkeyPatch().setattr('tests.close', max)",
+        "import operator\nX = operator.setitem(CASES, 0, (1.0, 3.0))",
+        "X = list.clear(CASES)",
+        "import gc\nX = gc.get_referrers(close)[0].update(close=max)",
+        "X = pytest.importorskip('nothing')",
+        "X = pytest.skip('later', allow_module_level=True)",
     ],
 )
 def test_something_new_that_changes_what_others_test_is_a_change(new: str) -> None:
     assert changed(FIRST, f"{FIRST}\n{new}\n") == (OUTSIDE,)
+
+
+def test_where_a_name_is_bound_twice_the_order_counts() -> None:
+    twice = FIRST.replace("LIMIT = 1e-9\n", "SMALL = 1e-9\nLIMIT = SMALL\nSMALL = 1e9\n")
+    later = twice.replace("LIMIT = SMALL\nSMALL = 1e9\n", "SMALL = 1e9\nLIMIT = SMALL\n")
+    assert changed(twice, later) == (OUTSIDE,)
+    assert changed(twice, twice) == ()
 
 
 def test_new_tests_layout_and_what_new_tests_need_are_no_change() -> None:
@@ -95,6 +128,13 @@ def test_new_tests_layout_and_what_new_tests_need_are_no_change() -> None:
         "\n\ndef test_more():\n    assert made()[0] == 0\n"
     )
     assert changed(FIRST, grown) == ()
+    own = (
+        "\n\nTABLE = pd.DataFrame(CASES)\nROWS = sorted(CASES)\n\n\ndef test_own():\n    table = TABLE.copy()\n"
+        "    table.columns = ['v', 'w']\n    table['x'] = table.pop('w')\n    rows = [1]\n    rows.append(2)\n"
+        "    assert run(sales=table) == 3.0\n\n\nclass TestOwn:\n    def test_it(self):\n        self.value = 3.0\n"
+        "        assert run(sales=TABLE) == self.value\n"
+    )
+    assert changed(FIRST, FIRST + own) == ()
     assert changed(FIRST, FIRST.replace("def test_sum", "# a comment\n\n\ndef test_sum")) == ()
     assert changed(FIRST, grown, grown.replace("== 0\n", ">= 0\n")) == ("test_more",)
 
