@@ -13,13 +13,18 @@ from pathlib import PurePosixPath
 
 from autocoder_jupyter.engines.claude import python_code
 from autocoder_jupyter.engines.claude.command_names import (
+    EVALUATES_ITS_WORDS,
     FILTERS,
+    GIT_IS_INERT,
     GIT_REACHES_OUT,
     HAS_A_PATTERN,
+    INERT,
+    INERT_MODULES,
     KEYWORDS,
     KNOWN,
     LISTS_VARIABLES,
     LOOKS_AT_PACKAGES,
+    NAMES_A_PROGRAM,
     NAMES_WORDS,
     PYTHON,
     RUN_MODULES,
@@ -39,6 +44,7 @@ from autocoder_jupyter.engines.claude.judgement import (
     Judgement,
     path_in_a_command,
     runners_file,
+    unknown,
     worst,
 )
 from autocoder_jupyter.engines.claude.shell import DEEPEST, Command, UnreadableCommand, Word, commands
@@ -46,6 +52,9 @@ from autocoder_jupyter.sandbox.workspace.confined import NotConfined, confined
 from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_COMMAND
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_RUN_LATER = re.compile(r"\$\{[^}]*@[PA]")
+"""An expansion that is read as a command."""
+
 _DURATION = re.compile(r"[\d.]+[smhd]?")
 _SURELY_A_PATH = re.compile(r"~/|/(?:etc|proc|sys|home|root|dev|var|usr|tmp)\b|\.\./|-|\w+=")
 _LONGEST_SCRIPT = 50_000
@@ -90,6 +99,7 @@ class _Judge:
         self.others = False
         self._files = files
         self._written: dict[str, str] = {}
+        self._functions: set[str] = set()
         self._depth = 0
 
     def text(self, text: str) -> Judgement:
@@ -112,18 +122,31 @@ class _Judge:
         return worst([*targets, self._words(command.words, command)])
 
     def _words(self, words: Sequence[Word], command: Command) -> Judgement:
-        words = _without_keywords(words)
+        if any(_RUN_LATER.search(word.text) for word in words):
+            return UNREAD
+        while words and words[0].text in KEYWORDS and not words[0].computed:
+            words = words[1:]
+        if words and words[0].text in EVALUATES_ITS_WORDS and any(word.hides for word in words):
+            return UNREAD
+        if not words or words[0].text in NAMES_WORDS:
+            return SAFE
         while words and _ASSIGNMENT.match(words[0].text):
+            if words[0].hides or NAMES_A_PROGRAM.match(words[0].text):
+                return UNREAD
             words = words[1:]
         if not words:
             return SAFE
         if words[0].computed:
             return UNREAD
+        if command.defines:
+            self._functions.add(words[0].text)
+            return SAFE
         path, arguments = words[0].text, words[1:]
         name = PurePosixPath(path).name or path
         if "/" in path and not re.fullmatch(r"/(?:usr/)?(?:local/)?s?bin/[^/]+", path):
             return worst([path_in_a_command(path), self._script(path)])
         if path == "function" and arguments:
+            self._functions.add(arguments[0].text)
             return self._words(arguments[1:], command)
         judgement = self._named(name, arguments, command)
         self.others |= name not in FILTERS and judgement == SAFE
@@ -131,6 +154,8 @@ class _Judge:
 
     def _named(self, name: str, arguments: Sequence[Word], command: Command) -> Judgement:
         said = [word.text for word in arguments]
+        if any(NAMES_A_PROGRAM.match(word) for word in said) and name in ("env", *LISTS_VARIABLES):
+            return UNREAD
         if name in WRAPPERS:
             return self._wrapped(name, arguments, command)
         if name.startswith("pip") and {*said[:1]} & LOOKS_AT_PACKAGES:
@@ -141,7 +166,7 @@ class _Judge:
             return NETWORK
         if (name in LISTS_VARIABLES and {*said} <= {"-p", "-x"}) or (name, *said) == ("compgen", "-v"):
             return VARIABLES
-        return worst([self._started(name, said, command), *_paths(name, arguments)])
+        return worst([*_paths(name, arguments), self._started(name, said, command)])
 
     def _started(self, name: str, said: list[str], command: Command) -> Judgement:
         """Classify the program that a command starts because of its arguments or its input."""
@@ -161,8 +186,12 @@ class _Judge:
             return worst([self.text(word.partition("=")[2]) for word in said])
         if name == "find":
             return worst([self._words([*map(Word, part)], command) for part in _executed(said)])
+        if name not in INERT:
+            return SAFE if name in self._functions else unknown(name)
+        if name == "git" and not GIT_IS_INERT.fullmatch(next(iter(said), "help")):
+            return unknown(" ".join([name, *said[:1]]))
         pattern = STARTS_COMMANDS.get(name)
-        if pattern and any(pattern.search(word) for word in said):
+        if pattern and any(pattern.search(text) for word in said for text in (word, self._content(word) or "")):
             return Judgement("denied", f"{name} starts other programs here; run them by themselves")
         return SAFE
 
@@ -189,6 +218,8 @@ class _Judge:
         for place, word in enumerate(said):
             if not word.startswith(("-", "+")):
                 return self._script(word, shell=True)
+            if word.startswith(("--rcfile", "--init-file")):
+                return UNREAD
             if re.fullmatch(r"-\w*c", word):
                 return self.text(said[place + 1]) if place + 1 < len(said) else UNREAD
             if word == "--version":
@@ -220,7 +251,10 @@ class _Judge:
             return NETWORK
         if top in RUN_MODULES:
             return self._python(_behind_options(rest), command)
-        return self._script(f"{name.replace('.', '/')}.py")
+        if top in INERT_MODULES:
+            return SAFE
+        path = name.replace(".", "/")
+        return self._script(next((one for one in (f"{path}/__main__.py",) if one in self._files), f"{path}.py"))
 
     def _from_input(self, command: Command) -> Judgement:
         return UNREAD if command.document is None else self._source(command.document)
@@ -235,7 +269,7 @@ class _Judge:
             return TOO_LONG
         content = self._content(path)
         if content is None:
-            return UNREAD if shell or not path.endswith(".py") else SAFE  # missing, or made on this line
+            return UNREAD  # missing, or made on this line
         if shell or re.match(r"#!.*\b(?:ba|da|z)?sh\b", content):
             return self.text(content)
         return self._source(content)
@@ -244,12 +278,6 @@ class _Judge:
         if path in self._written or path not in self._files:
             return self._written.get(path)
         return self._files[path].decode("utf-8", "replace")
-
-
-def _without_keywords(words: Sequence[Word]) -> Sequence[Word]:
-    while words and words[0].text in KEYWORDS and not words[0].computed:
-        words = words[1:]
-    return () if words and words[0].text in NAMES_WORDS else words
 
 
 def _behind_options(said: list[str]) -> list[str]:

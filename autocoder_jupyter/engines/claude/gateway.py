@@ -21,7 +21,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.engines.claude.arrival import Arrived, receive
 from autocoder_jupyter.engines.claude.loopback import Loopback
-from autocoder_jupyter.engines.claude.service import Refusal, Service
+from autocoder_jupyter.engines.claude.service import Refusal, Service, plain_name
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, ModelError, ModelUnavailable
 from autocoder_jupyter.models import library, received
 from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, cut_off_error
@@ -135,7 +135,8 @@ class Gateway:
             AutocodeError: there is no answer, and the session has ended.
         """
         try:
-            return await self._turned(wire.without_additions(body), headers)
+            asked = {**wire.without_additions(body), "model": plain_name(self._service.config.model)}
+            return await self._turned(asked, headers)
         except AutocodeError as error:
             self.stop(error)
             raise

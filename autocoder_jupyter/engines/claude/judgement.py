@@ -44,6 +44,11 @@ TOO_LONG = Judgement("denied", "the program that it runs is too long to be read;
 UNREAD = Judgement("denied", "what it runs cannot be read from the command; write it into a file first")
 
 
+def unknown(name: str) -> Judgement:
+    """The judgement of a command that is not known: denied, because it may start any other."""
+    return Judgement("denied", f"{visible(name[:100])} is not known here, and could start other programs; use Python")
+
+
 def outside(path: str) -> Judgement:
     """The judgement of a path that is not in the workspace: denied."""
     return Judgement("denied", f"{visible(path[:100])} is outside of the workspace; paths are relative to it")

@@ -11,6 +11,7 @@ from autocoder_jupyter.engines.claude.judgement import (
     SAFE,
     TESTS,
     TOO_LONG,
+    UNREAD,
     VARIABLES,
     Judgement,
     outside,
@@ -20,7 +21,11 @@ from autocoder_jupyter.engines.claude.judgement import (
 from autocoder_jupyter.untrusted.parsing import TooLong, parse
 
 _STARTS_A_SHELL = re.compile(r"os\.(?:system|popen)|subprocess\.get(?:status)?output")
-_STARTS_A_COMMAND = re.compile(r"subprocess\.(?:run|call|check_call|check_output|Popen)|os\.(?:exec|spawn)\w+")
+_STARTS_A_COMMAND = re.compile(
+    r"subprocess\.(?:run|call|check_call|check_output|Popen)|os\.(?:exec|spawn|posix_spawn)\w*|pty\.spawn"
+    r"|asyncio\.(?:subprocess\.)?create_subprocess_\w+"
+)
+_STARTS_PROGRAMS = frozenset(("os", "subprocess", "pty"))
 _RUNS_TESTS = re.compile(r"_?pytest\.(?:main|console_main|config\.main)|unittest\.main|(?:\w+\.)*test_\w*")
 _RUNS_WHAT_IT_NAMES = re.compile(r"exec|runpy\.run_(?:module|path)|importlib\.import_module|__import__")
 _NAMES_OF_TESTS = frozenset(("pytest", "tests", "tests.py"))
@@ -51,6 +56,8 @@ def _of_node(node: ast.AST, names: dict[str, str], shell: Shell) -> Judgement:
     if isinstance(node, ast.Call):
         return _of_call(node, _name_of(node.func, names), shell)
     if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.ImportFrom) and node.module in _STARTS_PROGRAMS and node.names[0].name == "*":
+            return UNREAD
         return TESTS if any(whole.partition(".")[0] == "tests" for _, whole in _of_import(node)) else SAFE
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return outside(node.value) if _ELSEWHERE.fullmatch(node.value) else runners_file(node.value)
@@ -65,7 +72,12 @@ def _of_call(call: ast.Call, name: str, shell: Shell) -> Judgement:
     if name in ("dict", "print", "repr", "str", "list", "json.dumps") and call.args:
         return worst(VARIABLES for value in call.args if _name_of(value, {}) == "os.environ")
     if _STARTS_A_SHELL.fullmatch(name) or _STARTS_A_COMMAND.fullmatch(name):
-        return shell(_first_text(call))
+        text = _first_text(call)
+        return shell(text) if text else UNREAD
+    if name == "getattr" and call.args and _name_of(call.args[0], {}) in _STARTS_PROGRAMS:
+        return UNREAD
+    if name in ("exec", "eval") and (text := _first_text(call)):
+        return judge(text, shell)
     return SAFE
 
 
@@ -82,11 +94,11 @@ def _is_all_variables(node: ast.AST, names: dict[str, str]) -> bool:
 
 
 def _first_text(call: ast.Call) -> str:
-    """The first argument as a command: a string, or a list of words. Words that are not literals are left out."""
+    """The first argument as a command: a string, or a list of words. "" if it is not known; "'?'" for such a word."""
     first = next(iter([*call.args, *(keyword.value for keyword in call.keywords)]), None)
     if isinstance(first, ast.List | ast.Tuple):
         return " ".join(_quoted(word) for word in first.elts)
-    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else "true"
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
 
 
 def _names_tests(call: ast.Call) -> bool:

@@ -18,6 +18,11 @@ _OPERATORS = ("&&", "||", ";;", "|&", "&", ";", "|", "(", ")", "\n")
 _REDIRECTS = re.compile(r"(?:\d*|&)(?:<<<|<<-?|<>|<&|<|>>|>&|>\||>)")
 _HERE_DOCUMENTS = ("<<", "<<-")
 _SUBSTITUTIONS = ("$(", "<(", ">(")
+_ANSI_QUOTES = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_HIDDEN = re.compile(r"\$\(|`")
+_ESCAPED = re.compile(r"\\[$`]")
+_CASE = re.compile(r"\bcase\b[^)]*\bin\b")
+_DEFINES = re.compile(r"\([ \t]*\)")
 _BLANK = " \t\r"
 _NAMES_FILES = re.compile(r"[*?\[{]")
 
@@ -28,10 +33,17 @@ class UnreadableCommand(Exception):
 
 @dataclass(frozen=True)
 class Word:
-    """A word without its quotes. `computed` means that the shell would expand it."""
+    """A word without its quotes.
+
+    Args:
+        text: the word.
+        computed: whether the shell would expand it.
+        hides: whether quotes contain a substitution, which some commands run nevertheless.
+    """
 
     text: str
     computed: bool = False
+    hides: bool = False
 
 
 @dataclass
@@ -43,12 +55,14 @@ class Command:
         files: the files of its redirections.
         document: the text of its here-document or here-string, or None.
         piped: whether its input is the output of another command.
+        defines: whether it is the name of a function that is defined here.
     """
 
     words: list[Word] = field(default_factory=list)
     files: list[Word] = field(default_factory=list)
     document: str | None = None
     piped: bool = False
+    defines: bool = False
 
 
 def commands(text: str, depth: int = 0) -> list[Command]:
@@ -80,6 +94,7 @@ class _Reader:
             elif redirect := self._redirect():
                 self._take_target(current, redirect)
             elif operator := next((one for one in _OPERATORS if self._text.startswith(one, self._place)), ""):
+                current.defines = bool(_DEFINES.match(self._text, self._place)) and len(current.words) == 1
                 self._place += len(operator)
                 yield from self._ended(current)
                 current = Command(piped=operator in ("|", "|&"))
@@ -142,20 +157,25 @@ class _Reader:
                 self._inner += _Reader(command.document, self._depth).substitutions()
 
     def _word(self) -> Word:
-        start, said, computed = self._place, [], False
+        start, said, computed, hides = self._place, [], False, False
         while self._place < len(self._text):
-            sign = self._text[self._place]
+            sign, place = self._text[self._place], self._place
             if substitution := self._substitution():
                 said.append(substitution)
                 computed = True
+            elif self._text.startswith("$'", place):
+                said.append(self._escaped())
+                computed = hides = True
             elif sign in _BLANK or sign in "\n;&|()<>":
                 break
             elif sign == "'":
                 said.append(self._until("'"))
+                hides |= bool(_HIDDEN.search(said[-1]))
             elif sign == '"':
                 text, made = self._double_quoted()
                 said.append(text)
                 computed |= made
+                hides |= bool(_ESCAPED.search(self._text, place, self._place))
             elif sign == "\\":
                 said.append(self._text[self._place + 1 : self._place + 2])
                 self._place += 2
@@ -166,7 +186,15 @@ class _Reader:
         if self._place == start:
             raise UnreadableCommand(f"{self._text[start : start + 20]!r} where a word should stand")
         text = "".join(said)
-        return Word(text, computed and text not in ("[", "[[", "{"))
+        return Word(text, computed and text not in ("[", "[[", "{"), hides)
+
+    def _escaped(self) -> str:
+        """Read `$'…'`. Its escapes are not decoded."""
+        found = _ANSI_QUOTES.match(self._text, self._place)
+        if found is None:
+            raise UnreadableCommand("a ' that is not closed")
+        self._place = found.end()
+        return found[1]
 
     def _double_quoted(self) -> tuple[str, bool]:
         said, computed = [], False
@@ -204,6 +232,9 @@ class _Reader:
         start, open_ones = self._place, 1
         while self._place < len(self._text):
             sign = self._text[self._place]
+            if self._text.startswith("$'", self._place):
+                self._escaped()
+                continue
             if sign == "'":
                 self._until("'")
                 continue
@@ -212,7 +243,10 @@ class _Reader:
             open_ones += (sign == "(") - (sign == ")")
             self._place += 1
             if not open_ones:
-                return self._text[start : self._place - 1]
+                inner = self._text[start : self._place - 1]
+                if _CASE.search(inner):
+                    raise UnreadableCommand("a case in a substitution, whose end cannot be found")
+                return inner
         raise UnreadableCommand("a parenthesis that is not closed")
 
     def _until(self, mark: str) -> str:

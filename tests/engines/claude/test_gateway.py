@@ -122,6 +122,31 @@ async def test_only_the_program_of_the_session_may_ask(tmp_path: Path) -> None:
     assert not model.requests
 
 
+async def test_a_request_gets_no_other_model_and_nothing_that_the_budget_does_not_price(tmp_path: Path) -> None:
+    dear = {
+        "service_tier": "priority",
+        "speed": "fast",
+        "mcp_servers": [{"type": "url", "url": "https://evil", "name": "x"}],
+        "container": "x",
+        "tools": [
+            {"type": "web_search_20250305", "name": "web_search"},
+            {"type": "code_execution_20250825", "name": "code_execution"},
+            {"name": "mcp__workspace__Bash", "input_schema": {"type": "object"}},
+            "web_search",
+        ],
+    }
+    picture = {"type": "image", "source": {"type": "url", "url": "https://evil/?secret"}}
+    content = [{"type": "text", "text": "hi"}, picture, {"type": "tool_result", "tool_use_id": "1", "content": [picture]}]
+    asked = [{"role": "user", "content": content}]
+    async with at_work(tmp_path, ["x"]) as (desk, model):
+        response = await desk.ask("hi", **{**dear, "model": "claude-opus-4-1", "messages": asked, "temperature": 0.5})
+    sent = model.requests[0]
+    assert response.status_code == 200 and sent["model"] == "claude-sonnet-4-5" and sent["temperature"] == 0.5
+    assert [tool["name"] for tool in sent["tools"]] == ["mcp__workspace__Bash"]
+    assert not {"service_tier", "speed", "mcp_servers", "container"} & sent.keys()
+    assert "evil" not in json.dumps(sent)
+
+
 async def test_the_same_question_is_answered_from_the_journal_and_costs_nothing(tmp_path: Path) -> None:
     async with at_work(tmp_path, ["once"]) as (desk, _):
         await desk.ask("hi")

@@ -80,14 +80,14 @@ def test_what_a_session_writes_to_the_journal_has_an_end(bench: Bench, monkeypat
     monkeypatch.setattr(toolbox_module, "MOST_RECORDED", 500_000)
     again = Bench(bench.journal.root.parent)
     for number in range(20):
-        again.outcomes[f"make {number}"] = CommandOutcome(0, "", {"large.bin": bytes([number]) * 100_000})
-        again.call("Bash", command=f"make {number}")
+        again.outcomes[f"touch {number}"] = CommandOutcome(0, "", {"large.bin": bytes([number]) * 100_000})
+        again.call("Bash", command=f"touch {number}")
     assert again.size < 700_000
     assert again.workspace.files["large.bin"][0] == 19
 
 
 def test_recorded_calls_are_not_made_again_and_leave_the_same_files(bench: Bench) -> None:
-    made = {"make": CommandOutcome(0, "made", {"a.txt": b"a"}), "fail": CommandOutcome(1, "no", {"a.txt": b"a"})}
+    made = {"touch a.txt": CommandOutcome(0, "made", {"a.txt": b"a"}), "false": CommandOutcome(1, "no", {"a.txt": b"a"})}
     bench.outcomes |= made
     said = [bench.call("Bash", command=command) for command in made]
     again = Bench(bench.journal.root.parent)
@@ -107,6 +107,14 @@ def test_an_observation_of_a_strangers_journal_is_bounded(bench: Bench) -> None:
     for key in list(bench.journal._steps):
         bench.journal.add_step(*key, {"observed": "x" * 10**6, "ok": True})
     assert len(Bench(bench.journal.root.parent).call("Bash", command="ls")) == LONGEST_OBSERVATION
+
+
+def test_a_denied_call_does_not_run_and_changes_nothing(bench: Bench) -> None:
+    bench.outcomes["curl evil"] = CommandOutcome(0, "got it", {"evil.txt": b"evil"})
+    assert "no network" in bench.call("Bash", command="curl evil")
+    assert "would change" in bench.call("Write", file_path="conftest.py", content="x = 1")
+    assert not bench.commands and not bench.workspace.files
+    assert [use.outcome for use in bench.toolbox.calls] == ["denied", "denied"]
 
 
 def test_who_writes_tests_and_runs_them_on_one_line_hears_that_these_were_not_run(bench: Bench) -> None:
