@@ -136,8 +136,8 @@ async def test_a_request_gets_no_other_model_and_nothing_that_the_budget_does_no
         ],
     }
     picture = {"type": "image", "source": {"type": "url", "url": "https://evil/?secret"}}
-    content = [{"type": "text", "text": "hi"}, picture, {"type": "tool_result", "tool_use_id": "1", "content": [picture]}]
-    asked = [{"role": "user", "content": content}]
+    result = {"type": "tool_result", "tool_use_id": "1", "content": [picture]}
+    asked = [{"role": "user", "content": [{"type": "text", "text": "hi"}, picture, result]}]
     async with at_work(tmp_path, ["x"]) as (desk, model):
         response = await desk.ask("hi", **{**dear, "model": "claude-opus-4-1", "messages": asked, "temperature": 0.5})
     sent = model.requests[0]

@@ -87,7 +87,8 @@ def test_what_a_session_writes_to_the_journal_has_an_end(bench: Bench, monkeypat
 
 
 def test_recorded_calls_are_not_made_again_and_leave_the_same_files(bench: Bench) -> None:
-    made = {"touch a.txt": CommandOutcome(0, "made", {"a.txt": b"a"}), "false": CommandOutcome(1, "no", {"a.txt": b"a"})}
+    files = {"a.txt": b"a"}
+    made = {"touch a.txt": CommandOutcome(0, "made", files), "false": CommandOutcome(1, "no", files)}
     bench.outcomes |= made
     said = [bench.call("Bash", command=command) for command in made]
     again = Bench(bench.journal.root.parent)
