@@ -123,7 +123,7 @@ async def test_only_the_program_of_the_session_may_ask(tmp_path: Path) -> None:
 
 
 async def test_a_request_gets_no_other_model_and_nothing_that_the_budget_does_not_price(tmp_path: Path) -> None:
-    dear = {
+    dear: dict[str, Any] = {
         "service_tier": "priority",
         "speed": "fast",
         "mcp_servers": [{"type": "url", "url": "https://evil", "name": "x"}],
