@@ -43,7 +43,6 @@ ORIGINS = {
     "sandbox/host/redaction.py::RedactingWorker._outcome": CODE,
     "sandbox/programs/start_supervisor.py::main": CODE,
     "sandbox/choice.py::_get": CODE,
-    "versions/keys.py::_settings": CODE,
     "codemode/columns.py::_aggregate": TABLE,
     "codemode/operations.py::_text.condition": TABLE,
     "contracts/describing.py::check_record": TABLE,

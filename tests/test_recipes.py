@@ -18,7 +18,7 @@ from autocoder_jupyter.engines.staged.writer import StagedWriter
 from autocoder_jupyter.errors import Locked
 from autocoder_jupyter.models.locked import LockedModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import Event
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.types.stages import STAGES, Stage
@@ -74,8 +74,8 @@ from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.settings import Autocode, read_environment, read_lab, resolve
 from autocoder_jupyter.magics.problems import find_problems
-from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.versions.changes import changes
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.versions.changes import changes, written_otherwise
 from autocoder_jupyter.versions.keys import RequestKey
 
 here = pathlib.Path.cwd()
@@ -95,10 +95,9 @@ for wrong in (lambda: AutoCoderAgent(tone=3), lambda: Autocode(tone=3), lambda: 
 assert [one.what for one in find_problems("%%autocode g --tone ''\\nCount.", {})] == [
     "--tone must be a text that is not empty, not ''."
 ]
-plain, dry = AgentConfig(), AgentConfig(tone="dry")
-keys = {RequestKey.of(Request("g", "p"), config, ()).id for config in (plain, dry)}
-assert len(keys) == 2 and RequestKey.of(Request("g", "p"), plain, ()).id == "KEY"
-assert changes({"settings": {"tone": "plain"}}, {"settings": {"tone": "dry"}}) == "the tone: plain → dry"
+assert RequestKey.of(Request("g", "p"), ()).id == "KEY"
+before, now = {"settings": {"tone": "plain"}}, {"settings": {"tone": "dry"}}
+assert changes(before, now) == written_otherwise(before, now) == "the tone: plain → dry"
 assert any(option["name"] == "tone" for option in json.loads(
     (here / "labextension/src/vocabulary.json").read_text())["options"])
 page = json.loads((here / "labextension/schema/plugin.json").read_text())
@@ -108,7 +107,7 @@ assert page["properties"]["tone"]["description"].endswith("plain by default.")
 
 @pytest.mark.slow
 def test_a_setting(folder: Path) -> None:
-    earlier = RequestKey.of(Request("g", "p"), AgentConfig(), ()).id
+    earlier = RequestKey.of(Request("g", "p"), ()).id
     (folder / "used.py").write_text(textwrap.dedent(USED).replace("KEY", earlier), "utf-8")
     run(folder, "used.py")
 

@@ -39,6 +39,7 @@ class Constructor(AgentConfig):
         share: Share = "rows",
         hide: Iterable[str] | None = None,
         mask: Iterable[str] | None = None,
+        drift: Switch = "on",
         block_network: bool = True,
         ask: bool = False,
         second_model: str | None = None,
@@ -80,6 +81,7 @@ class Constructor(AgentConfig):
             share: `rows`, `stats` or `schema`: how much of the data the model may see.
             hide: columns of the samples that are hidden from the model; the function still gets them.
             mask: columns of the samples whose values are hidden from the model.
+            drift: `on` compares the values of later tables with the recorded ones, and warns of large differences.
             block_network: no network while generated code runs.
             ask: let the plan ask up to three questions before any code is written; `generate(answer=…)` answers them.
             second_model: identifier of the model that writes the second solution; `model` by default.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -61,6 +62,10 @@ async def call(
         arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
     else:
         arguments = bind(function, positional, keywords, notes)
+    if notes is not None and options.drift == "on" and function.values and function.watch.has_time:
+        given = {*(spec.name for spec, _ in zip(function.inputs, positional, strict=False)), *keywords}
+        notes += await background.call_blocking(lambda: function.watch.compare(function, arguments, given))
+    began = time.perf_counter()
     secrets = secret_values(options.secrets)
     program = Program(
         code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars={**options.env_vars, **secrets}
@@ -76,6 +81,7 @@ async def call(
             error.what = f"{options.name}: {error.what}"
         redact(error, hidden_values(secrets, options.env_vars))
         raise
+    function.watch.calls += time.perf_counter() - began
     if options.tables == "same":
         values = _as_given(function, values, (*positional, *keywords.values()))
     return packed(values, function.outputs)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.value_watch import ValueWatch
 from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
@@ -30,11 +31,13 @@ class Function:
         description: one sentence.
         samples: default arguments.
         shapes: columns and dtypes of each frame when the function was built, to detect drift.
+        values: the values of each frame in figures when the function was built, to detect drift.
         root: the `.autocode` folder. `File` and `Dir` outputs are stored below it.
         contracts: schemas that its inputs and outputs must satisfy; the user's own code.
         caution: a sentence for a warning in each call; "" for none.
         unchecked: a sentence about contracts that only its notebook has, for a warning in each call; "" for none.
         unverified: a sentence for a warning in the first call if its evidence was not gathered here; "" for none.
+        watch: what was found in the tables of its calls.
     """
 
     name: str
@@ -46,11 +49,13 @@ class Function:
     description: str = ""
     samples: Mapping[str, Any] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     root: Path = Path(".autocode")
     contracts: Mapping[str, Contract] = field(default_factory=dict, repr=False)
     caution: str = ""
     unchecked: str = ""
     unverified: str = ""
+    watch: ValueWatch = field(default_factory=ValueWatch, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -97,6 +102,7 @@ class Function:
             description=report.plan.description if report.plan else report.prompt.strip(),
             samples=samples,
             shapes=report.sample_shapes,
+            values=report.sample_values,
             root=root,
             contracts=dict(contracts or {}),
             unchecked=_unchecked(report, contracts or {}),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args, get_type_hints
 
-from autocoder_jupyter.request import CachePolicy
+from autocoder_jupyter.request import CachePolicy, Switch
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
 from autocoder_jupyter.types import Resources, Secret
@@ -85,6 +85,10 @@ class TaskOptions(TypedDict, total=False):
             "`same` gives tables back as what the first one given is (polars, PyArrow); `pandas` as pandas",
             _choice(Tables),
         ),
+    ]
+    drift: Annotated[
+        Switch | None,
+        CallOption("`off` does not compare the values of tables with the recorded ones", _choice(Switch)),
     ]
     sandbox_minimum: Annotated[
         MinimumTier | SandboxMinimum | None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from autocoder_jupyter.calls.option_specs import OPTIONS, Tables
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice
+from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice, Switch
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.settings.tiers import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
@@ -41,6 +41,7 @@ class CallOptions:
     reuse: bool = False
     output_dir: Path | None = None
     tables: Tables = "pandas"
+    drift: Switch = "on"
     network: bool = False
     sandbox: SandboxChoice = "auto"
     sandbox_minimum: SandboxMinimum = SandboxMinimum()
@@ -62,6 +63,7 @@ class CallOptions:
             sandbox_minimum=config.sandbox_minimum,
             image_config=config.image_config,
             worker_seconds=config.timeout,
+            drift=config.drift,
         )
 
     def changed(self, options: Mapping[str, Any]) -> CallOptions:

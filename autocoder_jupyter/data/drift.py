@@ -27,21 +27,22 @@ def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
     """
     columns = (
         [
-            [_literal(label), _masked(dtype_name(dtype))]
+            [column_literal(label), _masked(dtype_name(dtype))]
             for label, dtype in zip(value.columns, value.dtypes, strict=True)
         ]
         if isinstance(value, pd.DataFrame)
-        else [[_literal(value.name), _masked(dtype_name(value.dtype))]]
+        else [[column_literal(value.name), _masked(dtype_name(value.dtype))]]
     )
     return {
         "type": "Series" if isinstance(value, pd.Series) else "DataFrame",
         "rows": len(value),
         "columns": columns,
-        "index": [[_literal(name), _masked(dtype)] for name, dtype in index_levels(value.index)],
+        "index": [[column_literal(name), _masked(dtype)] for name, dtype in index_levels(value.index)],
     }
 
 
-def _literal(label: Any) -> str:
+def column_literal(label: Any) -> str:
+    """The name of a column as a Python literal, masked if it is private."""
     return _masked(label_literal(label))
 
 

@@ -67,6 +67,8 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
         Row("Last good", lines([_last_good(state)]), prefix=""),
         Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
+        Row("Data", tuple(line(Span(clipped(words, 600), "warn")) for words in state.drift), prefix="data"),
+        Row("Written by", lines([clipped(state.writer, 600)]), prefix="written by"),
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
         Row("Call", lines([clipped(signature(state), 600)], "code"), prefix=""),
@@ -87,7 +89,11 @@ def title(state: FunctionRun) -> str:
     """The state in a few words."""
     if state.phase == "ready":
         has_changed = state.evidence is not None and parts.has_changed_tests(state.evidence, state.trace)
-        warnings = ("with changed tests" if has_changed else "", "over its budget" if state.reason else "")
+        warnings = (
+            "with changed tests" if has_changed else "",
+            "over its budget" if state.reason else "",
+            "on data that differ" if state.drift else "",
+        )
         return ", ".join(("Ready", *filter(None, warnings)))
     if state.phase == "running":
         return STAGES[state.stage].doing if state.stage else "Starting"

@@ -69,6 +69,11 @@ class Constraints:
             if (recorded := journal.find_step(_STEP, self._key)) is not None:
                 self._take(ParsedConstraints.model_validate(recorded))
 
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The sentences that are no check, and can only be tested."""
+        return self._unread
+
     def on(self, table: str) -> tuple[ColumnCheck, ...]:
         """The checks of one table."""
         return tuple(check for check in self._checks if check.target == table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from autocoder_jupyter.engine.generation_state import GenerationState
@@ -29,6 +30,21 @@ These contradict the wish, and went:
 </tests_that_went>
 
 """
+
+
+_DEMANDED = """\
+There is a function already, and there are tests of it. These stay as they are:
+
+<tests_that_stay>
+{kept}
+</tests_that_stay>
+
+Since then these sentences were added:
+
+{sentences}
+
+Write only further tests, at least one for each of these sentences. They are put below the tests that stay, in the same
+module: use their imports and helper functions where they fit, and no name that is defined there."""
 
 
 def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
@@ -59,3 +75,18 @@ async def write_first_tests(state: GenerationState) -> TestSuite:
     kept = with_earlier_outputs(without_tests(earlier.tests, gone), earlier.plan.outputs, state.brief.plan.outputs)
     went = tests_gone(without_tests(earlier.tests, stay), choices) if gone else ""
     return await writing(also=_TESTS.format(kept=kept.strip(), dropped=went), suite_of=partial(joined, kept))
+
+
+async def write_further_tests(state: GenerationState, sentences: Sequence[str]) -> TestSuite:
+    """Ask for tests of sentences that were added to the request of an existing function. The model does not see it.
+
+    Raises:
+        UnusableAnswer: the model wrote no tests that can fail.
+    """
+    suite, lines = state.suite, "\n".join(f"- {sentence}" for sentence in sentences)
+    if suite is None:
+        return await write_tests(state.setup.talk, state.brief)
+    kept = (suite.blind or suite).source
+    also = _DEMANDED.format(kept=kept.strip(), sentences=lines)
+    written = await write_tests(state.setup.talk, state.brief, also=also, suite_of=partial(joined, kept))
+    return written if suite.blind is None else replace(suite, blind=written)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.engine.patches import test_spans
 from autocoder_jupyter.engine.tests import TestSuite, read_suite
-from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import parse
 
 _EARLIER = "earlier_run"
@@ -48,23 +48,62 @@ def with_earlier_outputs(source: str, before: Sequence[OutputSpec], now: Sequenc
     names = [output.name for output in now]
     if [output.name for output in before] == names:
         return source
+    returned = f"{FUNCTION}(*args, **inputs)" if len(now) > 1 else f"({FUNCTION}(*args, **inputs),)"
+    chosen = [f"outputs[{names.index(o.name)}]" if o.name in names else "None" for o in before]
+    what = f"the outputs that it had before: {', '.join(o.name for o in before)}"
+    return _through(source, what, [f"outputs = {returned}", f"return {', '.join(chosen)}"])
+
+
+def with_earlier_defaults(source: str, before: Sequence[InputSpec], changed: Collection[str]) -> str:
+    """A test module whose calls get the defaults of the inputs for which it was written.
+
+    Args:
+        source: the module; it has `from solution import run`.
+        before: the inputs for which it was written.
+        changed: the names of those whose default is another one now; their types are plain (`str`, `int` …).
+
+    Raises:
+        SyntaxError: the module does not parse.
+    """
+    lines, told = [], []
+    for place, spec in enumerate(before):
+        if spec.name in changed:
+            told.append(f"{spec.name}={spec.default!r}")
+            lines += [f"if len(args) <= {place}:", f"    inputs.setdefault({spec.name!r}, {spec.default!r})"]
+    if not told:
+        return source
+    what = f"the defaults that it had before: {', '.join(told)}"
+    return _through(source, what, [*lines, f"return {FUNCTION}(*args, **inputs)"])
+
+
+def _through(source: str, what: str, body: Sequence[str]) -> str:
+    """A test module whose calls go through a wrapper of the function.
+
+    Args:
+        source: the module.
+        what: with what the wrapper calls or returns, for its docstring.
+        body: its lines; `args` and `inputs` are its arguments.
+    """
     module = parse(source)
     alias = _free_name({node.id for node in ast.walk(module) if isinstance(node, ast.Name)} | defined(module).keys())
     lines = _renamed(source, module, alias).split("\n")
     last_import = max(
         (node.end_lineno or 0 for node in module.body if isinstance(node, ast.Import | ast.ImportFrom)), default=0
     )
-    returned = f"{FUNCTION}(*args, **inputs)" if len(now) > 1 else f"({FUNCTION}(*args, **inputs),)"
-    chosen = [f"outputs[{names.index(o.name)}]" if o.name in names else "None" for o in before]
     adapter = [
         "",
         "",
         f"def {alias}(*args, **inputs):",
-        f'    """`{FUNCTION}`, with the outputs that it had before: {", ".join(o.name for o in before)}."""',
-        f"    outputs = {returned}",
-        f"    return {', '.join(chosen)}",
+        f"    {_docstring(f'`{FUNCTION}`, with {what}.')}",
+        *(f"    {line}" for line in body),
     ]
     return "\n".join([*lines[:last_import], *adapter, *lines[last_import:]])
+
+
+def _docstring(text: str) -> str:
+    """A docstring of plain text. A default may contain any characters."""
+    plain = text.isprintable() and not {'"', "\\"} & set(text)
+    return f'"""{text}"""' if plain else repr(text)
 
 
 def _free_name(taken: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
@@ -15,6 +16,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.first_tests import write_further_tests
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.planning import Planned, make_brief
@@ -23,19 +25,23 @@ from autocoder_jupyter.engine.report import (
     GenerationOutcome,
     Turn,
     build_report,
+    carried_report,
     kept_report,
     sample_schemas,
     sources_of,
 )
+from autocoder_jupyter.engine.sample_values import recordable_values, sample_drift
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.tests import read_suites
+from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.writer import Writer, WriterFactory
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import (
+    DriftFound,
     EndState,
     Finished,
     KeptHolds,
@@ -147,7 +153,8 @@ async def _open_version(setup: GenerationSetup, packages: Packages, start: Start
     journal, config = setup.services.journal, setup.config
     await call_blocking(lambda: journal.begin(start.version))
     environment = _told_environment(setup, packages)
-    if start.kept is None and not config.locked:  # a run that asks no model sends nothing
+    is_made = start.kept is None and (not config.locked or start.carried is not None)
+    if is_made:  # a run that asks no model sends nothing
         record = request_record(setup.request, config, setup.prepared.key)
         journal.write_request(record, setup.prepared.context.sent())
     setup.services.tell_notes()
@@ -155,7 +162,10 @@ async def _open_version(setup: GenerationSetup, packages: Packages, start: Start
     author = start.draft.author if start.draft is not None else "model"
     is_new = start.has_before and start.draft is None and setup.request.earlier is None
     is_new = is_new and config.cache == "auto"
-    setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new))
+    written = start.written or (config.model if start.kept is None and author == "model" else "")
+    setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, written))
+    if start.withheld:
+        setup.emit(Noticed(start.withheld))
     return _OpenVersion(start, environment, surroundings.with_versions(setup.prepared.context.text, environment))
 
 
@@ -229,6 +239,7 @@ class _Generation:
             reason="\n".join(line for line in (reason, self._packages.way_out) if line),
             trace=self._writer.trace if self._writer is not None else None,
             schemas=await call_blocking(lambda: sample_schemas(setup, constraints)),
+            values=await call_blocking(lambda: recordable_values(setup)),
         )
         context = state.brief.context if state is not None else version.context
         return build_report(setup, version.start, context, state, self._packages, self._turns, outcome)
@@ -259,6 +270,12 @@ class _Generation:
             if report.trace is not None and report.trace.suite_changed:
                 setup.emit(SuiteChanged(report.trace.suite_changed))
         elif setup.config.cache != "disable":
+            if (carried := self._version.start.carried) is not None and report.success:
+                report = carried_report(report, setup, carried)
+                if report.second_opinion is not None:
+                    setup.emit(OpinionGiven(report.second_opinion))
+                if report.trace is not None and report.trace.suite_changed:
+                    setup.emit(SuiteChanged(report.trace.suite_changed))
             self._keep(report)
         return report
 
@@ -291,7 +308,25 @@ class _Generation:
     async def _drafted(self) -> tuple[GenerationState, Writer]:
         """State and writer of the first attempt, from the draft or from the model."""
         draft = self._version.start.draft
-        return await self._asked_for() if draft is None else self._taken(draft)
+        if draft is None:
+            return await self._asked_for()
+        if (before := self._version.start.existing) is not None and self._setup.config.drift == "on":
+            found = await call_blocking(lambda: sample_drift(self._setup, before))
+            if found:
+                self._setup.emit(DriftFound(found))
+        state, writer = self._taken(draft)
+        await self._test_what_was_added(state)
+        return state, writer
+
+    async def _test_what_was_added(self, state: GenerationState) -> None:
+        """Ask for tests of the added constraints that no rule can read, if an existing function is tested first."""
+        setup, added = self._setup, self._version.start.added
+        if not any(sentence in state.constraints.unread for sentence in added):
+            return
+        await state.constraints.ask_about_the_rest(setup.talk, setup.services.journal)
+        left = [sentence for sentence in added if sentence in state.constraints.unread]
+        if left and not setup.config.skip_tests:
+            state.set_suite(await setup.stages.run("tests", partial(write_further_tests, state, left)))
 
     def _taken(self, draft: Draft) -> tuple[GenerationState, Writer]:
         setup, version = self._setup, self._version
@@ -343,8 +378,10 @@ class _Generation:
             if verdict.success:
                 verdict = await self._adviser.weigh(state, verdict)
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
+            if self._version.start.carried is not None:
+                self._judge_carried(verdict)
             if verdict.success or self._version.start.as_is:
-                return "" if verdict.success else verdict.summary
+                return "" if verdict.success else self._as_it_is(verdict)
             if verdict.accepted.broken:
                 return verdict.accepted.broken
             if self._version.start.kept is not None:
@@ -368,6 +405,11 @@ class _Generation:
         reason = f"Not solved in {attempts}. {verdict.summary}"
         return "\n".join([reason, *map(str, writer.unusable[-1:])])
 
+    def _as_it_is(self, verdict: Verdict) -> str:
+        """The failure of a function that is not sent to be fixed."""
+        way = " It was not sent to be fixed; --refresh writes it with what is shared now."
+        return f"{verdict.summary}{way if self._version.start.withheld else ''}"
+
     async def _compare(self, state: GenerationState) -> None:
         """Compare with the version that this one was made from, and emit the differences."""
         turn, choices = self._turns[-1], state.choices
@@ -383,10 +425,22 @@ class _Generation:
     def _made_from(self) -> Earlier | None:
         """The version to compare with; for the user's edit, the version that was edited."""
         start = self._version.start
-        if start.kept is not None or start.draft is None or start.draft.author != "you":
+        is_edit = start.draft is not None and start.draft.author == "you" and start.carried is None
+        if start.kept is not None or not is_edit:
             return self._setup.request.earlier
         parent = self._setup.services.journal.versions.get(start.parent)
         return Earlier.of(parent.report) if parent and parent.report.plan and parent.report.solution else None
+
+    def _judge_carried(self, verdict: Verdict) -> None:
+        """An existing function was tested with what is demanded now. That attempt does not count if it failed."""
+        start, setup = self._version.start, self._setup
+        start = start.holds() if verdict.success else start.lacks(verdict.summary)
+        if not verdict.success:
+            setup.stages.attempts_allowed += 1
+        self._version = replace(self._version, start=start)
+        author = start.draft.author if start.draft is not None else "model"
+        writer = start.written or (setup.config.model if author == "model" and not start.as_is else "")
+        setup.emit(VersionBegun(start.version, start.why, False, start.has_before, author, writer=writer))
 
     async def _ask_anew(self, state: GenerationState, failure: str) -> None:
         """The kept function failed today: it becomes the first attempt of a new version. It does not count as one."""

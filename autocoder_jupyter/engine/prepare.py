@@ -69,7 +69,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         examples=request.examples,
         withheld=withheld,
     )
-    return Prepared(inputs, context, RequestKey.of(request, config, inputs), _own_lock(config))
+    return Prepared(inputs, context, RequestKey.of(request, inputs), _own_lock(config))
 
 
 def _require_no_values_of_masked(request: Request, config: AgentConfig) -> None:

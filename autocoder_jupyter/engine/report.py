@@ -68,11 +68,13 @@ class GenerationOutcome:
         reason: why it failed; "" on success.
         trace: what an agent did; None if no agent wrote the function.
         schemas: the schemas of the samples, from `sample_schemas`.
+        values: the values of the samples in figures, as far as they may be recorded.
     """
 
     reason: str
     trace: Trace | None = None
     schemas: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    values: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def build_report(
@@ -111,6 +113,7 @@ def build_report(
         request_key=prepared.key.id,
         parent=start.parent,
         change=start.why,
+        written_by=_writer(setup, start, code),
         prompt=request.prompt,
         success=success,
         solution=CodeSolution(code=code, system_packages=system_packages) if code else None,
@@ -138,6 +141,7 @@ def build_report(
         sample_schemas=dict(outcome.schemas),
         contracts={name: dict(contract.record) for name, contract in request.contracts.items()},
         sample_shapes=dict(prepared.context.shapes),
+        sample_values=dict(outcome.values),
         usage=setup.budget.used,
         overspent=setup.budget.overspent,
         seconds=tracker.seconds,
@@ -148,6 +152,11 @@ def build_report(
         **facts_of(tracker.run),
         trace=outcome.trace,
     )
+
+
+def _writer(setup: GenerationSetup, start: Start, code: str) -> str:
+    """The model that wrote the code: the one of this run, unless the code is that of the version before."""
+    return start.draft.written_by if start.draft and start.draft.code == code else setup.config.model
 
 
 def sources_of(state: GenerationState) -> tuple[str, str, str]:
@@ -180,6 +189,8 @@ def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report
             "author": recorded.author,
             "parent": recorded.parent,
             "change": recorded.change,
+            "written_by": report.written_by,
+            "sample_values": recorded.sample_values or report.sample_values,
             "attempts": recorded.attempts,
             "history": recorded.history,
             "second_opinion": _as_recorded(recorded.second_opinion),
@@ -188,6 +199,14 @@ def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report
             "trace": recorded.trace,
             "conversation_history": conversation(journal.root, journal.name, kept.id),
         }
+    )
+
+
+def carried_report(report: Report, setup: GenerationSetup, version: Version) -> Report:
+    """The report of a version whose code is that of an existing one: with what is recorded about the code."""
+    recorded = without_others_evidence(setup.services.journal.versions, version)
+    return report.model_copy(
+        update={"second_opinion": _as_recorded(recorded.second_opinion), "trace": report.trace or recorded.trace}
     )
 
 

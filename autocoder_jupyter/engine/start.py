@@ -7,7 +7,7 @@ all drafts.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.drift import check_drift, shape_of
+from autocoder_jupyter.engine.adapting import adapted
 from autocoder_jupyter.engine.earlier import evidence_text
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.prepare import Prepared, request_record
@@ -25,10 +26,10 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan
 from autocoder_jupyter.untrusted.parsing import complaint
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.versions.changes import changes
+from autocoder_jupyter.versions.changes import Change, differences, in_words, written_otherwise
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of
 from autocoder_jupyter.versions.keys import schema_of
-from autocoder_jupyter.versions.store import Version, Versions, edited_id, unrecorded_id
+from autocoder_jupyter.versions.store import Version, Versions, edited_id, key_of, numbered_id, unrecorded_id
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Draft:
         change: the reason for a new version, in one line.
         as_is: whether it is only tested, and not fixed.
         kept: the recorded version that it is. That version is verified, and no new one is made.
+        written_by: the model that wrote the code; "" if that is not known.
     """
 
     plan: CodePlan
@@ -56,6 +58,7 @@ class Draft:
     change: str = ""
     as_is: bool = False
     kept: Version | None = None
+    written_by: str = ""
 
 
 EDITED = "edited by you"
@@ -105,6 +108,10 @@ class Start:
         why: the reason to ask the model or to make another version, in one line; "" if nothing existed before.
         parent: the version that it is made from; "" for none.
         has_before: whether the name has a good version already.
+        written: who wrote the function, and what `--refresh` would change about that, in one line.
+        withheld: what of the function was shared when it was made and is not shared now, in one sentence.
+        carried: the existing version whose function is tested first with what is demanded now; None if there is none.
+        added: the constraints that are new since that version.
     """
 
     version: str
@@ -113,11 +120,31 @@ class Start:
     why: str = ""
     parent: str = ""
     has_before: bool = False
+    written: str = ""
+    withheld: str = ""
+    carried: Version | None = None
+    added: tuple[str, ...] = ()
+
+    @property
+    def existing(self) -> Version | None:
+        """The existing version whose function is tested."""
+        return self.kept or self.carried
 
     @property
     def as_is(self) -> bool:
         """Whether a failure is only reported, not fixed."""
         return self.draft is not None and self.draft.as_is
+
+    def holds(self) -> Start:
+        """The start of a version whose code is that of the existing one, because that holds what is demanded now."""
+        assert self.carried is not None
+        return replace(self, why=f"{self.why}; version {self.carried.number} holds it as it is")
+
+    def lacks(self, failure: str) -> Start:
+        """The start of a version that is made from the existing one, because that does not hold what is demanded."""
+        assert self.carried is not None and self.draft is not None
+        why = f"{self.why}; version {self.carried.number} does not hold it: {visible(' '.join(failure.split()))}"
+        return replace(self, draft=replace(self.draft, author="model"), why=why, written="", carried=None)
 
     def failed(self, version: str, failure: str) -> Start:
         """The start of a new version that is made from the kept one, because that failed on this data."""
@@ -141,12 +168,12 @@ def start_of(
     Raises:
         InvalidRequest: the version to refine may contain what is withheld now.
     """
-    known = versions.all()
+    known, record = versions.all(), request_record(request, config, prepared.key)
     if given is not None:
         start = _given(given, prepared, versions)
     elif config.cache == "auto":
-        start = _kept_for(request, prepared, versions, known) or Start(
-            prepared.key.id, why=_why(request, config, prepared, versions, known)
+        start = _kept_for(request, config, prepared, versions, known) or Start(
+            _open_id(versions, prepared.key.id, record), why=_why(request, record, versions, known)
         )
     elif config.cache == "override":
         start = Start(versions.free_id(prepared.key.id), why="generated again (--refresh)" if known else "")
@@ -155,11 +182,56 @@ def start_of(
     if start.draft is None:
         _require_nothing_withheld(request, config, versions)
     elif start.kept is not None:
-        asked, sources = versions.request(start.kept.id), (start.draft.code, start.draft.tests)
-        if withheld_since(asked, sources, config):
-            start = replace(start, draft=replace(start.draft, as_is=True))  # it is not sent to be fixed
+        start = _with_facts(start, start.kept, config, versions, record)
     parent = request.earlier.version if request.earlier and start.draft is None else start.parent
     return replace(start, parent=parent, has_before=any(version.is_good for version in known))
+
+
+def _with_facts(
+    start: Start, version: Version, config: AgentConfig, versions: Versions, record: Mapping[str, Any]
+) -> Start:
+    """A start from a recorded version, with who wrote it. If less is shared now, it is not sent to be fixed."""
+    draft, recorded = start.draft, versions.request(version.id)
+    assert draft is not None, "it starts from a version"
+    writer = draft.written_by or _writer_of(version, recorded)
+    written = ""
+    if writer and draft.author == "model":
+        other = written_otherwise(recorded, record)
+        written = f"{writer}{f'; --refresh asks {config.model}' if writer != config.model else ''}"
+        written += f"; only --refresh uses {other}" if other else ""
+    why = withheld_since(recorded, (draft.code, draft.tests), config)
+    withheld = (
+        f"{versions.name} stays as it is: {why}. What was sent then stays sent; nothing is sent now." if why else ""
+    )
+    draft = replace(draft, written_by=writer, as_is=draft.as_is or bool(why))
+    return replace(start, draft=draft, written=written, withheld=withheld)
+
+
+def _writer_of(version: Version, recorded: Mapping[str, Any]) -> str:
+    """The model that wrote a version; "" if its record does not say so. The record is untrusted.
+
+    Args:
+        version: the version.
+        recorded: its request.
+    """
+    settings = recorded.get("settings")
+    said = version.report.written_by or (settings.get("model") if isinstance(settings, dict) else "")
+    return visible(said)[:_LONGEST_MODEL] if isinstance(said, str) else ""
+
+
+_LONGEST_MODEL = 100
+
+
+def _open_id(versions: Versions, request_key: str, record: Mapping[str, Any]) -> str:
+    """The folder of a new version: that of a run which did not succeed and was made in the same way, or a new one."""
+    number = 1
+    while (folder := numbered_id(request_key, number)) in versions.folders():
+        recorded, known = versions.request(folder), versions.get(folder)
+        is_same = not any(change.what == "setting" for change in differences(recorded, record)) if recorded else True
+        if is_same and not (known and known.is_good):
+            break
+        number += 1
+    return folder
 
 
 def _require_nothing_withheld(request: Request, config: AgentConfig, versions: Versions) -> None:
@@ -184,16 +256,20 @@ def _given(given: Draft, prepared: Prepared, versions: Versions) -> Start:
     return Start(version, given, why=given.change, parent=given.parent)
 
 
-def _kept_for(request: Request, prepared: Prepared, versions: Versions, known: list[Version]) -> Start | None:
+def _kept_for(
+    request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
+) -> Start | None:
     """The start from an existing version, if one counts for the request."""
     key = prepared.key.id
     if (pinned := versions.pinned()) is not None and pinned.is_good:
         return _kept(pinned, f"version {pinned.number} is pinned", as_is=True)
-    kept = versions.chosen(key) or _kept_for_other_columns(request, prepared, versions, known)
+    kept = versions.chosen(key)
+    if kept is None or not _is_tested_enough(kept, config):
+        kept = _kept_for_same_request(request, config, prepared, versions, known)
     if (edited := _taken_up(versions, key, kept or versions.get(key))) is not None:
         return edited
     if kept is None:
-        return None
+        return _tested_first(request, config, prepared, versions, known)
     is_restored = kept.report.request_key not in ("", key) and versions.choice.chosen.get(key) == kept.id
     return _kept(kept, f"version {kept.number} was restored" if is_restored else "")
 
@@ -218,22 +294,86 @@ def _kept(version: Version, why: str = "", *, as_is: bool = False) -> Start:
     return Start(version.id, draft, version, why, report.parent)
 
 
-def _kept_for_other_columns(
-    request: Request, prepared: Prepared, versions: Versions, known: list[Version]
+def _is_tested_enough(version: Version, config: AgentConfig) -> bool:
+    """Whether a version has tests, if the request wants some."""
+    return config.skip_tests or bool(version.report.tests or version.report.blind_tests)
+
+
+def _kept_for_same_request(
+    request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
 ) -> Version | None:
-    """The newest good version of the same request whose function accepts these samples, though their schema differs."""
-    for version in reversed(known):
-        asked = versions.request(version.id).get("key")
-        if version.is_good and isinstance(asked, dict) and asked.get("asked") == prepared.key.asked:
+    """The newest good version of the same request whose function accepts these samples, though their schema differs.
+
+    The requests are compared, and not their keys: those of older records contain settings.
+    """
+    for version, found in _made_for(request, config, prepared, versions, known):
+        if not found and _is_tested_enough(version, config):
             chosen = versions.chosen(version.report.request_key) or version
-            return chosen if _takes(chosen, asked, request) else None
+            return chosen if _takes(chosen, versions.request(version.id).get("key"), request) else None
     return None
 
 
-def _takes(version: Version, recorded: Mapping[str, Any], request: Request) -> bool:
-    """Whether a call of the function would accept the samples, and the request names none of their new columns."""
+def _tested_first(
+    request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
+) -> Start | None:
+    """The start from the newest function that may hold what is demanded now, though its request demanded less."""
+    record = request_record(request, config, prepared.key)
+    for version, found in _made_for(request, config, prepared, versions, known):
+        recorded = versions.request(version.id)
+        if not _is_tested_enough(version, config) or not _takes(version, recorded.get("key"), request):
+            continue
+        if (made := adapted(version.report, request, found)) is not None:
+            author = version.report.author
+            draft = Draft(made.plan, made.code, made.tests, made.blind, author=author, parent=version.id)
+            added = tuple(sentence for sentence in request.constraints if sentence not in _lines(recorded))
+            folder = _open_id(versions, prepared.key.id, record)
+            start = Start(folder, draft, why=in_words(found), parent=version.id, carried=version, added=added)
+            return _with_facts(start, version, config, versions, record)
+    return None
+
+
+def _lines(recorded: Mapping[str, Any]) -> list[Any]:
+    """The recorded constraints."""
+    lines = recorded.get("constraints")
+    return lines if isinstance(lines, list) else []
+
+
+def _made_for(
+    request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
+) -> Iterator[tuple[Version, tuple[Change, ...]]]:
+    """The good versions, the newest first, each with the differences of its request from this one.
+
+    Columns and settings are not among the differences.
+    """
+    record = request_record(request, config, prepared.key)
+    for version in reversed(known):
+        recorded = versions.request(version.id)
+        if version.is_good and recorded and _is_same_refinement(versions, recorded, request):
+            found = differences(recorded, record)
+            yield version, tuple(change for change in found if change.what not in ("schema", "setting"))
+
+
+def _is_same_refinement(versions: Versions, recorded: Mapping[str, Any], request: Request) -> bool:
+    """Whether a recorded request refines the same version by the same wishes, or both refine none."""
+    if recorded.get("wishes", []) != list(request.wishes):
+        return False
+    named, now = recorded.get("earlier"), request.earlier
+    if now is None or named == now.version:
+        return now is not None or named is None or versions.get(str(named)) is None
+    before = versions.get(named) if isinstance(named, str) else None
+    return before is not None and key_of(before) == now.request_key
+
+
+def _takes(version: Version, key: Any, request: Request) -> bool:
+    """Whether a call of the function would accept the samples, and the request names none of their new columns.
+
+    Args:
+        version: the version.
+        key: the recorded key of its request; untrusted.
+        request: the request.
+    """
     report = version.report
-    shapes, schemas = report.sample_shapes, recorded.get("schemas")
+    shapes, schemas = report.sample_shapes, key.get("schemas") if isinstance(key, dict) else None
     reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
     for name, value in request.samples.items():
         if name in shapes:
@@ -254,14 +394,15 @@ def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], 
     return any(re.search(rf"(?<!\w){re.escape(label)}(?!\w)", words) for label in new)
 
 
-def _why(request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]) -> str:
+def _why(request: Request, record: Mapping[str, Any], versions: Versions, known: list[Version]) -> str:
     """How the request differs from that of the version before; "" if this is the first."""
     if request.earlier is not None:
         return f"refined: {visible(' '.join(request.wishes[-1].split()))}"
     before = next((version for version in reversed(known) if version.is_good), None)
     if before is None:
         return ""
-    return changes(versions.request(before.id), request_record(request, config, prepared.key))
+    found = [change for change in differences(versions.request(before.id), record) if change.what != "setting"]
+    return in_words(found) or ("" if before.report.tests else "there are no tests yet")
 
 
 def verified_on(samples: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from autocoder_jupyter.redaction.masking import Masker
 
 _SAID = frozenset(
     (
-        *("error", "output", "message", "error_message", "change"),
+        *("error", "output", "message", "error_message", "change", "drift"),
         *("expected_behavior", "actual_behavior", "root_cause", "suggested_fix"),
         *("generated_schemas", "sample_schemas"),  # which name the columns of the data
         *("first", "second", "at", "not_compared", "smallest", "derivation"),  # of a second opinion

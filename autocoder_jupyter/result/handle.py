@@ -121,6 +121,15 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         return self._options
 
     @property
+    def drift(self) -> tuple[str, ...]:
+        """How the values of data differ from those with which the function was made, one sentence for each difference.
+
+        Those of today's samples come first, then those of the calls of this process. A call warns of each once.
+        """
+        calls = self._function.watch.told.values() if self._function is not None else ()
+        return (*self.report.drift, *calls)
+
+    @property
     def last_good(self) -> CodeGenEvalResult | None:
         """The good result of the name: this one if it is ready, else the earlier one, if any. Never waits."""
         return self if self._is_good else self._before()

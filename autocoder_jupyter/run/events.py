@@ -230,6 +230,7 @@ class VersionBegun:
     good version, which stays callable. `author` wrote the version last.
     `is_new_request` is True if the model writes a new function although an earlier version exists, because the request
     changed. The user could refine that version instead.
+    `writer` is the model that writes or wrote it, and what `--refresh` would change about that.
     """
 
     version: str
@@ -238,6 +239,7 @@ class VersionBegun:
     has_before: bool = False
     author: Author = "model"
     is_new_request: bool = False
+    writer: str = ""
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,13 @@ class KeptHolds:
     """The existing version passed on today's samples; `verified_on` describes them."""
 
     verified_on: str
+
+
+@dataclass(frozen=True)
+class DriftFound:
+    """The values of today's samples differ from the recorded ones; one sentence for each difference."""
+
+    differences: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -382,6 +391,7 @@ Event = (
     | OpinionGiven
     | VersionBegun
     | KeptHolds
+    | DriftFound
     | TurnBegun
     | AgentSaid
     | ToolCalled

@@ -104,9 +104,11 @@ class FunctionRun(RunRecord):
         refinement: the change that `--refine` asks for.
         changes: the changes since the earlier version.
         why: the reason for this version; empty for the first one.
+        writer: the model that wrote it, and what `--refresh` would change about that.
         is_kept: whether an existing function is only verified again.
         kept: the data on which it was verified.
         is_new_request: whether it is written from scratch although there is a version that could be refined.
+        drift: how the values of today's samples differ from the recorded ones, one sentence for each difference.
         has_before: whether the name had a good function before this run.
         outputs: the first rows of the outputs on the sample; None before the function ran.
         backend: the name of the backend if it is not the default; otherwise "".
@@ -138,8 +140,10 @@ class FunctionRun(RunRecord):
     refinement: str = ""
     changes: Changes | None = None
     why: str = ""
+    writer: str = ""
     is_kept: bool = False
     kept: str = ""
+    drift: tuple[str, ...] = ()
     has_before: bool = False
     is_new_request: bool = False
     outputs: SampleOutputs | None = None
@@ -259,7 +263,7 @@ def _(event: events.StageFinished, state: FunctionRun) -> FunctionRun:
 @_after.register
 def _(event: events.VersionBegun, state: FunctionRun) -> FunctionRun:
     state = replace(state, why=event.why, is_kept=event.kept, has_before=event.has_before, author=event.author)
-    state = replace(state, is_new_request=event.is_new_request)
+    state = replace(state, is_new_request=event.is_new_request, writer=event.writer)
     if not event.kept:
         return _noted(state, f"version {event.version} is made{_detail(event.why)}")
     for stage, record in STAGES.items():
@@ -271,6 +275,11 @@ def _(event: events.VersionBegun, state: FunctionRun) -> FunctionRun:
 @_after.register
 def _(event: events.KeptHolds, state: FunctionRun) -> FunctionRun:
     return _noted(replace(state, kept=event.verified_on), f"verified on {event.verified_on}")
+
+
+@_after.register
+def _(event: events.DriftFound, state: FunctionRun) -> FunctionRun:
+    return _noted(replace(state, drift=event.differences), f"the data differ{_detail('; '.join(event.differences))}")
 
 
 @_after.register

@@ -18,7 +18,7 @@ from autocoder_jupyter.types.stages import STAGES
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
-FACTS = ("author", "changes", "second_opinion")
+FACTS = ("author", "changes", "drift", "second_opinion")
 """What was found about a function, and is a field of the record and of the report."""
 
 
@@ -51,6 +51,7 @@ def run_of(report: Report, phase: Phase) -> FunctionRun:
         outcomes=report.evidence.tests,
         evidence=report.evidence,
         usage=report.usage,
+        writer=report.written_by if report.author == "model" else "",
         refinement="; ".join(report.wishes),
         backend="claude" if report.trace else "",
         agent=AgentState(report.trace) if report.trace else None,

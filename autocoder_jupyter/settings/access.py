@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from autocoder_jupyter.settings import parameters as check
-from autocoder_jupyter.settings.choices import Share
+from autocoder_jupyter.settings.choices import Share, Switch
 from autocoder_jupyter.settings.option import BOTH, Option
 from autocoder_jupyter.settings.sandboxes import SandboxChoice, by_permissiveness, titles
 from autocoder_jupyter.settings.setting import Page, Setting
@@ -119,6 +119,18 @@ class AccessSettings:
             example="salary",
         ),
     ] = ()
+    drift: Annotated[
+        Switch,
+        Setting("`on` compares the values of later tables with the recorded ones, and warns of large differences"),
+        Option(
+            help="compare the values of later tables with the recorded ones, and warn of large differences",
+            flags=("--drift",),
+            rule="stricter",
+            order=("off", "on"),
+            risk="nobody warns you if the values of your data change",
+            example="off",
+        ),
+    ] = "on"
     block_network: Annotated[
         bool,
         Setting("no network while generated code runs"),

@@ -22,8 +22,8 @@ class Setting:
             accepted without a check.
         minimum: the smallest whole number allowed.
         takes: type of the constructor's parameter, if it accepts more forms than the field. None means the default.
-        shapes: for a setting that shapes the function, what changes with it, in words. It is part of the key
-            of a request: with another value, a function is generated again.
+        shapes: for a setting that shapes how a function is written, what changes with it, in words. It is no part of
+            the key of a request: with another value, a function is kept, and its card says how it was written.
         only: the only backend for which it has an effect; None for all.
     """
 

@@ -89,11 +89,14 @@ class Report(Record):
 
     `run_id` is the id of the version, the folder of its run; `request_key` is the key of its request and of the schemas
     of its samples, `parent` the version that it was made from ("" for none), `change` the reason for it, in one line.
+    `written_by` is the model that wrote the code last; "" in old reports.
     `kept` is None for a function that was made in this run. For an existing function that was verified again, it
     describes the data: "5,061 rows".
     `sandbox_tier` is the tier of the sandbox, one of `tiers.TIERS`; None in old reports.
     `overspent` is a sentence about an exceeded limit; "" if no limit was exceeded.
     `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in old reports.
+    `sample_values` are the values of the samples in figures (`data.value_profile`), `drift` how today's samples differ
+    from those of an existing function, one sentence for each difference.
     `contracts` are the user's schemas as data, without code that could be run.
     `trace` has the tool calls of a writing agent; None for the staged loop. `blind_tests` are the tests that the agent
     did not see.
@@ -105,6 +108,7 @@ class Report(Record):
     author: Author = "model"
     parent: str = ""
     change: str = ""
+    written_by: str = ""
     kept: str | None = None
     prompt: str
     success: bool
@@ -135,6 +139,8 @@ class Report(Record):
     sample_schemas: dict[str, dict[str, Any]] = Field(default_factory=dict)
     contracts: dict[str, dict[str, Any]] = Field(default_factory=dict)
     sample_shapes: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    sample_values: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    drift: tuple[str, ...] = ()
     usage: Usage = Usage()
     overspent: str = ""
     seconds: float = 0.0

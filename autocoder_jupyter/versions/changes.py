@@ -1,16 +1,34 @@
-"""The differences between two requests, as one line that tells the user why the model is asked."""
+"""The differences between two requests: what tells the user why the model is asked, and whether it has to be."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.untrusted.visible import visible
 
 _LONGEST = 60
 _NAMED = 3
+
+What = Literal["request", "demand", "default", "output", "schema", "setting"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference between two requests.
+
+    Args:
+        words: it, for the user.
+        what: `request`: a function is written for it. `demand`: a further demand, which an existing function can be
+            tested with. `default`: another default of an input. `output`: other declared outputs. `schema`: the
+            columns of a sample. `setting`: how a function was written, which is not a part of the request.
+    """
+
+    words: str
+    what: What
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -23,10 +41,18 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     Returns:
         The line; "" if the records do not differ.
     """
+    return in_words(differences(before, now))
+
+
+def in_words(found: Iterable[Change]) -> str:
+    """Differences as one line."""
+    return "; ".join(change.words for change in found)
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Change, ...]:
+    """The differences between an earlier request and the current one; the arguments are those of `changes`."""
     now = json.loads(json.dumps(now, default=str))  # the form in which it would be read back
-    found: list[str] = []
-    if before.get("prompt") != now.get("prompt"):
-        found.append("new wording")
+    found = [Change("new wording", "request")] if before.get("prompt") != now.get("prompt") else []
     found += _of_inputs(before, now)
     found += _of_named("output", before.get("outputs"), now.get("outputs"))
     found += _of_lines("constraint", before.get("constraints"), now.get("constraints"))
@@ -34,50 +60,96 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     found += _of_lines("example", before.get("examples"), now.get("examples"))
     found += _of_contracts(_mapping(before.get("contracts")), _mapping(now.get("contracts")))
     if before.get("own_tests", "") != now.get("own_tests", ""):
-        found.append("other tests of yours")
+        found.append(Change("other tests of yours", "demand"))  # the writer of the function did not see them
     if before.get("schema") != now.get("schema"):
-        found.append("what is said about the data")
+        found.append(Change("what is said about the data", "request"))
+    found += [Change(words, "setting") for words in _of_settings(before, now)]
+    found += [Change(words, "schema") for words in _of_schemas(_schemas(before), _schemas(now))]
+    return tuple(found)
+
+
+def written_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """With which other instructions, packages and parameters a function was written; "" if with the current ones.
+
+    The model, and what may be shared, are told apart from these. The arguments are those of `changes`.
+    """
+    return "; ".join(_of_settings(before, now, _TOLD_APART))
+
+
+_TOLD_APART = frozenset({"model", "share", "hide", "mask", "skip_tests"})
+
+
+def _of_settings(before: Mapping[str, Any], now: Mapping[str, Any], left_out: Iterable[str] = ()) -> list[str]:
     old, new = _mapping(before.get("settings")), _mapping(now.get("settings"))
-    for name, record in RECORDS.items():
-        if record.setting.shapes and name in new and old.get(name) != new[name]:
-            found.append(f"{record.setting.shapes}: {_short(old.get(name))} → {_short(new[name])}")
-    found += _of_schemas(_schemas(before), _schemas(now))
-    return "; ".join(found)
+    return [
+        f"{record.setting.shapes}: {_short(_plain(old.get(name)))} → {_short(_plain(new[name]))}"
+        for name, record in RECORDS.items()
+        if record.setting.shapes and name in new and _plain(old.get(name)) != _plain(new[name]) and name not in left_out
+    ]
 
 
-def _of_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def _plain(value: Any) -> Any:
+    """A setting as JSON."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _of_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
     old, new = _mapping(before.get("samples")), _mapping(now.get("samples"))
     return [
-        *(f"{_short(name)} is given" for name in new if name not in old),
-        *(f"{_short(name)} is no longer given" for name in old if name not in new),
+        *(Change(f"{_short(name)} is given", "request") for name in new if name not in old),
+        *(Change(f"{_short(name)} is no longer given", "request") for name in old if name not in new),
         *_of_named("input", before.get("inputs"), now.get("inputs")),
     ]
 
 
-def _of_named(what: str, before: Any, now: Any) -> list[str]:
+def _of_named(what: Literal["input", "output"], before: Any, now: Any) -> list[Change]:
     """Declared inputs or outputs that were added, removed or changed."""
-    old = {str(spec.get("name")): spec for spec in map(_mapping, _list(before))}
-    new = {str(spec.get("name")): spec for spec in map(_mapping, _list(now))}
-    return [
-        *(f"a new {what}: {_short(name)}" for name in new if name not in old),
-        *(f"no {what} {_short(name)} any more" for name in old if name not in new),
-        *(f"another {what}: {_short(name)}" for name in new if name in old and old[name] != new[name]),
+    old = {str(spec.get("name")): _filled(spec) for spec in map(_mapping, _list(before))}
+    new = {str(spec.get("name")): _filled(spec) for spec in map(_mapping, _list(now))}
+    kind: What = "output" if what == "output" else "request"
+    both = [name for name in new if name in old]
+    found = [
+        *(Change(f"a new {what}: {_short(name)}", kind) for name in new if name not in old),
+        *(Change(f"no {what} {_short(name)} any more", kind) for name in old if name not in new),
+        *(_of_spec(what, name, old[name], new[name]) for name in both if old[name] != new[name]),
     ]
+    in_order = both == [name for name in old if name in new]
+    return found if in_order else [*found, Change(f"another order of the {what}s", "request")]
 
 
-def _of_lines(what: str, before: Any, now: Any) -> list[str]:
+def _of_spec(what: Literal["input", "output"], name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Change:
+    if what == "output":
+        return Change(f"another output: {_short(name)}", "output")
+    rest_old, rest_new = ({key: spec[key] for key in spec if key != "default"} for spec in (old, new))
+    if rest_old == rest_new and "default" in old and "default" in new:
+        return Change(
+            f"another default of {_short(name)}: {_short(old['default'])} → {_short(new['default'])}", "default"
+        )
+    return Change(f"another input: {_short(name)}", "request")
+
+
+def _filled(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration without the fields that say nothing: an older record may not have them."""
+    return {name: part for name, part in spec.items() if part not in (None, "", [], ())}
+
+
+def _of_lines(what: str, before: Any, now: Any) -> list[Change]:
     old, new = _list(before), _list(now)
     return [
-        *(f"a new {what}: {_short(line)}" for line in new if line not in old),
-        *(f"without the {what}: {_short(line)}" for line in old if line not in new),
+        *(Change(f"a new {what}: {_short(line)}", "demand") for line in new if line not in old),
+        *(Change(f"without the {what}: {_short(line)}", "request") for line in old if line not in new),
     ]
 
 
-def _of_contracts(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def _of_contracts(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     return [
-        *(f"a new contract of {_short(name)}" for name in new if name not in old),
-        *(f"no contract of {_short(name)} any more" for name in old if name not in new),
-        *(f"another contract of {_short(name)}" for name in new if name in old and old[name] != new[name]),
+        *(Change(f"a new contract of {_short(name)}", "demand") for name in new if name not in old),
+        *(Change(f"no contract of {_short(name)} any more", "request") for name in old if name not in new),
+        *(
+            Change(f"another contract of {_short(name)}", "demand")
+            for name in new
+            if name in old and old[name] != new[name]
+        ),
     ]
 
 

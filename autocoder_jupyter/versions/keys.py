@@ -1,4 +1,7 @@
-"""Keys of requests: hashes of the request, of the options that shape the function, and of the schema of its samples."""
+"""Keys of requests: hashes of the request, with its interface and its demands, and of the schema of its samples.
+
+Who wrote it and with which settings (model, parameters, sharing level, machine) is not part of a key.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import example_record
-from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.settings.config import RECORDS
+from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import File, InputSpec, OutputSpec
 
 _SUFFIX = re.compile(r"\.\w{1,8}")
@@ -32,7 +34,7 @@ class RequestKey:
     """The key of a request, with its parts.
 
     Args:
-        asked: hash of the request and of the options that shape the function, without budgets, timeouts and keys.
+        asked: hash of the request, without any setting.
         schemas: the schema of each sample without its rows: columns, dtypes and index of a table, the kind of a file.
     """
 
@@ -40,7 +42,7 @@ class RequestKey:
     schemas: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def of(cls, request: Request, config: AgentConfig, inputs: Sequence[InputSpec]) -> RequestKey:
+    def of(cls, request: Request, inputs: Sequence[InputSpec]) -> RequestKey:
         """The key of a request with complete inputs."""
         parts: dict[str, Any] = {
             "prompt": request.prompt,
@@ -53,9 +55,7 @@ class RequestKey:
             "examples": [example_record(example) for example in request.examples],
             "wishes": request.wishes,
             "earlier": request.earlier.request_key if request.earlier else None,
-            **_settings(config),
             "contracts": {name: contract.record for name, contract in request.contracts.items()},
-            "python_version": config.image_config.python_version,  # the notebook's version by default
         }
         # Parts that a request does not have are left out, so that a new kind of part does not change earlier keys.
         asked = content_key({name: part for name, part in parts.items() if part})
@@ -69,21 +69,6 @@ class RequestKey:
     def record(self) -> dict[str, Any]:
         """The record in `request.json`."""
         return {"asked": self.asked, "schemas": self.schemas}
-
-
-_ALWAYS = frozenset({"model", "share", "max_sample_rows"})
-"""Settings that earlier keys contain with their defaults, too."""
-
-
-def _settings(config: AgentConfig) -> dict[str, Any]:
-    """The settings that shape the function. Defaults are left out, so that a new setting changes no earlier key."""
-    shaping = [record for record in RECORDS.values() if record.setting.shapes]
-    values = {record.name: (getattr(config, record.name), record.default) for record in shaping}
-    return {
-        name: sorted(value) if name in ("hide", "mask") else value  # their order means nothing
-        for name, (value, default) in values.items()
-        if value != default or name in _ALWAYS
-    }
 
 
 def _record(spec: InputSpec | OutputSpec) -> dict[str, Any]:

@@ -47,6 +47,7 @@ def _wrong(report: Report) -> Iterator[tuple[str, str]]:
     words = [("the name", report.name), ("the run", report.run_id), ("the sandbox", report.sandbox or "")]
     words += [("the tier of the sandbox", report.sandbox_tier or "")]
     words += [("the request's key", report.request_key), ("the parent", report.parent), ("the change", report.change)]
+    words += [("the model", report.written_by), *(("a difference of the data", words) for words in report.drift)]
     words += [("what it was verified on", report.kept or "")]
     words += [("a model", exchange.model) for exchange in report.conversation_history]
     words += [("a system package", name) for name in report.detected_system_packages]

@@ -16,7 +16,7 @@ from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.contracts.applying import apply_contract, checked_outputs
 from autocoder_jupyter.contracts.reading import backend_of, contract_of
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
-from autocoder_jupyter.request import AgentConfig, Contract, Request
+from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import OutputSpec
 from autocoder_jupyter.versions.keys import RequestKey
 
@@ -217,7 +217,7 @@ def test_a_sample_is_as_its_contract_gives_it_back() -> None:
 def test_a_contract_changes_the_key_and_none_leaves_no_trace() -> None:
     def key(**contracts: Contract) -> str:
         request = Request("growth", "…", outputs=(OutputSpec(name="monthly", type="DataFrame"),), contracts=contracts)
-        return RequestKey.of(request, AgentConfig(), ()).asked
+        return RequestKey.of(request, ()).asked
 
     class Other(Monthly):
         @pa.check("revenue")

@@ -93,6 +93,8 @@ def hostile_state() -> FunctionRun:
         name=HOSTILE,
         notice=(HOSTILE,),
         why=HOSTILE,
+        writer=HOSTILE,
+        drift=(HOSTILE,),
         is_kept=True,
         kept=HOSTILE,
         phase="failed",

@@ -129,15 +129,16 @@ async def test_only_the_request_with_a_contract_tells_of_one(runner: Runner) -> 
     assert again.report.success and again.asked == []  # the same contract asks nothing
 
 
-async def test_another_model_asks_anew_and_says_why(runner: Runner) -> None:
+async def test_another_model_is_tested_with_the_existing_function_first(runner: Runner) -> None:
     class Wider(Totals):
         total: float = pa.Field(ge=-100, coerce=True)
 
     settings = {"second_opinion": "off"}
     first = await play(runner, settings=settings)
     second = await play(runner, given=contracts(totals=Wider), settings=settings)
-    assert second.asked and second.report.run_id != first.report.run_id
-    assert second.report.change == "another contract of totals"
+    assert second.asked == [] and second.report.run_id != first.report.run_id
+    assert second.report.change == "another contract of totals; version 1 holds it as it is"
+    assert second.report.contracts == {"totals": contracts(totals=Wider)["totals"].record}
     record = json.loads((runner.root / "growth" / first.report.run_id / "request.json").read_text())
     assert changes(record, record) == "" and "totals" in record["contracts"]
 

@@ -152,13 +152,13 @@ def test_no_test_can_call_a_function_that_needs_more_than_it_did() -> None:
 
 
 def test_a_wish_and_what_it_starts_from_name_another_request() -> None:
-    from autocoder_jupyter.request import AgentConfig, Request
+    from autocoder_jupyter.request import Request
     from autocoder_jupyter.versions.keys import RequestKey
 
     plain = Request(name="growth", prompt="Total.")
     wished = dataclasses.replace(plain, wishes=(WISH,), earlier=EARLIER)
     other = dataclasses.replace(wished, earlier=dataclasses.replace(EARLIER, request_key="b" * 16))
-    assert len({RequestKey.of(request, AgentConfig(), ()).id for request in (plain, wished, other)}) == 3
+    assert len({RequestKey.of(request, ()).id for request in (plain, wished, other)}) == 3
 
 
 def test_a_dry_run_shows_what_the_wish_starts_from() -> None:

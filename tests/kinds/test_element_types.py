@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.element_types import elements_of, misfit, python_type, written
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
-from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.versions.keys import RequestKey, content_key
 
@@ -123,8 +123,8 @@ def test_a_file_of_a_stranger_cannot_smuggle_text_in_as_a_type() -> None:
 def test_a_request_without_elements_has_the_key_that_it_always_had() -> None:
     def key(elements: str = "") -> str:
         outputs = (OutputSpec(name="x", type="list", elements=elements),)
-        return RequestKey.of(Request(name="f", prompt="p", outputs=outputs), AgentConfig(model="m"), ()).asked
+        return RequestKey.of(Request(name="f", prompt="p", outputs=outputs), ()).asked
 
     before = {"name": "x", "type": "list", "meaning": "", "columns": []}
-    asked = {"prompt": "p", "outputs": [before], "model": "m", "share": "rows", "max_sample_rows": 100}
+    asked = {"prompt": "p", "outputs": [before]}
     assert key() == content_key(asked) != key("str")

@@ -27,7 +27,7 @@ from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
 
 def begin(here: Path, prompt: str, version: str = "", **fields: Any) -> tuple[Journal, RequestKey]:
     request = Request(name="growth", prompt=prompt, **fields)
-    key = RequestKey.of(request, AgentConfig(), settle_inputs(request))
+    key = RequestKey.of(request, settle_inputs(request))
     journal = Journal(here / ".autocode", "growth")
     journal.begin(version or key.id)
     journal.write_request(request_record(request, AgentConfig(), key), {"text": f"sent of {prompt}"})
@@ -237,7 +237,7 @@ def test_what_was_interrupted_is_named_and_goes_on_with_the_data_that_the_person
         shell.run("%autocode retry growth sale")
     shell.run("%autocode retry growth sales")
     request, config = jobs.last.request, jobs.last.config
-    assert RequestKey.of(request, config, settle_inputs(request)).id == key.id
+    assert RequestKey.of(request, settle_inputs(request)).id == key.id
     assert config.cache == "auto" and shell.user_ns["growth"] is jobs.last.result
 
 

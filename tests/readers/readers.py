@@ -26,6 +26,7 @@ from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.reading import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.engine import kept_tests, own_tests
+from autocoder_jupyter.engine.adapting import _with_default
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
@@ -246,6 +247,7 @@ def _tests_read(text: str, _: Path) -> None:
     excerpt(text, names[:1])
     kept_tests.without_tests(text, names[:1])
     kept_tests.with_earlier_outputs(text, (OutputSpec(name="before", type="int"),), PLAN.outputs)
+    kept_tests.with_earlier_defaults(text, (InputSpec(name="a", type="int", required=False, default=1),), {"a"})
     for name in names[:1]:
         kept_tests.same_test(text, text, name)
         replace_tests(text, {name: f"def {name}(): assert run() == 1"})
@@ -283,6 +285,7 @@ def _opened(text: str, folder: Path) -> None:
     edit = edit_of(Versions(folder / ".autocode", "growth"), Version("r1", 1, REPORT))
     if edit is not None:
         interface_problem(edit.code, PLAN)
+        _with_default(edit.code, "sales", "1")
 
 
 def _example(text: str, _: Path) -> None:
@@ -426,7 +429,7 @@ READERS: dict[str, Reader] = {
     "code that a user edited": Reader(
         _opened,
         _sources("names", "imports", "brackets"),
-        ("versions.edits:_on_disk", "engine.interface:interface_problem"),
+        ("versions.edits:_on_disk", "engine.interface:interface_problem", "engine.adapting:_with_default"),
     ),
     "a file with data": Reader(
         _file("data.json", lambda folder: describe_file(folder / "data.json")),
@@ -524,7 +527,7 @@ READERS: dict[str, Reader] = {
             "engine.tests:with_tests",
             "engine.start:tests_problem",
             "engine.kept_tests:without_tests",
-            "engine.kept_tests:with_earlier_outputs",
+            "engine.kept_tests:_through",
             "engine.kept_tests:_body_of",
             "engine.patches:replace_tests",
             "engine.patches:excerpt",
@@ -692,7 +695,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",
         "tasks.harness:_parts",
-        "versions.changes:changes",
+        "versions.changes:differences",
         "view.styles:_rules",
     ),
     "a file of the user's machine or of the administrator, or written by a process of this package": (
@@ -751,6 +754,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "contracts.sample_schema:_read",
         "data.files:_describe_arrow",
         "data.text_formats:_is_json",
+        "data.value_profile:recorded_values",
         "display.inspector.outputs:_file",
         "engine.constraints:Constraints.recall",
         "engine.second_opinion.trial:OpinionTrial.run",
