@@ -32,7 +32,7 @@ from autocoder_jupyter.types import Exchange, Report, Usage
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.readable_code import readable_code
-from autocoder_jupyter.versions.edits import sources_of
+from autocoder_jupyter.versions.edits import sources_of, undo_edit
 from autocoder_jupyter.versions.store import Versions
 
 
@@ -114,11 +114,15 @@ class Journal(RunJournal):
             record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))
             self._home.write("report.json", sealed(record, self.name, self.run_id, indent=1))
 
-    def write_draft(self, code: str, tests: str) -> None:
-        """Write the user's code and tests, before they are used."""
+    def write_draft(self, code: str, tests: str, parent: str) -> None:
+        """Write the user's code and tests, before they are used. Then the files of the version that was edited get back
+        what it runs, so that the files of each version are its own.
+        """
         for name, text in (("solution.py", code), ("test_solution.py", tests)):
             if text:
                 self._home.write(name, readable_code(text))
+        if (edited := self.versions.get(parent)) is not None and parent != self.run_id:
+            undo_edit(self.versions, edited, code, tests)
 
     def write_sources(self, report: Report, *, overwrite: bool = False) -> None:
         """Write code and tests without hidden characters. Readable files are overwritten only if `overwrite`."""

@@ -331,7 +331,7 @@ class _Generation:
     def _taken(self, draft: Draft) -> tuple[GenerationState, Writer]:
         setup, version = self._setup, self._version
         if draft.author == "you" and version.start.kept is None:
-            setup.services.journal.write_draft(draft.code, draft.tests)
+            setup.services.journal.write_draft(draft.code, draft.tests, draft.parent)
         state, writer = self._planned(Planned(Brief(setup.request, draft.plan, version.context)))
         state.constraints.recall(setup.services.journal)
         if draft.tests:

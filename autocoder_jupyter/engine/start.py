@@ -275,12 +275,12 @@ def _kept_for(
 
 
 def _taken_up(versions: Versions, key: str, version: Version | None) -> Start | None:
-    """The start of a version from the user's edit of an existing version's files. Each edit is used once.
+    """The start of a version from the user's edit of an existing version's files. Testing it takes it out of them.
 
     Without this, a run of the cell would ignore or overwrite the edit.
     """
     edit = edit_of(versions, version) if version is not None else None
-    if edit is None or versions.get(edited_id(key, edit.code, edit.tests)) is not None:
+    if edit is None:
         return None
     draft = edited_draft(edit)
     return Start(edited_id(key, draft.code, draft.tests), draft, why=draft.change, parent=draft.parent)

@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from autocoder_jupyter.errors import writing
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.readable_code import readable_code
@@ -66,6 +67,25 @@ def differing_files(versions: Versions, version: Version) -> list[str]:
         for name, text in sources_of(version.report).items()
         if files.exists(f"{home}/{name}") and _plain(_on_disk(versions, version, name)) != _plain(text)
     ]
+
+
+def undo_edit(versions: Versions, version: Version, code: str, tests: str) -> None:
+    """Let the files of a version say what it runs again, where they have this edit. Any other edit is left alone.
+
+    Raises:
+        InvalidRequest: the folder cannot be written.
+    """
+    files, recorded = Folder(versions.root.parent), sources_of(version.report)
+    for name, edited in ((CODE_FILE, code), (TESTS_FILE, tests)):
+        path = file_of(versions, version, name)
+        if _plain(edited) == _plain(recorded[name]) or _plain(_on_disk(versions, version, name)) != _plain(edited):
+            continue
+        with writing(f"What {versions.name} was before your edit", path):
+            relative = path.relative_to(versions.root.parent).as_posix()
+            if recorded[name]:
+                files.write(relative, f"{readable_code(recorded[name]).rstrip()}\n".encode())
+            else:
+                files.remove(relative)
 
 
 def _changed(written: str, recorded: str) -> str:

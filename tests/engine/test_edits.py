@@ -49,7 +49,9 @@ async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
     changes = played.changes
     assert changes.code.rstrip() == CODE and changes.outputs == () and not changes.tests
-    assert code.read_text() == EDITED  # the file that was edited is as it was left
+    versions, taken, _ = files(runner)
+    assert code.read_text() == CODE + "\n" and taken.read_text() == EDITED + "\n"
+    assert [differing_files(versions, version) for version in versions.all()] == [[], []]
     again = await runner.generate({})
     assert again.asked == [] and again.report.run_id == report.run_id and again.report.kept == "3 rows"
     assert again.of(VersionBegun)[0].author == "you"
@@ -63,7 +65,7 @@ async def test_an_edit_that_fails_is_told_and_nobody_mends_it(runner: Runner) ->
     played = await runner.generate({})
     assert not played.report.success and played.asked == [] and played.report.author == "you"
     assert "test_sum" in (played.report.error or "")
-    assert "== 9.0" in tests.read_text()
+    assert tests.read_text() == TESTS + "\n" and "== 9.0" in files(runner)[2].read_text()
     after = await runner.generate({})  # it was found once; then the last version that passed is used
     assert after.report.success and after.report.run_id == first.run_id and after.asked == []
 
@@ -76,7 +78,33 @@ async def test_an_edit_of_an_attempt_that_failed_is_not_written_over(runner: Run
     code.write_text(CODE)
     played = await runner.generate({}, settings={"max_iterations": 1})
     assert played.report.success and played.report.author == "you" and played.asked == []
-    assert code.read_text() == CODE
+    assert code.read_text() == wrong + "\n" and files(runner)[1].read_text() == CODE + "\n"
+
+
+@pytest.mark.local_sandbox
+async def test_the_same_edit_after_a_restore_counts_again(runner: Runner) -> None:
+    first = await play(runner, SCRIPT)
+    versions, code, _ = files(runner)
+    code.write_text(EDITED)
+    edited = await play(runner)
+    restored = versions.get(first.run_id)
+    assert restored is not None
+    versions.restore(restored)
+    assert (await play(runner)).run_id == first.run_id
+    code.write_text(EDITED)
+    again = await runner.generate({})
+    assert again.report.success and again.report.run_id == edited.run_id and again.asked == []
+    assert code.read_text() == CODE + "\n" and len(versions.all()) == 2
+
+
+@pytest.mark.local_sandbox
+async def test_tests_that_a_version_did_not_have_stay_only_with_the_version_that_has_them(runner: Runner) -> None:
+    await runner.generate(SCRIPT, settings={"skip_tests": True})
+    _, _, tests = files(runner)
+    assert not tests.exists()
+    tests.write_text(TESTS)
+    played = await runner.generate({}, settings={"skip_tests": True})
+    assert played.report.author == "you" and not tests.exists() and files(runner)[2].read_text() == TESTS + "\n"
 
 
 @pytest.mark.local_sandbox
