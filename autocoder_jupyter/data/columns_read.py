@@ -19,7 +19,8 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec, TypeName
 from autocoder_jupyter.untrusted.parsing import literal, parse
 
-_MASKED = re.compile(r"<[\w-]+>")
+MASKED = re.compile(r"<[\w-]+>")
+"""What a masked name contains instead of the private part."""
 
 _LONGEST_NAME = 200
 
@@ -88,7 +89,7 @@ def _texts(written: str) -> Collection[str]:
     except ValueError:
         return ()
     parts = label if isinstance(label, tuple) else (label,)
-    return parts if all(isinstance(part, str) and not _MASKED.search(part) for part in parts) else ()
+    return parts if all(isinstance(part, str) and not MASKED.search(part) for part in parts) else ()
 
 
 def _named(module: ast.Module) -> Iterator[str]:

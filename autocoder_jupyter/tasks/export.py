@@ -15,10 +15,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.codec import figure_data
+from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest, writing
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.environments.pins import check_pins, name_of, pin_of
-from autocoder_jupyter.tasks.harness import command_line, entered
+from autocoder_jupyter.tasks.harness import below_the_head, command_line, entered
 from autocoder_jupyter.tasks.quoting import comment
 from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.types import Report
@@ -28,16 +31,23 @@ from autocoder_jupyter.untrusted.parsing import parse
 _FIRST_LINE = "#!/usr/bin/env -S uv run --script"
 _WRITTEN_BY = "written by a language model"
 _TESTS_OF = "# The tests of {}.py, "
+_FIGURES_HEAD = "# Figures as the tests of a function get them."
 
 _BEGINNING = rf"{re.escape(_FIRST_LINE)}\n# /// script\n(?:#[^\n]*\n)*?# ///\n#\n# [^\n]*, {_WRITTEN_BY}"
 _SCRIPT = re.compile(_BEGINNING.encode())
 """The beginning of a script, by which the file of an earlier export is known."""
+
+_FIGURES = "figures_as_data.py"
+"""The file beside exported tests that shows them figures as they were tested."""
 
 _FOUND_BY_NAME = frozenset({"conftest", "sitecustomize", "usercustomize"})
 """Modules that pytest or Python import because of their name."""
 
 _ALWAYS_NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 """Packages that the command line needs, in addition to those that the code imports."""
+
+_READS_EXCEL = "openpyxl>=3.1"
+"""What the command line needs to read a table from Excel."""
 
 
 def export(report: Report, function: Function, path: Path, *, tests: bool = True) -> Path:
@@ -58,8 +68,11 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
     written = {path.name: script(report, function)}
     if tests and report.tests:
         source, version = readable(report.tests, report.name), function.environment.python_version
-        tested = tests_for(_without_metadata(source, report.name), path.stem, version, passed=not function.unverified)
-        written[f"test_{path.name}"] = tested
+        draws = any(spec.type == "Figure" for spec in function.outputs)
+        tested = _without_metadata(source, report.name)
+        written[f"test_{path.name}"] = tests_for(tested, path.stem, version, not function.unverified, draws)
+        if draws:
+            written[_FIGURES] = figures_as_data()
     with writing(f"The script of {report.name}", path):
         files = Folder(path.parent)  # it does not follow an existing link
         for name in written:
@@ -87,8 +100,9 @@ def _is_of_export(files: Folder, name: str) -> bool:
         content = files.read_bytes(name)
     except OSError:
         return False
-    tests = _TESTS_OF.format(name.removeprefix("test_").removesuffix(".py"))
-    return not content.strip() or content.startswith(tests.encode()) or _SCRIPT.match(content) is not None
+    heads = (_TESTS_OF.format(name.removeprefix("test_").removesuffix(".py")), _FIGURES_HEAD)
+    is_known = content.startswith(tuple(map(str.encode, heads))) or _SCRIPT.match(content)
+    return not content.strip() or bool(is_known)
 
 
 def script(report: Report, function: Function) -> str:
@@ -112,6 +126,8 @@ def script(report: Report, function: Function) -> str:
             function="run",
             description=function.description,
             contracts=_written(function),
+            shapes=function.shapes,
+            reads=columns_read(function.code, function.inputs),
         ),
     ]
     return "\n".join(parts)
@@ -137,8 +153,11 @@ def _not_written(report: Report, function: Function) -> list[str]:
     return [name for name in dict.fromkeys((*function.contracts, *report.contracts)) if name not in written]
 
 
-def tests_for(tests: str, stem: str, python_version: tuple[int, int], *, passed: bool = True) -> str:
-    """The tests, importing the script by its own name; only their import statements differ from what ran."""
+def tests_for(tests: str, stem: str, python_version: tuple[int, int], passed: bool = True, draws: bool = False) -> str:
+    """The tests, importing the script by its own name; only their import statements differ from what ran.
+
+    Tests of a function that draws get its figures as data, as in the sandbox.
+    """
     version = ".".join(map(str, python_version))
     how = "as they passed" if passed else "not verified here"
     note = "\n".join(
@@ -148,7 +167,27 @@ def tests_for(tests: str, stem: str, python_version: tuple[int, int], *, passed:
             f"python -m pytest test_{stem}.py",
         ]
     )
-    return f"{note}\n\n{_imports_renamed(tests, stem).strip()}\n"
+    renamed = _imports_renamed(tests, stem).strip()
+    return f"{note}\n\n{_with_figures(renamed, stem) if draws else renamed}\n"
+
+
+def _with_figures(tests: str, stem: str) -> str:
+    """The tests, after a line that lets the function of the script return its figures as data."""
+    lines = [
+        f"import {stem} as _script",
+        f"from {_FIGURES.removesuffix('.py')} import as_tested as _as_tested",
+        "",
+        "_script.run = _as_tested(_script.run)",
+    ]
+    return below_the_head(tests, "\n".join(lines))
+
+
+def figures_as_data() -> str:
+    """The text of the file that shows figures to exported tests. It is the same for each function."""
+    data, shown = Path(figure_data.__file__), Path(__file__).with_name(_FIGURES)
+    below = shown.read_text("utf-8").partition("specification\n\n\n")[2]
+    above = data.read_text("utf-8").rstrip().replace("import Iterator", "import Callable, Iterator")
+    return f"{_FIGURES_HEAD}\n\n{above}\n\n\n{below}"
 
 
 def _imports_renamed(tests: str, stem: str) -> str:
@@ -182,6 +221,8 @@ def _metadata(function: Function) -> str:
     check_pins(environment.lock)
     needed = (_ALWAYS_NEEDED | {requirement_name(requirement) for requirement in environment.packages}) - {""}
     pins = {requirement_name(pin): pin for pin in map(pin_of, environment.lock)}
+    if any(KINDS[spec.type].form == "table" for spec in function.inputs):
+        needed, pins = needed | {requirement_name(_READS_EXCEL)}, {requirement_name(_READS_EXCEL): _READS_EXCEL, **pins}
     if _written(function):
         needed, pins = needed | {"pandera"}, {"pandera": "pandera>=0.24", **pins}
     return "\n".join(

@@ -15,12 +15,16 @@ import functools
 import re
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from autocoder_jupyter.data.columns_read import EVERY_COLUMN, MASKED, ColumnsRead
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.long_ints import shortened
+from autocoder_jupyter.untrusted.parsing import literal as read_literal
 from autocoder_jupyter.untrusted.parsing import parse
 
 
@@ -31,23 +35,32 @@ def command_line(
     function: str = "run",
     description: str = "",
     contracts: Mapping[str, str] | None = None,
+    shapes: Mapping[str, Mapping[str, Any]] | None = None,
+    reads: ColumnsRead = EVERY_COLUMN,
 ) -> str:
     """The source below the solution: readers and a writer for these types, and `_cli_main`.
 
-    `contracts` are expressions that make a schema of pandera, by the input or output that must satisfy it.
+    Args:
+        inputs: of the function.
+        outputs: of the function.
+        function: its name.
+        description: one sentence.
+        contracts: expressions that make a schema of pandera, by the input or output that must satisfy it.
+        shapes: the recorded columns and dtypes of tables, by input; see `data.drift.shape_of`.
+        reads: the columns that the function reads. Others are neither required nor converted.
     """
     used = {KINDS[spec.type].reader for spec in inputs} & functions().keys()
     if used - {"_cli_bool"}:
         used.add("_cli_argument")
-    if "_cli_series" in used:
-        used.add("_cli_table")
+    if used & {"_cli_table", "_cli_series"}:
+        used |= {"_cli_table", "_cli_rows", "_cli_recorded", "_cli_fitted", "_cli_converted", "_cli_has_zone"}
     if inputs:
         used.add("_cli_mounted")
     parts = [source for name, source in functions().items() if name in used]
     parts.append(_writer({KINDS[spec.type].form for spec in outputs}))
     if contracts:
         parts.append(_contracts(contracts))
-    parts.append(_main(inputs, outputs, function, description, has_contracts=bool(contracts)))
+    parts.append(_main(inputs, outputs, function, description, _tables(inputs, shapes or {}, reads), bool(contracts)))
     return "\n\n\n".join(parts) + "\n"
 
 
@@ -57,6 +70,11 @@ def entered(code: str) -> str:
     So the solution is never `__main__`, and the command line runs no code that was not run in the tests. The entry
     point is at the top, after a docstring and imports from `__future__`, which must be first.
     """
+    return below_the_head(code, _way_in())
+
+
+def below_the_head(code: str, inserted: str) -> str:
+    """A module with lines after its docstring and its imports from `__future__`, which must be first."""
     first, column = 0, 0
     for node in parse(code).body:
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -69,7 +87,7 @@ def entered(code: str) -> str:
         line = lines[first - 1].encode()  # the parser counts columns in bytes
         lines[first - 1 : first] = [line[:column].decode().rstrip("; \t\f"), line[column:].decode()]
     head, rest = "\n".join(lines[:first]), "\n".join(lines[first:])
-    return "\n\n".join(part.strip("\n") for part in (head, _way_in(), rest) if part.strip())
+    return "\n\n".join(part.strip("\n") for part in (head, inserted, rest) if part.strip())
 
 
 @functools.cache
@@ -128,8 +146,8 @@ def _main(
     outputs: Sequence[OutputSpec],
     function: str,
     description: str,
-    *,
-    has_contracts: bool = False,
+    tables: Sequence[str],
+    has_contracts: bool,
 ) -> str:
     lines = [
         "def _cli_main():",
@@ -137,6 +155,7 @@ def _main(
         "    import argparse",
         "    import pathlib",
         "",
+        *tables,
         # An input with the name of one of our options, or `help`, replaces the option.
         f'    parser = argparse.ArgumentParser(description={_help(description)}, conflict_handler="resolve")',
         *_output_dir(),
@@ -171,8 +190,8 @@ def _argument(spec: InputSpec) -> list[str]:
     if spec.type == "bool":
         how = "action=argparse.BooleanOptionalAction"
     else:
-        reader = KINDS[spec.type].reader
-        ours = reader in functions()
+        reader = _reader(spec)
+        ours = KINDS[spec.type].reader in functions()
         how = f'type={f"_cli_argument({reader})" if ours else reader}, metavar="{KINDS[spec.type].metavar}"'
     return [
         "parser.add_argument(",
@@ -193,17 +212,67 @@ def _output_dir() -> list[str]:
 
 def _mounted_inputs(inputs: Sequence[InputSpec]) -> list[str]:
     lines = ["    readers = {"]
-    lines += [
-        f"        {literal(spec.name)}: ({KINDS[spec.type].reader}, {KINDS[spec.type].is_data})," for spec in inputs
-    ]
+    lines += [f"        {literal(spec.name)}: ({_reader(spec)}, {KINDS[spec.type].is_data})," for spec in inputs]
     lines += [
         "    }",
         "    for name, (read, from_file) in readers.items():",
         "        path = _cli_mounted(name)",
         "        if given[name] is None and path is not None:",
-        '            given[name] = read(str(path) if from_file else path.read_text(encoding="utf-8"))',
+        "            try:",
+        '                given[name] = read(str(path) if from_file else path.read_text(encoding="utf-8"))',
+        "            except Exception as error:",
+        '                parser.error(f"{path} cannot be read: {error}")',
     ]
     return lines
+
+
+def _reader(spec: InputSpec) -> str:
+    """The expression of a reader of an input. That of a table knows its recorded columns."""
+    reader = KINDS[spec.type].reader
+    return f"_cli_recorded({reader}, *tables[{literal(spec.name)}])" if KINDS[spec.type].form == "table" else reader
+
+
+def _tables(inputs: Sequence[InputSpec], shapes: Mapping[str, Mapping[str, Any]], reads: ColumnsRead) -> list[str]:
+    """The dict of the recorded tables: the dtypes of their columns, and of the levels of their index."""
+    tables = [spec for spec in inputs if KINDS[spec.type].form == "table"]
+    if not tables:
+        return []
+    lines = ["    tables = {"]
+    for spec in tables:
+        shape = shapes.get(spec.name, {})
+        columns, index = _dtypes(shape.get("columns")), _dtypes(shape.get("index"))
+        if any(label == "None" for label, _ in shape.get("index", ())):
+            index = {}  # a level without a name cannot be found in a file
+        spare = [
+            written for label, (written, _) in columns.items() if spec.type != "Series" and not reads.covers(label)
+        ]
+        lines += [f"        {literal(spec.name)}: (", *_dict(columns), *_dict(index)]
+        lines += [
+            "            (",
+            *(f"                {written}," for written in spare),
+            "            ),",
+            "        ),",
+        ]
+    return [*lines, "    }"]
+
+
+def _dtypes(pairs: Any) -> dict[str, tuple[str, str]]:
+    """By recorded label: name and dtype as they are written in the script. Left out are names that a file cannot have,
+    and names that are masked.
+    """
+    found = {}
+    for label, dtype in pairs or ():
+        with suppress(ValueError):
+            name = read_literal(str(label))
+            if isinstance(name, str | int | float) and not MASKED.search(str(name)):
+                written = literal(name) if isinstance(name, str) else repr(name)
+                found[str(label)] = (written, literal(str(dtype)))
+    return found
+
+
+def _dict(written: Mapping[str, tuple[str, str]]) -> list[str]:
+    pairs = [f"                {name}: {dtype}," for name, dtype in written.values()]
+    return ["            {", *pairs, "            },"]
 
 
 def _help(text: str) -> str:

@@ -55,8 +55,12 @@ def _cli_path(text):
     return path
 
 
-def _cli_table(text):
-    """A table by its suffix: .parquet, .feather, .json, .csv, .tsv; by its first bytes without one."""
+def _cli_table(text, columns, index, spare):
+    """A table by its suffix: .parquet, .feather, .csv, .tsv, .xlsx, .json, .jsonl; by its first bytes without one.
+
+    It gets the recorded dtypes of columns and index, and the columns that are not read. A column of text is read as
+    text: `00123` keeps its zeros.
+    """
     import pathlib
 
     import pandas
@@ -67,21 +71,141 @@ def _cli_table(text):
     kind = path.suffix.lower() or {b"PAR1": ".parquet", b"ARRO": ".feather"}.get(first[:4], "")
     if not kind and first.lstrip()[:1] in (b"[", b"{"):
         kind = ".json"
+    dtypes = {**columns, **index}
+    words = {str(label): "str" for label, dtype in dtypes.items() if dtype.startswith(("str", "object", "large_str"))}
     if kind in (".parquet", ".pq"):
-        return pandas.read_parquet(path)
-    if kind in (".feather", ".arrow"):
-        return pandas.read_feather(path)
-    if kind in (".json", ".jsonl"):
-        return pandas.read_json(path, lines=kind == ".jsonl")
-    return pandas.read_csv(path, sep="\t" if kind == ".tsv" else ",")
+        table = pandas.read_parquet(path)
+    elif kind in (".feather", ".arrow"):
+        table = pandas.read_feather(path)
+    elif kind in (".json", ".jsonl", ".ndjson"):
+        if not dtypes:
+            return pandas.read_json(path, lines=kind != ".json")
+        table = _cli_rows(path, is_lines=kind != ".json")
+        for label in table.columns:  # pandas writes a time as milliseconds since 1970
+            dtype = dtypes.get(label, "")
+            if dtype.startswith(("datetime64", "timestamp[")) and pandas.api.types.is_numeric_dtype(table[label]):
+                table[label] = pandas.to_datetime(table[label], unit="ms", utc=_cli_has_zone(dtype))
+    elif kind in (".xlsx", ".xls", ".ods"):
+        table = pandas.read_excel(path, dtype=words)
+    else:
+        table = pandas.read_csv(path, sep="\t" if kind in (".tsv", ".tab") else ",", dtype=words)
+    return _cli_fitted(table, columns, index, spare)
 
 
-def _cli_series(text):
-    """The only column of a table."""
-    table = _cli_table(text)
+def _cli_rows(path, is_lines):
+    """A table in JSON: one object per row, or one per column. No value is converted."""
+    import json
+
+    import pandas
+
+    with path.open(encoding="utf-8") as file:
+        read = [json.loads(line) for line in file if line.strip()] if is_lines else json.load(file)
+    if isinstance(read, dict):
+        read = {name: list(column.values()) if isinstance(column, dict) else column for name, column in read.items()}
+    return pandas.DataFrame(read)
+
+
+def _cli_series(text, columns, index, spare):
+    """The only column of a table, with the recorded dtype."""
+    table = _cli_table(text, {}, {}, ())
     if len(table.columns) != 1:
         raise ValueError(f"{text} has {len(table.columns)} columns, and one was expected")
-    return table.iloc[:, 0]
+    column = table.iloc[:, 0]
+    for dtype in columns.values():
+        column = _cli_converted(column, dtype)
+    return column
+
+
+def _cli_recorded(read, columns, index, spare):
+    """A reader of a table that is to have these columns and index levels: their names and dtypes."""
+    return lambda text: read(text, columns, index, spare)
+
+
+def _cli_fitted(table, columns, index, spare):
+    """The table with the recorded dtypes. All that is missing or cannot be converted is named at once, without columns
+    that the function does not read (`spare`).
+    """
+    labels = {str(label): label for label in (*columns, *index)}  # a text file has no names that are numbers
+    table = table.rename(columns={text: label for text, label in labels.items() if label not in table.columns})
+    missing = [label for label in columns if label not in table.columns and label not in spare]
+    missing += [label for label in index if label not in table.columns and label not in table.index.names]
+    problems = []
+    if missing:
+        there = ", ".join(map(repr, list(table.columns)[:20])) or "no columns"
+        problems.append(f"it lacks {', '.join(map(repr, missing))} (it has {there})")
+    for label, dtype in {**columns, **index}.items():
+        if label not in table.columns:
+            continue
+        if list(table.columns).count(label) > 1:
+            if label not in spare:
+                problems.append(f"it has more than one {label!r}")
+            continue
+        try:
+            table[label] = _cli_converted(table[label], dtype)
+        except Exception as error:
+            if label not in spare:
+                why = (str(error).splitlines() or [""])[0][:200]
+                problems.append(f"{label!r} cannot be converted to {dtype}: {why}")
+    if problems:
+        raise ValueError("; ".join(problems))
+    if index and all(label in table.columns for label in index):
+        table = table.set_index(list(index))
+    return table
+
+
+def _cli_has_zone(dtype):
+    """Whether a dtype of times has a time zone."""
+    return "," in dtype or "tz=" in dtype
+
+
+def _cli_converted(column, dtype):
+    """A column with the recorded dtype, if no value changes by that."""
+    import pandas
+
+    kinds = pandas.api.types
+    if str(column.dtype) == dtype:
+        return column
+    is_text = column.dtype == object or kinds.is_string_dtype(column.dtype)
+    present = column.dropna()
+    if dtype.startswith(("datetime64", "timestamp[")):
+        made = column
+        if not kinds.is_datetime64_any_dtype(column.dtype):
+            if len(present) and not is_text:
+                raise ValueError(f"it holds {column.dtype}, not times; write them as 2024-01-31")
+            has_zone = _cli_has_zone(dtype)
+            zones = present.astype(str).str.contains(r"(?:Z|[+-]\d\d:?\d\d)$")
+            if not (zones == has_zone).all():
+                other = present[zones != has_zone].iloc[0]
+                raise ValueError(f"{other!r} has {'no' if has_zone else 'a'} time zone")
+            made = pandas.to_datetime(column, format="ISO8601", utc=has_zone)  # 03/04/2024 could be two days
+        return made.astype(dtype)
+    if dtype.startswith(("timedelta64", "duration[")):
+        return pandas.to_timedelta(column).astype(dtype)
+    if dtype.startswith("bool"):
+        words = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+        strange = [value for value in present if str(value).strip().lower() not in words]
+        if strange or (len(present) < len(column) and dtype == "bool"):
+            raise ValueError(f"{strange[0]!r} is neither true nor false" if strange else "values are missing")
+        return column.map(lambda value: words[str(value).strip().lower()], na_action="ignore").astype(dtype)
+    if dtype.lower().startswith(("int", "uint", "float", "double", "halffloat")):
+        numbers = pandas.to_numeric(column) if is_text else column
+        if not kinds.is_numeric_dtype(numbers.dtype):
+            raise ValueError(f"it holds {column.dtype}")
+        if dtype.lower().startswith(("int", "uint")):
+            known = numbers.dropna()
+            if not (known == known.round()).all():
+                raise ValueError(f"{known[known != known.round()].iloc[0]} is not whole")
+            if len(known) < len(numbers) and dtype[0] in "iu" and "[" not in dtype:
+                return numbers  # whole numbers with gaps are floats, as in a call in the notebook
+        made = numbers.astype(dtype)
+        if not dtype.lower().startswith("float") and not (made.dropna() == numbers.dropna()).all():
+            raise ValueError("a value is too large")
+        return made
+    if dtype == "object":
+        return column
+    if dtype.startswith(("str", "large_str")) and len(present) and not is_text:
+        raise ValueError(f"it holds {column.dtype}, not text")
+    return column.astype(dtype)
 
 
 def _cli_json(text):

@@ -591,7 +591,7 @@ READERS: dict[str, Reader] = {
     "code for a script": Reader(
         lambda text, _: (entered(text), tests_for(text, "growth", (3, 12))),
         _sources("names", "imports", "functions"),
-        ("tasks.harness:entered", "tasks.export:_imports_renamed", "tasks.export:_imported"),
+        ("tasks.harness:below_the_head", "tasks.export:_imports_renamed", "tasks.export:_imported"),
     ),
     "code in colours": Reader(
         lambda text, _: highlight.python(text),
@@ -695,6 +695,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",
         "tasks.harness:_parts",
+        "tasks.export:figures_as_data",
         "versions.changes:differences",
         "view.styles:_rules",
     ),

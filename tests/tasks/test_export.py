@@ -150,7 +150,8 @@ def test_the_script_names_what_the_code_needs_and_keeps_the_rest_to_what_was_tes
     found = metadata(text)
     assert found["requires-python"] == f"=={sys.version_info[0]}.{sys.version_info[1]}.*"
     needed = sorted(("numpy", "pandas", "pyarrow", *EXTRA))
-    assert found["dependencies"] == [f"{name}=={version(name)}" for name in needed]
+    pins = [f"{name}=={version(name)}" for name in needed]
+    assert found["dependencies"] == sorted([*pins, "openpyxl>=3.1"])  # the command line reads Excel
     assert found["tool"]["uv"]["constraint-dependencies"] == [f"{name}=={version(name)}" for name in ("pytest", "six")]
 
 
@@ -184,6 +185,99 @@ def test_a_table_is_read_by_its_suffix(growth: Report, tmp_path: Path, loaded: L
     }
     write[suffix](tmp_path / f"sales.{suffix}")
     assert "best_month: Mar" in loaded(path, "--sales", f"sales.{suffix}").stdout
+
+
+EVERYTHING = pd.DataFrame(
+    {
+        "day": pd.to_datetime(["2024-01-31", "2024-02-01", "NaT"]),
+        "at": pd.to_datetime(["2024-01-31T10:00Z", "2024-02-01T11:30Z", "2024-02-02T00:00Z"]).tz_convert(
+            "Europe/Berlin"
+        ),
+        "took": pd.to_timedelta(["1 days", "2 days 03:00:00", "0 days"]),
+        "code": ["00123", "4", "x"],
+        "kind": pd.Categorical(["a", "b", "a"]),
+        "good": [True, False, True],
+        "price": [1.0, 2.5, float("nan")],
+        "count": pd.array([1, None, 3], dtype="Int64"),
+        "whole": [7, 8, 9],
+    }
+)
+
+
+@pytest.mark.filterwarnings("ignore:The default formatting of datetime")
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "json", "jsonl", "ndjson", "feather", "parquet"])
+def test_a_file_is_brought_to_the_recorded_dtypes(report: Any, tmp_path: Path, loaded: Loaded, suffix: str) -> None:
+    from autocoder_jupyter.data.drift import shape_of
+
+    code = "import pandas as pd\ndef run(sales):\n    return sales\n"
+    interface = (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="got", type="DataFrame"),)
+    path = written(report(code, *interface, sample_shapes={"sales": shape_of(EVERYTHING)}), tmp_path / "growth.py")
+    naive = EVERYTHING.assign(at=EVERYTHING["at"].astype(str))  # Excel has no time zones
+    write: dict[str, Callable[[Path], object]] = {
+        "csv": lambda target: EVERYTHING.to_csv(target, index=False),
+        "tsv": lambda target: EVERYTHING.to_csv(target, index=False, sep="\t"),
+        "xlsx": lambda target: naive.assign(took=naive["took"].astype(str)).to_excel(target, index=False),
+        "json": lambda target: naive.assign(took=naive["took"].astype(str)).to_json(target, date_format="iso"),
+        "jsonl": lambda target: EVERYTHING.assign(took=naive["took"].astype(str)).to_json(
+            target, orient="records", lines=True
+        ),
+        "ndjson": lambda target: naive.assign(took=naive["took"].astype(str)).to_json(
+            target, orient="records", lines=True, date_format="iso"
+        ),
+        "feather": EVERYTHING.to_feather,
+        "parquet": EVERYTHING.to_parquet,
+    }
+    write[suffix](tmp_path / f"sales.{suffix}")
+    printed = loaded(path, "--sales", f"sales.{suffix}")
+    assert printed.stderr == ""
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "got.parquet"), EVERYTHING)
+
+
+def test_what_a_file_lacks_and_what_cannot_be_converted_is_named_at_once(
+    report: Any, tmp_path: Path, loaded: Loaded
+) -> None:
+    from autocoder_jupyter.data.drift import shape_of
+
+    code = (
+        "import pandas as pd\ndef run(sales: pd.DataFrame) -> float:\n"
+        "    late = sales[sales['day'] > '2024-01-01']\n    return float((late['price'] * late['whole']).sum())\n"
+    )
+    interface = (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="total", type="float"),)
+    path = written(report(code, *interface, sample_shapes={"sales": shape_of(EVERYTHING)}), tmp_path / "growth.py")
+    file = tmp_path / "sales.csv"
+
+    def said(text: str) -> str:
+        file.write_text(text)
+        printed = loaded(path, "--sales", "sales.csv")
+        return printed.stdout + printed.stderr
+
+    assert "total: 6.0" in said("day,price,whole\n2024-02-01,2,3\n2023-01-01,9,9\n")
+    wrong = said("day,price\n03/04/2024,cheap\n")
+    assert "it lacks 'whole' (it has 'day', 'price')" in wrong
+    assert "'day' cannot be converted to datetime64" in wrong and "03/04/2024" in wrong
+    assert "'price' cannot be converted to float64" in wrong and "cheap" in wrong
+    assert "2.5 is not whole" in said("day,price,whole\n2024-02-01,2,2.5\n")
+    assert "has a time zone" in said("day,price,whole\n2024-02-01T10:00+02:00,2,2\n")
+    assert "not times; write them as 2024-01-31" in said("day,price,whole\n20240201,2,2\n")
+    assert "more than one" not in said("day,price,whole,extra\n2024-02-01,2,3,x\n")
+
+
+def test_an_index_and_a_series_have_their_recorded_dtypes(report: Any, tmp_path: Path, loaded: Loaded) -> None:
+    from autocoder_jupyter.data.drift import shape_of
+
+    table = EVERYTHING.set_index("at")[["price"]].rename(columns={"price": 2024})
+    column = EVERYTHING["day"]
+    code = "import pandas as pd\ndef run(table, column):\n    return table, column\n"
+    inputs = (InputSpec(name="table", type="DataFrame"), InputSpec(name="column", type="Series"))
+    outputs = (OutputSpec(name="kept", type="DataFrame"), OutputSpec(name="days", type="Series"))
+    shapes = {"table": shape_of(table), "column": shape_of(column)}
+    path = written(report(code, inputs, outputs, sample_shapes=shapes), tmp_path / "growth.py")
+    table.to_csv(tmp_path / "t.csv")
+    column.to_csv(tmp_path / "c.csv", index=False)
+    assert loaded(path, "--table", "t.csv", "--column", "c.csv").stderr == ""
+    made = pd.read_parquet(tmp_path / "kept.parquet")
+    assert made.index.name == "at" and str(made.index.dtype) == str(table.index.dtype)
+    assert str(pd.read_parquet(tmp_path / "days.parquet")["days"].dtype) == str(column.dtype)
 
 
 def test_what_is_missing_or_wrong_is_said_in_one_line(growth: Report, tmp_path: Path, loaded: Loaded) -> None:
@@ -502,6 +596,58 @@ def test_what_is_told_of_an_input_hides_nothing_and_has_any_length(report: Any) 
     compile(text, "n.py", "exec")
 
 
+PLOT = """
+import pandas as pd
+from matplotlib.figure import Figure
+
+
+def run(sales: pd.DataFrame) -> tuple[Figure, float]:
+    figure = Figure()
+    axes = figure.subplots()
+    axes.bar(sales["month"], sales["revenue"])
+    return figure, float(sales["revenue"].sum())
+"""
+
+PLOT_TESTS = '''"""What is drawn."""
+from __future__ import annotations
+
+import pandas as pd
+from solution import run
+
+
+def test_one_bar_a_month():
+    picture, total = run(pd.DataFrame({"month": ["Jan", "Feb"], "revenue": [9.0, 1.0]}))
+    assert picture.data == [{"type": "bar", "name": "", "x": ["Jan", "Feb"], "y": [9.0, 1.0]}]
+    assert picture.png.startswith(b"\\x89PNG") and picture.width > 100
+    assert (picture.kind, total) == ("matplotlib", 10.0)
+'''
+
+
+@pytest.fixture
+def plot(report: Any) -> Report:
+    """A function that draws, with a test of what it draws."""
+    made: Report = report(
+        PLOT,
+        (InputSpec(name="sales", type="DataFrame"),),
+        (OutputSpec(name="picture", type="Figure"), OutputSpec(name="total", type="float")),
+        tests=PLOT_TESTS,
+        detected_packages=("matplotlib",),
+        lock=tuple(f"{name}=={version(name)}" for name in ("numpy", "pandas", "pyarrow", "matplotlib")),
+        python_version=sys.version_info[:2],
+    )
+    return made
+
+
+def test_exported_tests_of_a_picture_pass_in_the_exported_folder(plot: Report, tmp_path: Path) -> None:
+    written(plot, tmp_path / "plot.py")
+    assert "as_tested" in written(plot, tmp_path / "plot.py").with_name("test_plot.py").read_text()  # a second export
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_plot.py"],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 def test_uv_runs_the_script_and_its_tests(growth: Report, tmp_path: Path) -> None:
     path = written(growth, tmp_path / "growth.py")
@@ -520,6 +666,9 @@ def test_uv_runs_the_script_and_its_tests(growth: Report, tmp_path: Path) -> Non
     line = next(line for line in (tmp_path / "test_growth.py").read_text().splitlines() if "uv run" in line)
     tested = uv(*line.removeprefix("#").split()[1:])
     assert "1 passed" in tested.stdout, tested.stderr + tested.stdout
+    SALES.to_excel(tmp_path / "sales.xlsx", index=False)
+    ran = uv("run", path.name, "--sales", "sales.xlsx")
+    assert "best_month: Mar" in ran.stdout, ran.stderr
 
 
 def test_a_dict_with_an_int_of_5000_digits_is_written_by_the_script(report: Any, tmp_path: Path) -> None:
