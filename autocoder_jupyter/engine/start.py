@@ -262,7 +262,7 @@ def _kept_for(
     """The start from an existing version, if one counts for the request."""
     key = prepared.key.id
     if (pinned := versions.pinned()) is not None and pinned.is_good:
-        return _kept(pinned, f"version {pinned.number} is pinned", as_is=True)
+        return _kept(pinned, f"version {pinned.number} is pinned{_not_refined(request, pinned)}", as_is=True)
     kept = versions.chosen(key)
     if kept is None or not _is_tested_enough(kept, config):
         kept = _kept_for_same_request(request, config, prepared, versions, known)
@@ -272,6 +272,14 @@ def _kept_for(
         return _tested_first(request, config, prepared, versions, known)
     is_restored = kept.report.request_key not in ("", key) and versions.choice.chosen.get(key) == kept.id
     return _kept(kept, f"version {kept.number} was restored" if is_restored else "")
+
+
+def _not_refined(request: Request, pinned: Version) -> str:
+    """What a pinned version does not have of a request, and the way out; "" if it has every refinement."""
+    lacking = [visible(" ".join(wish.split())) for wish in request.wishes if wish not in pinned.report.wishes]
+    if not lacking:
+        return ""
+    return f", so it is not refined ({'; '.join(lacking)}): %autocode pin {request.name} --off unpins it"
 
 
 def _taken_up(versions: Versions, key: str, version: Version | None) -> Start | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.magics.line import SUBCOMMANDS
+from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 
 _HEAD = """\
@@ -39,6 +39,13 @@ def help_text() -> str:
             *_columns(commands),
         )
     )
+
+
+def subcommand_help(command: Subcommand) -> str:
+    """The help text of one subcommand: how it is written, what it does, and its flags."""
+    flags = [(_flags(option.flags, option.placeholder, option.choices), option.help) for option in command.options]
+    lines = (f"%autocode {command.name} {command.usage}".rstrip(), f"  {command.help}", *_columns(flags))
+    return "\n".join(lines)
 
 
 def _flags(flags: tuple[str, ...], placeholder: str, choices: tuple[str, ...]) -> str:

@@ -30,7 +30,9 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     found = find_current_version(notebook, command.name, samples, good=True)
     if found is None:
         raise _nothing_to_refine(notebook, command.name)
-    base = _with_change(found, command.prompt.strip(), Versions(notebook.journal_root, command.name))
+    versions = Versions(notebook.journal_root, command.name)
+    _require_not_pinned(command.name, command.prompt.strip(), versions)
+    base = _with_change(found, command.prompt.strip(), versions)
     refined = replace(
         base,
         samples={**base.samples, **samples},
@@ -43,6 +45,22 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
         examples=(*base.examples, *(collect_example(option, notebook.namespace) for option in command.examples)),
     )
     return with_contracts(refined, command, notebook.namespace)
+
+
+def _require_not_pinned(name: str, change: str, versions: Versions) -> None:
+    """Refuse a new change of a pinned function: the pinned version would be used as it is. A change that was made
+    before is no new one, so that a notebook still runs from top to bottom; its card says that it is not used.
+
+    Raises:
+        InvalidRequest: the function is pinned, and no version has the change.
+    """
+    pinned = versions.pinned()
+    if pinned is not None and not any(change in version.report.wishes for version in versions.all()):
+        raise InvalidRequest(
+            f"{name} is pinned to version {pinned.number}, so it cannot be refined.",
+            why="A pinned version is used for every request, as it is.",
+            hint=f"Run %autocode pin {name} --off, then this cell again.",
+        )
 
 
 def _nothing_to_refine(notebook: Notebook, name: str) -> InvalidRequest:

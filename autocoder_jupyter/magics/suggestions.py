@@ -14,7 +14,7 @@ def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
         known: the known names.
         mark: a prefix for each suggested name, such as `@`.
     """
-    names = list(dict.fromkeys(known))
+    names = [name for name in dict.fromkeys(known) if name != word]  # the same name would be no help
     folded = {name.casefold(): name for name in names}
     wanted = word.casefold()
     # A word of three times the length of a name is below the cutoff, and a long word takes long to compare.

@@ -14,6 +14,7 @@ from autocoder_jupyter.view.html import Html, join
 from autocoder_jupyter.view.side_by_side import side_by_side
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.versions import Version, Versions
 
@@ -172,14 +173,16 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
-def bind(notebook: Notebook, name: str, version: Version) -> None:
-    """Bind the name to a recorded version. The captured samples of the name remain its default arguments."""
+def bind(notebook: Notebook, name: str, version: Version, held: CodeGenEvalResult | None = None) -> None:
+    """Bind the name to a recorded version. The captured samples remain its default arguments: those of `held`, by
+    default the result that the name has now.
+    """
     from autocoder_jupyter.calls.options import CallOptions
     from autocoder_jupyter.result.recorded import result_of
 
     if name in notebook.namespace and not is_result(notebook.namespace[name]):
         return
-    held = notebook.namespace.get(name)
+    held = held if held is not None else notebook.namespace.get(name)
     options = CallOptions.of(notebook.settings().agent_config())
     samples = held.original_samples if held is not None else {}
     contracts = held.contracts_in_force if held is not None else {}

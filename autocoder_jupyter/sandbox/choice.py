@@ -29,7 +29,7 @@ def choose(
 
     Args:
         choice: the name of a sandbox, or "auto".
-        image_config: settings of the image; the local sandbox has no images.
+        image_config: settings of the image, and the required version of Python. The local sandbox has no images.
         minimum: the minimum of the user or the folder. The administrator's is added.
 
     Raises:
@@ -99,12 +99,14 @@ def probe_all(image_config: ImageConfig | None = None) -> list[Probe]:
 
 def get(name: SandboxName, image_config: ImageConfig | None = None) -> Sandbox:
     """A sandbox by name, even if it does not work here. Equal settings give the same object with the same pool."""
-    return _get(name, image_config or ImageConfig())
+    config = image_config or ImageConfig()
+    return _get(name, config if SANDBOXES[name].has_images else ImageConfig(python_version=config.python_version))
 
 
 @functools.cache
 def _get(name: SandboxName, image_config: ImageConfig) -> Sandbox:
     record = SANDBOXES[name]
     kind = getattr(importlib.import_module(record.module), record.kind)
-    sandbox: Sandbox = kind(image_config) if record.has_images else kind()
+    # Without images, only the version of Python counts. Equal ones share a pool.
+    sandbox: Sandbox = kind(image_config)
     return sandbox

@@ -342,7 +342,7 @@ def identifier(parameter: str, value: str) -> str:
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """`Did you mean …?`, or "" if no name is similar."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, [name for name in known if name != word], n=1, cutoff=0.5)
     return f"Did you mean {near[0]}?" if near else ""
 
 

@@ -58,6 +58,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Chan
     found += _of_lines("constraint", before.get("constraints"), now.get("constraints"))
     found += _of_lines("check", before.get("checks"), now.get("checks"))
     found += _of_lines("example", before.get("examples"), now.get("examples"))
+    found += _of_lines("refinement", before.get("wishes"), now.get("wishes"))
     found += _of_contracts(_mapping(before.get("contracts")), _mapping(now.get("contracts")))
     if before.get("own_tests", "") != now.get("own_tests", ""):
         found.append(Change("other tests of yours", "demand"))  # the writer of the function did not see them

@@ -60,7 +60,8 @@ def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
     """
     report, name = version.report, version.report.name
     if not report.success:
-        return "failed", report if version.is_sealed else unverified_failure(report)
+        # The evidence of a renamed function is kept in the user's configuration.
+        return "failed", unverified_failure(report) if _found(versions, version) is None else report
     found = _found(versions, version)
     if found is None:
         return "not_verified", unverified(report)

@@ -14,6 +14,7 @@ import pytest
 
 from autocoder_jupyter.display.parts import checks
 from autocoder_jupyter.engine.start import verified_on
+from autocoder_jupyter.request import Earlier
 from autocoder_jupyter.run.events import Finished, KeptHolds, Noticed, SuiteChanged, TestReported, VersionBegun
 from autocoder_jupyter.types import CodeSolution, File, OutputSpec, Report, Trace
 from autocoder_jupyter.versions import Versions
@@ -207,6 +208,10 @@ async def test_a_pinned_version_is_used_whatever_the_request_says_and_never_mend
     other = await runner.generate({}, prompt="Something else about @sales.")
     assert other.asked == [] and other.report.run_id == first.run_id
     assert begun(other) == [(first.run_id, "version 1 is pinned", True)]
+    refined = await runner.generate({}, wishes=("Also the mean.",), earlier=Earlier.of(first))
+    assert refined.asked == [] and begun(refined)[0][1] == (
+        "version 1 is pinned, so it is not refined (Also the mean.): %autocode pin growth --off unpins it"
+    )
     failed = await runner.generate({}, samples={"sales": MORE})
     assert not failed.report.success and failed.asked == [] and "too long" in (failed.report.error or "")
 

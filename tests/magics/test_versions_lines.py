@@ -19,7 +19,7 @@ from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
 from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.types import CodePlan, CodeSolution, Report, ToolUse, Trace, Usage
+from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, Report, ToolUse, Trace, Usage
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.keys import RequestKey
 from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
@@ -36,7 +36,8 @@ def begin(here: Path, prompt: str, version: str = "", **fields: Any) -> tuple[Jo
 
 def record(here: Path, prompt: str, code: str, day: int, **fields: Any) -> str:
     """Record a version. Returns its id."""
-    journal, key = begin(here, prompt, fields.pop("version", ""))
+    asked = fields.pop("request_fields", {})
+    journal, key = begin(here, prompt, fields.pop("version", ""), samples=fields.pop("samples", {}), **asked)
     values: dict[str, Any] = {
         "success": True,
         "request_key": key.id,
@@ -148,6 +149,68 @@ def test_rename_takes_all_versions_and_the_variable_along(shell: Any, here: Path
     assert shell.user_ns["rise"].report.name == "rise"
     assert [version.id for version in Versions(here / ".autocode", "rise").all()] == three
     assert not (here / ".autocode" / "growth").exists()
+
+
+def test_rename_keeps_samples_own_tests_and_the_states_of_all_versions(
+    shell: Any, jobs: Any, here: Path, three: list[str]
+) -> None:
+    sales = pd.DataFrame({"a": [1, 2]})
+    shell.user_ns["sales"] = sales
+    shell.run("%%autocode growth\nBy month of @sales.")
+    plan = CodePlan(description="d", approach="a", inputs=(InputSpec(name="sales", type="DataFrame"),))
+    jobs.last.end(plan=plan)
+    record(here, "By month of @sales.", "x = 4\n", 4, plan=plan, declared_inputs=plan.inputs, samples={"sales": sales})
+    shell.user_ns["growth"] = jobs.last.result
+    before = [line.replace("growth", "rise") for line in _history(shell)]
+    shell.run("%autocode rename growth rise")
+    assert shell.user_ns["rise"].original_samples["sales"].equals(sales)
+    shell.run("%autocode history rise")
+    after = shell.display_pub.outputs[-1]["data"]["text/plain"].splitlines()
+    assert after == before and "2 of 9 tests fail" in "".join(after) and "not verified" not in "".join(after)
+
+
+def test_rename_keeps_a_function_that_failed(shell: Any, here: Path) -> None:
+    record(here, "By day.", "x = 3\n", 3, success=False, error="2 of 9 tests fail")
+    shell.run("%autocode rename growth rise")
+    assert shell.user_ns["rise"].state == "failed" and shell.user_ns["rise"].error == "2 of 9 tests fail"
+
+
+def test_diff_shows_the_refinements_of_a_request(shell: Any, here: Path) -> None:
+    record(here, "By month.", "x = 1\n", 1)
+    wishes = ("Also the median.",)
+    record(here, "By month.", "x = 2\n", 2, request_fields={"wishes": wishes}, wishes=wishes)
+    shell.run("%autocode diff growth 1 2")
+    assert "Changes in the request: a new refinement: Also the median." in said(shell)
+    shell.run("%autocode diff growth 2 1")
+    assert "Changes in the request: without the refinement: Also the median." in said(shell)
+
+
+def test_the_same_name_is_never_suggested(shell: Any, here: Path) -> None:
+    folder = here / ".autocode" / "growth" / "0a1b"
+    folder.mkdir(parents=True)
+    (folder / "report.json").write_text("{}")
+    with pytest.raises(InvalidRequest) as caught:
+        shell.run("%autocode show growth")
+    assert "There is no result named 'growth'" in str(caught.value) and "Did you mean" not in str(caught.value)
+
+
+def test_help_of_one_subcommand_says_how_it_is_written(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run("%autocode help pin")
+    shown = capsys.readouterr().out
+    assert shown.startswith("%autocode pin NAME [VERSION|--off]\n") and "stop pinning the version" in shown
+    assert "%%autocode NAME" not in shown
+    with pytest.raises(InvalidRequest, match=r"no %autocode pim[\s\S]*Did you mean pin"):
+        shell.run("%autocode help pim")
+
+
+def test_a_pinned_function_is_not_refined_in_silence(shell: Any, jobs: Any, here: Path, three: list[str]) -> None:
+    shell.run("%autocode pin growth 1")
+    with pytest.raises(InvalidRequest, match=r"growth is pinned to version 1, so it cannot be refined[\s\S]*--off"):
+        shell.run("%%autocode growth --refine\nAlso the median.")
+    assert jobs.submitted == []
+    record(here, "By month.", "x = 5\n", 5, version="refined", wishes=("Also the median.",))
+    shell.run("%%autocode growth --refine\nAlso the median.")  # a notebook runs from top to bottom; its card says it
+    assert len(jobs.submitted) == 1
 
 
 def test_remove_takes_a_version_away_and_what_was_chosen_of_it(shell: Any, here: Path, three: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.sandbox.choice import choose, get, probe_all
 from autocoder_jupyter.sandbox.protocol import Probe
-from autocoder_jupyter.settings.sandboxes import SandboxName
+from autocoder_jupyter.settings.sandboxes import SANDBOXES, SandboxName
 from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 
@@ -72,6 +73,17 @@ def test_a_configured_image_is_not_silently_left_out(machine: Machine) -> None:
     with pytest.raises(SandboxUnavailable, match="no images"):
         choose("local", ImageConfig(registry="registry.example/team"))
     assert choose("auto", ImageConfig(python_version=(3, 12))).name == "local"
+
+
+def test_a_version_of_python_chooses_the_sandbox_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, made = ImageConfig(python_version=(3, 99)), get
+    with pytest.raises(SandboxUnavailable, match=r"There is no Python 3.99 on this machine"):
+        choose("local", wanted)
+    docker = Answering("docker", True, "docker")
+    monkeypatch.setattr(choice, "get", lambda name, config=None: docker if name == "docker" else made(name, config))
+    monkeypatch.setattr(choice, "SANDBOXES", dict(reversed(SANDBOXES.items())))  # the other is asked first
+    assert choose("auto", wanted).name == "docker"
+    assert choose("auto", ImageConfig(python_version=sys.version_info[:2])).name == "local"
 
 
 def test_every_sandbox_is_probed_for_the_doctor(machine: Machine) -> None:

@@ -15,6 +15,10 @@ Tools = Mapping[str, Callable[..., Any]]
 """The tools, by their name in the code."""
 
 
+_OF_PYTHON = frozenset({"builtins", "io", "_io", "_pyio"})
+"""The modules of built-in functions such as `open`. They are not offered, because no code should get them by a typo."""
+
+
 def find_tools(options: Sequence[ToolOption], namespace: Mapping[str, Any]) -> Tools:
     """The functions that the options name.
 
@@ -31,11 +35,11 @@ def tool_names(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def is_tool(value: object) -> bool:
-    """Whether a value can be a tool. Classes and the names that IPython adds to every notebook cannot."""
+    """Whether a value can be a tool. Not classes, built-in functions, and names that IPython adds."""
     if isinstance(value, type) or not callable(value):
         return False
     home = str(getattr(value, "__module__", ""))
-    return is_result(value) or not home.startswith(("IPython.", "ipykernel."))
+    return is_result(value) or not (home.startswith(("IPython.", "ipykernel.")) or home in _OF_PYTHON)
 
 
 def _found(name: str, namespace: Mapping[str, Any]) -> Callable[..., Any]:

@@ -181,7 +181,7 @@ _ALL = (
     Subcommand("models", "information", "[PROVIDER]", "list models", 0, 1),
     Subcommand("doctor", "information", "", "show which sandbox and model will be used, and why"),
     Subcommand("config", "information", "", "show every setting, and where its value comes from"),
-    Subcommand("help", "information", "", "show all options and subcommands"),
+    Subcommand("help", "information", "[SUBCOMMAND]", "show all options and subcommands, or one subcommand", 0, 1),
 )
 
 SUBCOMMANDS: dict[str, Subcommand] = {command.name: command for command in _ALL}

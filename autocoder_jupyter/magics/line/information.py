@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.doctor import examine
-from autocoder_jupyter.magics.help import help_text
+from autocoder_jupyter.magics.help import help_text, subcommand_help
+from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME
+from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view import markup
@@ -53,8 +56,19 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def help(notebook: Notebook, arguments: Arguments) -> None:
-    """Show all options and subcommands."""
-    print(help_text())
+    """Show all options and subcommands, or one subcommand.
+
+    Raises:
+        InvalidRequest: there is no such subcommand.
+    """
+    if not arguments.positional:
+        print(help_text())
+        return
+    name = arguments.positional[0].removeprefix("%autocode").strip()
+    command = SUBCOMMANDS.get(name)
+    if command is None:
+        raise InvalidRequest(f"There is no %autocode {name}.", hint=did_you_mean(name, SUBCOMMANDS))
+    print(subcommand_help(command))
 
 
 def _shown(value: object) -> str:

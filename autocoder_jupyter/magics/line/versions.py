@@ -57,10 +57,13 @@ def rename(notebook: Notebook, arguments: Arguments) -> None:
     versions = rename_versions(versions, new)
     notebook.jobs.forget(old)
     notebook.launched.pop(old, None)
-    if is_result(notebook.namespace.get(old)):
+    if (own_tests := notebook.own_tests.pop(old, None)) is not None:
+        notebook.own_tests[new] = own_tests
+    held = notebook.namespace[old] if is_result(notebook.namespace.get(old)) else None
+    if held is not None:
         del notebook.namespace[old]
-    if (counting := versions.last_good()) is not None:
-        bind(notebook, new, counting)
+    if (counting := versions.last_good() or next(iter(reversed(versions.all())), None)) is not None:
+        bind(notebook, new, counting, held)
     print(f"{old} is now {new}. Write %%autocode {new} in its cell.")
 
 

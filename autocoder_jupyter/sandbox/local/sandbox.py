@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.errors import PackageError, SandboxUnavailable
 from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Probe, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.sandboxes import SandboxName
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.local.process import LocalProcess
     from autocoder_jupyter.sandbox.local.supervisor import Policy
     from autocoder_jupyter.sandbox.temporary_folder import TemporaryFolder
+    from autocoder_jupyter.types import ImageConfig
 
 _ADDRESS_SPACE_BESIDE_DATA = 4 * 2**30
 """Bytes that libraries map without using them. An allocation far over the limit then raises a MemoryError."""
@@ -34,11 +35,23 @@ class LocalSandbox:
 
     name: SandboxName = "local"
 
-    def probe(self) -> Probe:
-        """Whether a trial program was confined, and by which tier. The result is kept for this process."""
-        from autocoder_jupyter.sandbox.local import probe as local_probe
+    def __init__(self, image_config: ImageConfig | None = None) -> None:
+        self._python_version = image_config.python_version if image_config is not None else None
 
-        return local_probe.trial(_start_trial).probe()
+    def probe(self) -> Probe:
+        """Whether a trial program was confined, and by which tier. The result is kept for this process. If a version of
+        Python is configured, this machine must have it.
+        """
+        from autocoder_jupyter.sandbox.local import probe as local_probe
+        from autocoder_jupyter.sandbox.local.environments import find_interpreter
+
+        probe = local_probe.trial(_start_trial).probe()
+        if probe.available and self._python_version is not None:
+            try:
+                find_interpreter(self._python_version)
+            except PackageError as error:
+                return Probe(self.name, False, str(error), probe.details)
+        return probe
 
     def build(self, spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environment:
         """Build a virtual environment in the cache folder; see `protocol.Sandbox.build`.

@@ -65,6 +65,7 @@ def test_tools_may_be_renamed_async_and_attributes(notebook: Any, play: Any) -> 
     ("line", "said"),
     [
         ("--tool fetch_prise", "there is no 'fetch_prise' in the notebook.\nDid you mean fetch_price?"),
+        ("--tool nope", "there is no 'nope' in the notebook.\nAvailable: "),
         ("--tool orders", "not a function.\nWrite @orders in the request"),
         ("--tool pd.DataFrame", "it is a class, not a function."),
         ("--tool pd.read_csw", "pd has no 'read_csw'.\nDid you mean read_csv?"),
