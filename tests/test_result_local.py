@@ -15,6 +15,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import InvalidRequest, OutOfMemory, SandboxCrash, SandboxTimeout, SolutionError, WrongType
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.sandbox.host.capacity import usable_cores
 from autocoder_jupyter.types import CodeSolution, Dir, Figure, File, InputSpec, OutputSpec, Report
 
 pytestmark = pytest.mark.local_sandbox
@@ -60,6 +61,52 @@ def test_five_results_called_at_once_give_their_own_answers(built: Any) -> None:
         return await asyncio.gather(*(each.run.aio() for each in five))
 
     assert asyncio.run(together()) == [0, 1, 2, 3, 4]
+
+
+def test_a_thousand_calls_at_once_all_succeed(built: Any) -> None:
+    twice = built("def run(number): return 2 * number", (InputSpec(name="number", type="int"),), value="int")
+
+    async def together() -> list[int]:
+        return await asyncio.gather(*(twice.run.aio(number) for number in range(1000)))
+
+    threads = threading.active_count()
+    watching = threading.Event()
+    most = [0]
+
+    def watch() -> None:
+        while not watching.wait(0.05):
+            most[0] = max(most[0], threading.active_count())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        assert asyncio.run(together()) == [2 * number for number in range(1000)]
+    finally:
+        watching.set()
+        watcher.join()
+    assert most[0] - threads < 100  # a call that waits has no thread
+
+
+def test_calls_of_two_threads_run_at_the_same_time_on_different_cores(built: Any) -> None:
+    if usable_cores() < 2:
+        pytest.skip("this machine has one core")
+    when = built(
+        "import os, time\n"
+        "def run():\n"
+        "    began = time.monotonic()\n"
+        "    time.sleep(1)\n"
+        "    return began, time.monotonic(), sorted(os.sched_getaffinity(0))\n",
+        (), began="float", ended="float", cores="list",
+    )  # fmt: skip
+    calls: list[Any] = []
+    threads = [threading.Thread(target=lambda: calls.append(when.run())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    one, other = calls
+    assert max(one.began, other.began) < min(one.ended, other.ended)
+    assert one.cores != other.cores
 
 
 def test_texts_of_all_kinds_cross_unharmed(built: Any) -> None:

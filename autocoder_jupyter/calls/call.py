@@ -12,6 +12,7 @@ from autocoder_jupyter.calls.binding import bind
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.outputs import moved_to_destination, packed
+from autocoder_jupyter.calls.queue import Turn, shared_queue
 from autocoder_jupyter.calls.runtime import Runtime, forget, runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, remark, tell
@@ -71,9 +72,22 @@ async def call(
         code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars={**options.env_vars, **secrets}
     )
     running = _SandboxCall(function, options, program, arguments)
-    tell(Awaited(options.name or f"{function.name}.run", lambda: running.doing, "interrupt to stop it"))
+    queue, turn = shared_queue(), Turn(options.resources)
+
+    def doing() -> str:
+        before = queue.before(turn)
+        return (
+            f"waits for its turn, {before:,} {'call' if before == 1 else 'calls'} before it"
+            if before
+            else running.doing
+        )
+
+    tell(Awaited(options.name or f"{function.name}.run", doing, "interrupt to stop it"))
     try:
-        values = await background.call_blocking(running.values, on_cancel=running.stop)
+        async with queue.wait_for(turn):
+            computed = await background.call_blocking(running.remembered_or_computed, on_cancel=running.stop)
+        # The turn has ended, because a contract is the user's code, which may call a function.
+        values = await background.call_blocking(lambda: running.finished(computed))
         for note in running.notes:
             remark(note)
     except AutocodeError as error:
@@ -119,13 +133,11 @@ class _SandboxCall:
         self.doing = ""
         self.notes: list[str] = []
 
-    def values(self) -> dict[str, Any]:
-        """The outputs by name, with their files moved to their final place."""
+    def finished(self, computed: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name, as their contracts return them, with their files moved to their final place."""
         # A name from a loaded file may be anything; as a folder it must stay below the root.
         name = re.sub(r"\W", "_", self._function.name) or "_"
-        return moved_to_destination(
-            self._agreed(self._remembered_or_computed()), self._options.output_dir, self._function.root, name
-        )
+        return moved_to_destination(self._agreed(computed), self._options.output_dir, self._function.root, name)
 
     def stop(self) -> None:
         """Stop the build of the environment, or kill the worker, now or as soon as there is one."""
@@ -140,7 +152,8 @@ class _SandboxCall:
         self.doing = "checking the outputs"
         return checked_outputs(self._function.name, self._function.contracts, values)
 
-    def _remembered_or_computed(self) -> Mapping[str, Any]:
+    def remembered_or_computed(self) -> Mapping[str, Any]:
+        """The outputs by name, from the cache or from the sandbox."""
         if self._options.cache == "disable":
             return self._computed()
         key = outcome_cache.key(self._function, self._program, self._arguments)

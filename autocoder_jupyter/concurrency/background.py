@@ -104,7 +104,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Let an interrupt of the kernel cancel the work that is awaited inside, on the kernel's own loop.
+    """Let an interrupt of the kernel cancel the work that is awaited inside, on the kernel's own loop; show it.
 
     The handler of ipykernel 7.4 only adds a callback to the loop of its main thread. A loop that waits for another
     thread would not notice it, so a timer wakes the loop regularly.
@@ -115,15 +115,20 @@ def interruptible() -> Iterator[None]:
     running = asyncio.get_running_loop()
 
     timers: list[asyncio.TimerHandle] = []  # only the current timer
+    about = Wait()
+    with about.collect_progress(), watched(about) as look:
 
-    def wake() -> None:
-        timers[:] = [running.call_later(POLL_SECONDS, wake)]
+        def wake() -> None:
+            timers[:] = [running.call_later(POLL_SECONDS, wake)]
+            look()
 
-    wake()
-    try:
-        yield
-    finally:
-        timers[0].cancel()
+        wake()
+        try:
+            yield
+        finally:
+            timers[0].cancel()
+            for text in about.remarks:
+                warnings.warn(text, stacklevel=3)
 
 
 class Pauses:

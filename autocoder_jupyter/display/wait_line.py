@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, Watch, print_obstacles
@@ -24,12 +26,13 @@ UPDATE_SECONDS = 1.0
 """Least time between two updates."""
 
 
-def watch_in_notebook(is_interactive: Callable[[], bool]) -> Watch:
+def watch_in_notebook(is_interactive: Callable[[], bool], line: WaitLine) -> Watch:
     """A watch that shows each wait as a line in the output of the cell that waits.
 
     Args:
         is_interactive: whether a user looks at the notebook. If not, or in another thread than the main one, problems
             are printed, as in a script.
+        line: shows it.
     """
 
     @contextmanager
@@ -38,50 +41,91 @@ def watch_in_notebook(is_interactive: Callable[[], bool]) -> Watch:
             with print_obstacles(wait) as look:
                 yield look
             return
-        line = WaitLine(wait)
+        line.begin(wait)
         try:
             yield line.look
         finally:
-            line.close()
+            line.end(wait)
 
     return watch
 
 
+@dataclass
+class _Calls:
+    """The waits of one name since the line was last cleared: when the first began, and how many have ended."""
+
+    since: float
+    done: int = 0
+
+
 class WaitLine:
-    """The line.
+    """The line. Many short waits, as for a thousand groups or for calls at once, are one line that counts them.
 
     Args:
-        wait: the wait that it describes.
         now: a clock in seconds.
         display: makes a display with `display` and `update`; IPython's by default.
     """
 
-    def __init__(
-        self, wait: Wait, *, now: Callable[[], float] = time.monotonic, display: Callable[[], Any] | None = None
-    ) -> None:
-        self._wait = wait
+    def __init__(self, *, now: Callable[[], float] = time.monotonic, display: Callable[[], Any] | None = None) -> None:
         self._now = now
         self._display = display or _notebook_display
-        self._began = now()
+        self._waits: dict[int, tuple[Wait, float]] = {}
+        self._calls: dict[str, _Calls] = {}
+        self._rests_since = -math.inf
         self._shown_at: float | None = None
         self._place: Any = None
 
+    def begin(self, wait: Wait) -> None:
+        """A wait begins."""
+        now = self._now()
+        if not self._waits and now - self._rests_since > PATIENCE_SECONDS:
+            self.clear()
+        self._waits[id(wait)] = wait, now
+
+    def end(self, wait: Wait) -> None:
+        """A wait ends. The line of a single wait is removed; that of several stays until `clear`."""
+        _, began = self._waits.pop(id(wait))
+        self._rests_since = self._now()
+        if wait.awaited is None:
+            return
+        self._calls.setdefault(wait.awaited.name, _Calls(began)).done += 1
+        if self._waits or sum(calls.done for calls in self._calls.values()) > 1:
+            self._show_when_due(wait.awaited, began)
+        else:
+            self._remove()
+
     def look(self) -> None:
         """Show or update the line when it is due. Raises nothing but an interrupt, because the wait must go on."""
-        now = self._now()
-        due = self._began + PATIENCE_SECONDS if self._shown_at is None else self._shown_at + UPDATE_SECONDS
-        if self._wait.awaited is None or now < due:
+        for wait, began in self._waits.values():
+            if wait.awaited is not None:
+                self._show_when_due(wait.awaited, began)
+                return
+
+    def _show_when_due(self, awaited: Awaited, began: float) -> None:
+        now, calls = self._now(), self._calls.get(awaited.name)
+        since = calls.since if calls else began
+        due = since + PATIENCE_SECONDS if self._shown_at is None else self._shown_at + UPDATE_SECONDS
+        if now < due:
             return
         self._shown_at = now
+        done = calls.done if calls else 0
+        text = wait_text(awaited, now, since if done else awaited.since, done, len(self._waits))
         try:
-            self._show(_bundle(self._wait.awaited, now))
+            self._show(
+                html_output(element("div", escape(text), class_="autocode-wait", look="text muted digits"), text)
+            )
         except Exception:
             logger.exception("the line of a wait could not be shown")
 
-    def close(self) -> None:
-        """Remove the line from the notebook."""
-        if self._place is not None:
-            self._place.update({}, raw=True)
+    def clear(self) -> None:
+        """Remove the line from the notebook, and count anew."""
+        self._remove()
+        self._calls.clear()
+
+    def _remove(self) -> None:
+        place, self._place, self._shown_at = self._place, None, None
+        if place is not None:
+            place.update({}, raw=True)
 
     def _show(self, bundle: dict[str, str]) -> None:
         if self._place is None:
@@ -91,16 +135,23 @@ class WaitLine:
             self._place.update(bundle, raw=True)
 
 
-def wait_text(awaited: Awaited, now: float) -> str:
-    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; a problem replaces the last two."""
+def wait_text(awaited: Awaited, now: float, since: float, done: int = 0, waiting: int = 1) -> str:
+    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; a problem replaces the last two.
+
+    Args:
+        awaited: the work.
+        now: the time, by the clock of `since`.
+        since: when the first wait began.
+        done: how many waits for work of this name have ended; they are said in place of the current step.
+        waiting: how many waits have not ended.
+    """
     obstacle = awaited.obstacle()
-    rest = (obstacle,) if obstacle else (awaited.doing(), awaited.interrupt)
-    return markup.line(awaited.name, so_far(now - awaited.since), *rest)
-
-
-def _bundle(awaited: Awaited, now: float) -> dict[str, str]:
-    text = wait_text(awaited, now)
-    return html_output(element("div", escape(text), class_="autocode-wait", look="text muted digits"), text)
+    if done:
+        step = f"{done:,} {'call' if done == 1 else 'calls'} done" + (f", {waiting:,} to go" if waiting > 1 else "")
+    else:
+        step = awaited.doing()
+    rest = (obstacle,) if obstacle else (step, awaited.interrupt)
+    return markup.line(awaited.name, so_far(now - since), *rest)
 
 
 def _notebook_display() -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from autocoder_jupyter.concurrency import awaited
-from autocoder_jupyter.display.wait_line import watch_in_notebook
+from autocoder_jupyter.display.wait_line import WaitLine, watch_in_notebook
 from autocoder_jupyter.magics.codemode.display import AnswerDisplay
 from autocoder_jupyter.magics.completion import Completion
 from autocoder_jupyter.magics.empty_cell import keep_empty_cell
@@ -21,7 +21,7 @@ from autocoder_jupyter.magics.pending_display import PendingDisplay
 from autocoder_jupyter.magics.result_display import ResultDisplay
 from autocoder_jupyter.untrusted.long_ints import pretty_int
 
-_registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any]] = {}
+_registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any, WaitLine]] = {}
 """What `register` added to each shell, by the shell's id. `unregister` removes it."""
 
 
@@ -50,8 +50,10 @@ def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
     shell.display_formatter.formatters["text/html"].for_type_by_name(*OUTPUTS_TYPE, outputs_page)
     writes_int = shell.display_formatter.formatters["text/plain"].for_type(int, pretty_int)
     notebook = magics.notebook
-    awaited.set_watch(watch_in_notebook(lambda: not notebook.is_terminal and not notebook.is_headless))
-    _registered[id(shell)] = (magics, completion, display, writes_int)
+    line = WaitLine()
+    awaited.set_watch(watch_in_notebook(lambda: not notebook.is_terminal and not notebook.is_headless, line))
+    shell.events.register("post_execute", line.clear)
+    _registered[id(shell)] = (magics, completion, display, writes_int, line)
     return magics
 
 
@@ -60,11 +62,12 @@ def unregister(shell: Any) -> None:
     known = _registered.pop(id(shell), None)
     if known is None:
         return
-    magics, completion, display, writes_int = known
+    magics, completion, display, writes_int, line = known
     for launch in magics.notebook.launched.values():
         if not launch.job.done:
             launch.job.cancel()
     awaited.set_watch()
+    shell.events.unregister("post_execute", line.clear)
     for kind, name in (("line", "autocode"), ("cell", "autocode"), ("cell", "autocode_test")):
         shell.magics_manager.magics[kind].pop(name, None)
     for configurable in (magics, magics.notebook.traits):

@@ -267,10 +267,12 @@ class Worker(Protocol):
     """One running, locked-down interpreter. It runs one program at a time. `kill` may be called from any thread.
 
     The part of `id` before the first dot identifies the interpreter that it was forked from. Workers that were forked
-    from the same interpreter have the same hash seed.
+    from the same interpreter have the same hash seed. `cores` are the numbers of the cores that it is bound to; none if
+    it may run on any.
     """
 
     id: str
+    cores: Collection[int]
 
     def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
         """Run the function on `arguments`.

@@ -90,6 +90,22 @@ def test_an_awaited_call_is_ended_by_an_interrupt_too(kernel: Kernel) -> None:
     assert kernel.printed("await growth.run.aio(0.5)") == "0.5"
 
 
+def test_many_short_calls_are_shown_as_one_line_that_counts_them(kernel: Kernel) -> None:
+    groups = kernel.start("for _ in range(40): growth.run(0.1)")
+    wait_for_line(kernel, " calls done · interrupt to stop it")
+    assert kernel.finish(groups).error == ""
+    assert lines(kernel) == []
+
+
+def test_calls_at_once_say_how_many_are_to_go_and_an_interrupt_ends_all(kernel: Kernel) -> None:
+    together = "import asyncio\nawait asyncio.gather(*(growth.run.aio({}) for _ in range(100)))"
+    waiting = kernel.start(together.format("0.2"))
+    wait_for_line(kernel, " to go · interrupt to stop it")
+    kernel.interrupt()
+    assert kernel.finish(waiting).status == "error"
+    eventually(lambda: kernel.printed("growth.run(0.5)") == "0.5", lambda: "")
+
+
 def test_a_short_call_shows_nothing_and_neither_does_a_long_one_without_a_person(kernel: Kernel) -> None:
     assert len(kernel.run("growth.run(0.1)").displays) == 1  # the value
     alone = kernel.run("growth.run(3.0)", allow_stdin=False)

@@ -47,7 +47,9 @@ def call(what: str = "docker sandbox", obstacle: str = "") -> Awaited:
 
 
 def line(wait: Wait, clock: Clock, place: Place) -> WaitLine:
-    return WaitLine(wait, now=clock, display=lambda: place)
+    shown = WaitLine(now=clock, display=lambda: place)
+    shown.begin(wait)
+    return shown
 
 
 def look_for(seconds: float, at: WaitLine, clock: Clock) -> None:
@@ -58,23 +60,74 @@ def look_for(seconds: float, at: WaitLine, clock: Clock) -> None:
 
 
 def test_a_short_wait_shows_nothing(clock: Clock, place: Place) -> None:
-    shown = line(Wait(call()), clock, place)
+    wait = Wait(call())
+    shown = line(wait, clock, place)
     look_for(1.4, shown, clock)
-    shown.close()
+    shown.end(wait)
     assert place.shown == []
 
 
 def test_a_long_wait_is_one_line_that_is_updated_at_most_once_a_second_and_then_gone(
     clock: Clock, place: Place
 ) -> None:
-    shown = line(Wait(call()), clock, place)
+    wait = Wait(call())
+    shown = line(wait, clock, place)
     look_for(12.1, shown, clock)
     kinds = [kind for kind, _ in place.shown]
     assert kinds[0] == "new" and set(kinds[1:]) == {"update"}
     assert 9 <= len(kinds) <= 12
     assert place.shown[-1][1]["text/plain"] == "growth.run · 11 s · docker sandbox · interrupt to stop it"
-    shown.close()
+    shown.end(wait)
     assert place.shown[-1] == ("update", {})
+
+
+def test_many_short_waits_are_one_line_that_counts_them(clock: Clock, place: Place) -> None:
+    shown = WaitLine(now=clock, display=lambda: place)
+    for _ in range(1000):
+        wait = Wait(call())
+        shown.begin(wait)
+        clock.now += 0.025
+        shown.end(wait)
+    texts = [bundle["text/plain"] for _, bundle in place.shown]
+    assert 20 <= len(texts) <= 25
+    assert texts[0] == "growth.run · 1 s · 60 calls done · interrupt to stop it"
+    assert texts[-1].startswith("growth.run · 24 s · 9")
+    shown.clear()
+    assert place.shown[-1] == ("update", {})
+
+
+def test_calls_at_once_say_how_many_are_done_and_how_many_are_not(clock: Clock, place: Place) -> None:
+    shown = WaitLine(now=clock, display=lambda: place)
+    waits = [Wait(call()) for _ in range(1000)]
+    for wait in waits:
+        shown.begin(wait)
+    for wait in waits[:400]:
+        clock.now += 0.01
+        shown.end(wait)
+    assert place.shown[-1][1]["text/plain"] == "growth.run · 3 s · 350 calls done, 650 to go · interrupt to stop it"
+
+
+def test_a_short_wait_after_a_long_one_of_something_else_shows_nothing(clock: Clock, place: Place) -> None:
+    long, short = Wait(call()), Wait(Awaited("other.run", lambda: "", "", since=100.0))
+    shown = line(long, clock, place)
+    look_for(5, shown, clock)
+    shown.end(long)
+    before = len(place.shown)
+    shown.begin(short)
+    look_for(1, shown, clock)
+    shown.end(short)
+    assert len(place.shown) == before
+
+
+def test_calls_long_after_others_are_counted_anew(clock: Clock, place: Place) -> None:
+    shown = WaitLine(now=clock, display=lambda: place)
+    for _ in range(2):
+        wait = Wait(call())
+        shown.begin(wait)
+        look_for(2, shown, clock)
+        shown.end(wait)
+        clock.now += 10
+    assert "done" not in str(place.shown)
 
 
 def test_work_that_says_nothing_is_not_shown(clock: Clock, place: Place) -> None:
@@ -99,12 +152,14 @@ def test_a_page_that_is_gone_does_not_disturb_the_wait(clock: Clock, caplog: pyt
     def no_page() -> Any:
         raise OSError("front end gone")
 
-    look_for(3, WaitLine(Wait(call()), now=clock, display=no_page), clock)
+    shown = WaitLine(now=clock, display=no_page)
+    shown.begin(Wait(call()))
+    look_for(3, shown, clock)
     assert "front end gone" in caplog.text
 
 
 def test_where_nobody_looks_only_obstacles_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    with watch_in_notebook(lambda: False)(Wait(call(obstacle="consent, please"))) as look:
+    with watch_in_notebook(lambda: False, WaitLine())(Wait(call(obstacle="consent, please"))) as look:
         look()
         look()
     assert capsys.readouterr().out == "consent, please\n"
@@ -112,7 +167,7 @@ def test_where_nobody_looks_only_obstacles_are_printed(capsys: pytest.CaptureFix
 
 def test_a_wait_in_another_thread_belongs_to_no_cell(capsys: pytest.CaptureFixture[str]) -> None:
     def wait() -> None:
-        with watch_in_notebook(lambda: True)(Wait(call(obstacle="consent, please"))) as look:
+        with watch_in_notebook(lambda: True, WaitLine())(Wait(call(obstacle="consent, please"))) as look:
             look()
 
     thread = threading.Thread(target=wait)

@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +65,7 @@ def connect(
     hide_memory: bool = True,
     address_space: int | None = None,
     name: str = "",
+    cores: Collection[int] = (),
     seconds: float = START_SECONDS,
 ) -> ChannelWorker:
     """Start the worker in `process`, which runs `bundle.worker_command`, and wait until it is ready.
@@ -77,13 +78,14 @@ def connect(
         hide_memory: make the zygote's /proc entries unreadable. False under a supervisor that reads them.
         address_space: most bytes of address space of one process; None if the sandbox limits memory itself.
         name: the worker's id; a new one by default.
+        cores: the numbers of the cores that it is bound to, if it is.
         seconds: time limit of the start.
 
     Raises:
         OutOfMemory: there is too little memory for the interpreter and its libraries.
         EngineGone: the worker did not start for another reason, which the error has.
     """
-    worker = ChannelWorker(process, limits, name)
+    worker = ChannelWorker(process, limits, name, cores)
     worker._start(
         {
             "kind": "setup",
@@ -111,14 +113,16 @@ class ChannelWorker:
         process: runs the worker.
         limits: of the worker.
         name: the worker's id; a new one by default.
+        cores: the numbers of the cores that it is bound to, if it is.
 
     Attributes:
         facts: the worker's report that it is ready: `python`, `machine`, `pid`, `folder`, and `lockdown`, the parts of
             its lockdown that are in effect (see `worker.lockdown.Lockdown`).
     """
 
-    def __init__(self, process: Process, limits: WorkerLimits, name: str = "") -> None:
+    def __init__(self, process: Process, limits: WorkerLimits, name: str = "", cores: Collection[int] = ()) -> None:
         self.id = name or uuid.uuid4().hex[:12]
+        self.cores = cores
         self.facts: Mapping[str, Any] = {}
         self._process = process
         self._limits = limits

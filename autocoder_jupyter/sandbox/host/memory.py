@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from autocoder_jupyter.errors import OutOfMemory, SandboxError, SandboxUnavailable
+from autocoder_jupyter.sandbox.host.capacity import free_memory
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import Program, Worker, WorkerLimits
 from autocoder_jupyter.types import OutputSpec
@@ -23,18 +24,12 @@ MARGIN = 8
 FREE_FOR_SPARE = 1 << 30
 """Bytes of free memory that are required before a spare worker is started. The worker takes a tenth of that."""
 
-_MEMORY = Path("/proc/meminfo")
-
 _NOTHING = Program(program_text("nothing"), (), (OutputSpec(name="nothing", type="int"),))
 
 
 def enough_for_spare() -> bool:
     """Whether this machine has enough free memory for a spare worker. False if the system does not report it."""
-    try:
-        fields = dict(line.split(":", 1) for line in _MEMORY.read_text("ascii").splitlines())
-        return int(fields["MemAvailable"].split()[0]) << 10 >= FREE_FOR_SPARE
-    except (OSError, ValueError, KeyError):
-        return False
+    return FREE_FOR_SPARE <= free_memory() < math.inf
 
 
 def start_within(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits) -> Worker:

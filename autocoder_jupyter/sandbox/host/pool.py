@@ -22,11 +22,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.sandbox.host.capacity import usable_cores
 from autocoder_jupyter.sandbox.host.spares import QUIET_SECONDS, Spares
 from autocoder_jupyter.sandbox.protocol import Sandbox, Worker, WorkerSpec, origin_of
 
 IDLE_SECONDS = 600.0
-MOST_IDLE = 3
+MOST_IDLE = max(3, usable_cores())
+"""As many as can be at work (a call in `calls/queue` has a core of its own), and as many as a generation needs."""
 SPARE_SECONDS = 120.0
 CHECK_SECONDS = 5.0
 """Seconds between two checks whether there is still enough memory for the spare."""
@@ -68,6 +70,7 @@ class Pool:
         self._spare_seconds = spare_seconds
         self._changed = threading.Condition()
         self._idle: list[_Idle] = []
+        self._at_work: list[Worker] = []
         self._starting: dict[WorkerSpec, deque[Future[Worker]]] = defaultdict(deque)
         self._spares = Spares(self._start_spare, quiet_seconds)
         self._sweeping = False
@@ -128,7 +131,12 @@ class Pool:
         idle = self._take_responding(spec, other_than, unlike)
         if idle is not None and not idle.spare:
             return idle.worker
-        worker = idle.worker if idle else self._take_started(spec, unlike) or self._start(spec, unlike)
+        if idle is not None:
+            worker = idle.worker
+        else:
+            worker = self._take_started(spec, unlike) or self._start(spec, unlike)
+            with self._changed:
+                self._at_work.append(worker)
         self._spares.want(spec)
         return worker
 
@@ -136,11 +144,15 @@ class Pool:
         while idle := self._take(spec, other_than, unlike):
             if idle.worker.responds():
                 return idle
+            self._returned(idle.worker)
             idle.worker.kill()
         return None
 
     def _take(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
-        """Take the idle worker that was used last. The spare is taken only if there is no other."""
+        """Take the idle worker that was used last, preferably one whose cores no other worker uses.
+
+        The spare is taken only if there is no other.
+        """
         with self._changed:
             dead = [idle for idle in self._idle if not idle.worker.alive]
             self._idle = [idle for idle in self._idle if idle not in dead]
@@ -149,9 +161,11 @@ class Pool:
                 for idle in self._idle
                 if idle.spec == spec and idle.worker.id not in other_than and _differs(idle.worker, unlike)
             ]
-            fitting.sort(key=lambda idle: not idle.spare)
+            busy = {core for worker in self._at_work for core in worker.cores}
+            fitting.sort(key=lambda idle: (not idle.spare, busy.isdisjoint(idle.worker.cores)))
             if fitting:
                 self._idle.remove(fitting[-1])
+                self._at_work.append(fitting[-1].worker)
         for idle in dead:
             idle.worker.kill()  # releases its resources in the sandbox
         return fitting[-1] if fitting else None
@@ -199,9 +213,14 @@ class Pool:
 
     def _give_back(self, spec: WorkerSpec, worker: Worker) -> None:
         """Take a borrowed worker back. If it has died, a spare is started at once."""
+        self._returned(worker)
         if not worker.alive:
             self._spares.want(spec, at_once=True)
         self._keep(spec, worker)
+
+    def _returned(self, worker: Worker) -> None:
+        with self._changed:
+            self._at_work = [each for each in self._at_work if each is not worker]
 
     def _keep(self, spec: WorkerSpec, worker: Worker, *, spare: bool = False) -> None:
         surplus: list[Worker] = []

@@ -36,6 +36,7 @@ class RedactingWorker:
 
     def __init__(self, worker: Worker, secrets: Mapping[str, str]) -> None:
         self.id = worker.id
+        self.cores = worker.cores
         self._worker = worker
         self._secrets = secrets
 

@@ -52,6 +52,14 @@ def limit() -> int | None:
     return min((most for _, _, most in _limits()), default=None)
 
 
+def left() -> int | None:
+    """The bytes that the container may still use, with the file cache that can be freed; None if there is no limit."""
+    for names, most in _limits():
+        with suppress(OSError, ValueError):
+            return max(most - int(_text(names.used)) + _cache(names), 0)
+    return None
+
+
 def exceeded_by(uses_more_than: Callable[[int], bool]) -> int | None:
     """Check whether the container has nearly no memory left, and a worker uses a considerable part of it.
 

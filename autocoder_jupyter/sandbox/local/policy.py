@@ -34,6 +34,7 @@ def worker_policy(
     prefixes: Iterable[str],
     packages: Iterable[str],
     limits: WorkerLimits,
+    cores: Sequence[int],
     network: bool,
     tier: TierName,
     group: str = "",
@@ -46,6 +47,7 @@ def worker_policy(
         prefixes: the prefixes of its interpreter.
         packages: the folders of its environment.
         limits: of the worker.
+        cores: the numbers of its cores; see `cores_of`.
         network: whether it may connect to the internet.
         tier: the tier that confines it.
         group: folder of the control group in which its own is created; "" for none.
@@ -62,7 +64,7 @@ def worker_policy(
         processes=limits.processes,
         memory=limits.memory,
         disk=limits.disk,
-        cores=cores_of(limits.cpu),
+        cores=list(cores),
         share_of_core=share_of_core(limits.cpu),
         tier=tier,
         group=group,

@@ -91,7 +91,7 @@ class LocalSandbox:
         from autocoder_jupyter.sandbox.local import probe as local_probe
         from autocoder_jupyter.sandbox.local.environments import interpreter_of, python_of, use
         from autocoder_jupyter.sandbox.local.forks import WorkerKind
-        from autocoder_jupyter.sandbox.local.policy import worker_policy
+        from autocoder_jupyter.sandbox.local.policy import cores_of, worker_policy
 
         trial = local_probe.trial(_start_trial)
         tier = trial.tier
@@ -102,6 +102,8 @@ class LocalSandbox:
         command = worker_command(str(python_of(environment)))
 
         def start(limits: WorkerLimits) -> Worker:
+            cores = cores_of(limits.cpu)
+
             def policy(folder: Path) -> Policy:
                 packages = [environment.location]
                 return worker_policy(
@@ -110,6 +112,7 @@ class LocalSandbox:
                     prefixes=interpreter.prefixes,
                     packages=packages,
                     limits=limits,
+                    cores=cores,
                     network=spec.network,
                     tier=tier.name,
                     group=trial.group,
@@ -120,7 +123,7 @@ class LocalSandbox:
             )
             # A forked worker shares memory with the loading process. Its own control group would not count it.
             may_fork = limits.memory >= PLENTY and not trial.group
-            fork = _forked(kind, limits, policy, unlike) if may_fork else None
+            fork = _forked(kind, limits, cores, policy, unlike) if may_fork else None
             process = fork or _start(policy)
             return connect(
                 process,
@@ -130,6 +133,7 @@ class LocalSandbox:
                 hide_memory=False,  # the supervisor must read it
                 address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
                 name=fork.name if fork else "",
+                cores=cores,
             )
 
         try:
@@ -152,7 +156,7 @@ def _start_trial(
 ) -> LocalProcess:
     """Start the notebook's own interpreter in the sandbox, with these arguments."""
     from autocoder_jupyter.sandbox.local.environments import find_interpreter
-    from autocoder_jupyter.sandbox.local.policy import worker_policy
+    from autocoder_jupyter.sandbox.local.policy import cores_of, worker_policy
 
     interpreter = find_interpreter(sys.version_info[:2])
     command = [interpreter.python, *arguments]
@@ -160,7 +164,15 @@ def _start_trial(
     def policy(folder: Path) -> Policy:
         prefixes, within = interpreter.prefixes, limits or WorkerLimits()
         return worker_policy(
-            command, folder, prefixes=prefixes, packages=[], limits=within, network=False, tier=tier.name, group=group
+            command,
+            folder,
+            prefixes=prefixes,
+            packages=[],
+            limits=within,
+            cores=cores_of(within.cpu),
+            network=False,
+            tier=tier.name,
+            group=group,
         )
 
     return _start(policy)
@@ -179,19 +191,23 @@ def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
 
 
 def _forked(
-    kind: WorkerKind, limits: WorkerLimits, policy: Callable[[Path], Policy], unlike: Collection[str]
+    kind: WorkerKind,
+    limits: WorkerLimits,
+    cores: list[int],
+    policy: Callable[[Path], Policy],
+    unlike: Collection[str],
 ) -> ForkedProcess | None:
     """Fork a worker from a loading process; None if that is not possible."""
     from autocoder_jupyter.sandbox.local.forked_worker import Share
     from autocoder_jupyter.sandbox.local.forks import LoadingProcess
     from autocoder_jupyter.sandbox.local.loading import forked
-    from autocoder_jupyter.sandbox.local.policy import cores_of, share_of_core
+    from autocoder_jupyter.sandbox.local.policy import share_of_core
 
     def load() -> LoadingProcess:
         folder = _new_folder()
         return LoadingProcess(policy(folder.path), folder, kind.threads)
 
-    share = Share(limits.memory, limits.disk, limits.processes, cores_of(limits.cpu), share_of_core(limits.cpu))
+    share = Share(limits.memory, limits.disk, limits.processes, cores, share_of_core(limits.cpu))
     return forked(kind, share, load, unlike)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -27,6 +29,7 @@ class IdleWorker(Worker):
 
     def __init__(self, name: str) -> None:
         self.id = name
+        self.cores: tuple[int, ...] = ()
         self.damaged = False
         self.dead = threading.Event()
 
@@ -154,6 +157,24 @@ def test_a_worker_of_another_interpreter_can_be_asked_for(pool: Pool, sandbox: C
         assert third not in (first, sibling)
         assert sandbox.unlike[-1] == ("a.3",)
     assert all(worker.alive for worker in (first, sibling))
+
+
+def test_of_idle_workers_the_one_on_cores_that_nobody_uses_is_borrowed(pool: Pool) -> None:
+    with pool.lease(SPEC) as first, pool.lease(SPEC) as second, pool.lease(SPEC) as third:
+        first.cores, second.cores, third.cores = (0,), (1,), (0,)
+    for _ in range(3):
+        with pool.lease(SPEC) as one, pool.lease(SPEC) as other:
+            assert one.cores != other.cores
+
+
+def test_as_many_workers_are_kept_as_this_machine_has_cores(sandbox: CountingSandbox) -> None:
+    cores = max(len(os.sched_getaffinity(0)), 3)
+    pool = Pool(sandbox)
+    for _ in range(2):
+        with contextlib.ExitStack() as leases:
+            for _ in range(cores):
+                leases.enter_context(pool.lease(SPEC))
+    assert len(sandbox.started) == cores
 
 
 def test_a_failing_program_does_not_cost_the_worker(pool: Pool) -> None:

@@ -21,7 +21,7 @@ TOLD = TestOutcome(id="test_x", outcome="failed", message="test_x[correct-horse]
 
 
 class TalkativeWorker(Worker):
-    id, alive = "w", True
+    id, cores, alive = "w", (), True
 
     def call(self, *_: Any, **__: Any) -> CallOutcome:
         return CallOutcome({"x": 1}, {}, (), "out correct-horse", "err correct-horse", 0.0)

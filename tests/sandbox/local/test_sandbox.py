@@ -45,7 +45,8 @@ MIB = 2**20
 
 def granted(folder: Path, command: Sequence[str] = (), **options: Any) -> Policy:
     """The policy of a worker with few permissions."""
-    usual: dict[str, Any] = {"prefixes": (), "packages": (), "limits": WorkerLimits(), "network": False, "tier": "full"}
+    usual: dict[str, Any] = {"prefixes": (), "packages": (), "limits": WorkerLimits()}
+    usual |= {"cores": [0], "network": False, "tier": "full"}
     return worker_policy(command, folder, **{**usual, **options})
 
 
