@@ -12,7 +12,7 @@ from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, InvalidRequest
-from autocoder_jupyter.models.protocol import ConfiguredModel, LanguageModel, ModelConfig
+from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.run.event_log import write_log
@@ -112,7 +112,7 @@ def _engine(config: AgentConfig) -> ModuleType:
     return importlib.import_module(ENGINES[config.backend].package)
 
 
-def _second_model(config: AgentConfig, made: Callable[[ModelConfig], LanguageModel]) -> LanguageModel | None:
+def _second_model(config: AgentConfig, made: Callable[[ModelConfig], ConfiguredModel]) -> ConfiguredModel | None:
     """The model of the second opinion; None if it is the first model."""
     return None if config.second_model in (None, config.model) else made(reached(config, config.second_model or ""))
 

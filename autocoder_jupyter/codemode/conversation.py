@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,10 +19,10 @@ from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
-from autocoder_jupyter.models.cut_off import exchange_of
+from autocoder_jupyter.models.cut_off import exchange_of, stopped
 from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.metering import Meter, Tab
-from autocoder_jupyter.models.protocol import LanguageModel, Question
+from autocoder_jupyter.models.protocol import ConfiguredModel, Question
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import (
     CodeEnded,
@@ -84,7 +85,7 @@ class CodeConversation:
         self,
         *,
         system: str,
-        model: LanguageModel,
+        model: ConfiguredModel,
         budget: Budget,
         journal: ConversationJournal,
         calls: ToolCalls,
@@ -179,14 +180,14 @@ class CodeConversation:
         turn = talk.turns
         self._tracker(TurnBegun(turn, self._rules.max_turns))
         question = Question("codemode", ({"role": "system", "content": self._system}, *talk.messages))
-        tab = Tab(self._budget)
+        tab, began = Tab(self._budget), time.monotonic()
         try:
             exchange = await self._model.ask(question, self._listener(turn, tab))
         except BaseException as error:  # also a cancel: what arrived is paid for
             if (cut := exchange_of(error)) is not None:
                 self._note(talk, cut)
             elif tab.spent != Usage():
-                self._tracker(TokensUsed("tools", tab.spent, self._budget.used, 0.0, False))
+                self._note(talk, stopped(question, self._model.config, tab.spent, time.monotonic() - began))
             raise
         self._note(talk, exchange)
         _add(talk, "assistant", exchange.answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar, cast
@@ -10,10 +11,10 @@ from pydantic import BaseModel
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.models.code import ask_code
-from autocoder_jupyter.models.cut_off import exchange_of
+from autocoder_jupyter.models.cut_off import exchange_of, stopped
 from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.metering import Tab
-from autocoder_jupyter.models.protocol import LanguageModel, Question
+from autocoder_jupyter.models.protocol import ConfiguredModel, Question
 from autocoder_jupyter.models.structured import ask_structured
 from autocoder_jupyter.run.events import Emit, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.types import Exchange, Usage
@@ -33,7 +34,7 @@ class Conversation:
         emit: gets events for streamed text, retries and tokens.
     """
 
-    def __init__(self, model: LanguageModel, budget: Budget, emit: Emit) -> None:
+    def __init__(self, model: ConfiguredModel, budget: Budget, emit: Emit) -> None:
         self._model = model
         self._budget = budget
         self._emit = emit
@@ -45,14 +46,14 @@ class Conversation:
         Raises:
             BudgetSpent: too little of the budget is left.
         """
-        tab = Tab(self._budget)
+        tab, began = Tab(self._budget), time.monotonic()
         try:
             exchange = await self._model.ask(question, replace(listener, meter=tab))
         except BaseException as error:  # also a cancel: what arrived is paid for
             if (cut := exchange_of(error)) is not None:
                 self.note(cut)
             elif tab.spent != Usage():
-                self.charged(cast(StageName, question.stage), tab.spent)
+                self.note(stopped(question, self._model.config, tab.spent, time.monotonic() - began))
             raise
         self.note(exchange)
         return exchange

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.models.protocol import LanguageModel
+from autocoder_jupyter.models.protocol import ConfiguredModel
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.run.events import Emit, Noticed
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -41,13 +41,13 @@ class Services:
         tier: the tier of the sandbox; None if it is not known.
     """
 
-    model: LanguageModel
+    model: ConfiguredModel
     sandbox: Sandbox
     pool: Pool
     journal: Journal
     tracker: RunTracker[FunctionRun]
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
-    second_model: LanguageModel | None = None
+    second_model: ConfiguredModel | None = None
     ask: Ask = ask_nobody
     tier: SandboxTier | None = None
 

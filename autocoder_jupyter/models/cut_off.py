@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, UnusableAnswer
+from autocoder_jupyter.models.keys import question_key
 from autocoder_jupyter.models.metering import Grant, Meter, Worst
-from autocoder_jupyter.types import Exchange, Usage
+from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.types import STOPPED, Exchange, Usage
 
 CUT_OFF = "cut off"
 """The finish reason of an answer that was cut off."""
@@ -56,6 +58,27 @@ def cut_off_error(exchange: Exchange, why: str, *, shortened: bool) -> AutocodeE
 def exchange_of(error: BaseException) -> Exchange | None:
     """The exchange with the answer that was cut off, if that is the cause of this error."""
     return error.__cause__.exchange if isinstance(error.__cause__, CutOff) else None
+
+
+def stopped(question: Question, config: ModelConfig, spent: Usage, seconds: float) -> Exchange:
+    """The exchange of a question whose caller stopped waiting. It is shown, but not recorded, and asked again.
+
+    Args:
+        question: the question.
+        config: the model.
+        spent: the tokens that were charged; those of the answer are estimated from what arrived.
+        seconds: how long the caller waited.
+    """
+    return Exchange(
+        stage=question.stage,
+        key=question_key(question, config),
+        model=config.model,
+        messages=tuple(dict(message) for message in question.messages),
+        answer="",
+        finish_reason=STOPPED,
+        usage=spent,
+        seconds=seconds,
+    )
 
 
 @dataclass(frozen=True)

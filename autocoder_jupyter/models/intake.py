@@ -115,9 +115,12 @@ class Intake:
             return Usage(input_tokens=self._asked, output_tokens=self.said, cost=None)
         return Usage(input_tokens=asked, output_tokens=said if said * _WRONG_BY >= self.said - 1 else self.said)
 
-    def charge(self, asked: int | None, said: int | None) -> Usage:
-        """Charge an incomplete answer to the grant: the counts so far or the estimate, at the known prices."""
-        if not self._size and asked is None:
+    def charge(self, asked: int | None, said: int | None, *, is_sent: bool = False) -> Usage:
+        """Charge an incomplete answer to the grant: the counts so far or the estimate, at the known prices.
+
+        A question of which nothing came back is charged only if it certainly was sent.
+        """
+        if not self._size and asked is None and not is_sent:
             return Usage()
         usage = self._worst.of(self._asked if asked is None else asked, max(said or 0, self.said))
         self._grant.spend(usage)

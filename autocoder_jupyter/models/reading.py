@@ -84,7 +84,7 @@ class ResponseReader:
                 self._stream = await send()
                 await self._take_all()
         except asyncio.CancelledError:
-            self._charge()
+            self._charge(is_sent=True)  # the service bills the question, and what it wrote until it notices the end
             raise
         except Exception as raised:
             error = raised
@@ -143,9 +143,10 @@ class ResponseReader:
             return ServiceResponse("".join(self._pieces), _word(plain.finish_reason), self._usage([plain.counts]))
         return None if reason is None or broken else ServiceResponse(text, _word(reason), self._usage(_counts(stream)))
 
-    def _charge(self) -> Usage:
+    def _charge(self, *, is_sent: bool = False) -> Usage:
         counts = _counts(self._stream)
-        return self._intake.charge(_highest(counts, "prompt_tokens"), _highest(counts, "completion_tokens"))
+        asked, said = _highest(counts, "prompt_tokens"), _highest(counts, "completion_tokens")
+        return self._intake.charge(asked, said, is_sent=is_sent)
 
     def _usage(self, counts: Sequence[Mapping[str, Any]]) -> Usage:
         """The usage that the service counted. litellm also reports guesses, so only counts in the response are used."""

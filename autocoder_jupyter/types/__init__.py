@@ -25,11 +25,21 @@ from autocoder_jupyter.types.evidence import (
 from autocoder_jupyter.types.interface import CodePlan, ColumnSpec, InputSpec, OutputSpec, PlanQuestion
 from autocoder_jupyter.types.record import Count, Elements
 from autocoder_jupyter.types.report import Attempt, Author, Report, Step, ToolClass, ToolOutcome, ToolUse, Trace
-from autocoder_jupyter.types.solution import CodeSolution, Edit, ErrorDiagnosis, ErrorType, Exchange, TestFailure, Usage
+from autocoder_jupyter.types.solution import (
+    STOPPED,
+    CodeSolution,
+    Edit,
+    ErrorDiagnosis,
+    ErrorType,
+    Exchange,
+    TestFailure,
+    Usage,
+)
 
 __all__ = [
     "BLIND",
     "INPUT_TYPE_NAMES",
+    "STOPPED",
     "TYPE_NAMES",
     "Attempt",
     "Author",

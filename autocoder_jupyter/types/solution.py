@@ -74,6 +74,10 @@ class Usage(Record):
         )
 
 
+STOPPED = "stopped"
+"""The finish reason of an answer for which nobody waits any more. Its tokens are estimated."""
+
+
 class Exchange(Record):
     """One question to the language model and its answer, as they crossed the wire.
 

@@ -187,3 +187,16 @@ def test_a_limit_that_is_none_is_named(limit: dict[str, Any]) -> None:
 def test_history_must_be_messages(root: Path) -> None:
     with pytest.raises(InvalidRequest, match="history must be messages"):
         CodeModeAgent(call_llm=lambda *_: "Yes.").run("Hello?", ["Before."], journal_root=root)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    "code", ["import pandas", "def f():\n    from sklearn import linear_model\nf()", "import os\nimport numpy as np"]
+)
+def test_a_package_that_is_not_there_is_one_readable_error_for_the_person_and_the_model(ask: Ask, code: str) -> None:
+    result = ask([block(code), block("1 + 1"), "done"])
+    failed, mended = result.blocks
+    last = error_of(failed).splitlines()[-1]
+    assert last.startswith("ModuleNotFoundError: No module named '") and "a frame needs no import" in last
+    told = ask.requests[1]["messages"][-1]["content"]
+    assert last in told and '"code"' not in told and "ty.dev" not in told
+    assert mended.error is None

@@ -15,6 +15,7 @@ from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.protocol import Question
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.run.events import Event, TokensUsed
+from autocoder_jupyter.types import STOPPED
 from tests.model_faults import WORDS, chunk, for_ever
 from tests.scripted_model import Answer, ScriptedModel, always
 
@@ -50,6 +51,24 @@ async def test_the_tokens_before_a_cancel_are_shown() -> None:
             await asking
     (told,) = used(events)
     assert told.usage == budget.used and told.usage.output_tokens > 0
+    (kept,) = talk.exchanges
+    assert (kept.finish_reason, kept.usage) == (STOPPED, budget.used)
+
+
+async def test_a_question_that_was_stopped_before_anything_came_is_in_the_conversation_and_in_the_tokens() -> None:
+    events: list[Event] = []
+    budget = Budget()
+    with ScriptedModel(always(Answer(wire=for_ever(b": keep-alive\n\n", pace=0.01)))) as endpoint:
+        talk = Conversation(LiteLLMModel(endpoint.config(), Patience(tries=1)), budget, events.append)
+        asking = asyncio.ensure_future(asyncio.wait_for(talk.ask(ASKED), 60))
+        await asyncio.to_thread(endpoint.wait_for_requests, 1)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    (told,), (kept,) = used(events), talk.exchanges
+    assert kept.finish_reason == STOPPED and kept.messages == ({"role": "user", "content": "Write it."},)
+    assert told.usage == kept.usage == budget.used == talk.spent
+    assert kept.usage.input_tokens > 0
 
 
 async def test_a_fault_before_anything_arrived_shows_no_tokens() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 from collections.abc import Awaitable
@@ -9,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.engine.second_opinion.writer import second_messages
 from autocoder_jupyter.engine.sort_tests import _quoted, unreachable
 from autocoder_jupyter.engine.withheld_since import withheld_since
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.request import AgentConfig, Earlier
+from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import VersionsCompared
 from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, TestChoice, TestOutcome
 from tests.runner import CODE, TESTS, Generated, Runner, fenced
@@ -79,11 +81,16 @@ def sorted_tests(*dropped: tuple[str, str]) -> str:
 
 
 def refine(
-    runner: Runner, sorting: str | None = None, code: str = REFINED, tests: str = FURTHER, **script: Script
+    runner: Runner,
+    sorting: str | None = None,
+    code: str = REFINED,
+    tests: str = FURTHER,
+    settings: Any = None,
+    **script: Script,
 ) -> Awaitable[Generated]:
     sorting = sorted_tests(("test_empty", "an empty frame have a revenue of -1")) if sorting is None else sorting
     answers = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], "sort_tests": [sorting], **script}
-    return runner.generate(answers, wishes=(WISH,), earlier=EARLIER)
+    return runner.generate(answers, wishes=(WISH,), earlier=EARLIER, settings=settings)
 
 
 @pytest.mark.local_sandbox
@@ -194,3 +201,28 @@ def test_what_is_withheld_since_a_version_was_made_is_found_whatever_its_record_
     for hostile in ({}, {"settings": 3}, {"settings": {"share": ["rows"], "hide": {"salary": 1}, "mask": [[]]}}):
         assert since(hostile, share="schema") and since(hostile, hide=("salary",)) and since(hostile, mask=("name",))
         assert since(hostile) == ""
+
+
+SECOND = f'"""\n- the mean of nothing is 0\n"""\n\nOUTPUTS = {{"total": "float", "mean_price": "float"}}\n\n{REFINED}\n'
+
+
+@pytest.mark.local_sandbox
+async def test_an_output_that_the_wish_adds_is_compared_with_the_second_opinion_too(runner: Runner) -> None:
+    opinion = (await refine(runner, second=[fenced(SECOND)], settings={"second_opinion": "on"})).opinion
+    assert (opinion.state, opinion.note) == ("agree", "")
+    assert opinion.compared == ("total", "mean_price")
+
+
+def test_the_second_opinion_of_a_refinement_gets_a_signature_that_is_python_and_may_add_outputs() -> None:
+    inputs = (
+        InputSpec(name="min_orders", type="int", required=False, default=5),
+        InputSpec(name="sales", type="DataFrame"),
+    )
+    request = Request(
+        "growth", "Total.", outputs=(OutputSpec(name="total", type="float"),), wishes=(WISH,), earlier=EARLIER
+    )
+    asked = str(second_messages(request, inputs, "")[-1]["content"])
+    line = next(line.strip() for line in asked.splitlines() if line.strip().startswith("def run("))
+    ast.parse(line)
+    assert line == "def run(sales: pd.DataFrame, min_orders: int = 5): ..."
+    assert 'OUTPUTS = {"total": "float", ...}: these, and after them those that only the request adds' in asked

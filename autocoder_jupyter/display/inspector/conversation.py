@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.types import STOPPED
 from autocoder_jupyter.types.stages import STAGES
 from autocoder_jupyter.view.amounts import amount, dollars, duration
 from autocoder_jupyter.view.document import Block, Fold, Source, Span, Table, line, lines, muted
@@ -84,7 +85,7 @@ def _facts(number: int, exchange: Exchange) -> tuple[str, ...]:
         amount(usage.output_tokens),
         _cost(usage.cost),
         duration(exchange.seconds),
-        "replayed" if exchange.replayed else "",
+        "replayed" if exchange.replayed else "stopped, tokens estimated" if exchange.finish_reason == STOPPED else "",
     )
 
 

@@ -47,12 +47,18 @@ class SecondSolution:
 
 
 def second_messages(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Messages:
-    """The question. It has the declared interface, but nothing from the plan."""
+    """The question. It has the declared interface, but nothing from the plan.
+
+    The inputs of a refined version have the order of its calls, in which one with a default may come first.
+    """
     parameters = ", ".join(
-        f"{spec.name}: {annotated(spec)}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
+        f"{spec.name}: {annotated(spec)}" + ("" if spec.required else f" = {spec.default!r}")
+        for spec in sorted(inputs, key=lambda spec: not spec.required)
     )
     declared = ", ".join(f'"{spec.name}": "{spec.written_type}"' for spec in request.outputs)
     outputs = f"OUTPUTS = {{{declared}}}" if declared else "OUTPUTS: none are declared, choose them"
+    if declared and request.earlier is not None:
+        outputs = f"OUTPUTS = {{{declared}, ...}}: these, and after them those that only the request adds, if any"
     interface = f"    def {FUNCTION}({parameters}): ...\n    {outputs}"
     return question(request, data_context, block("interface", interface), _INSTRUCTIONS)
 
@@ -69,11 +75,16 @@ async def write_second(
     code = without_entry(
         await talk.code("second", second_messages(request, inputs, data_context), must_define=FUNCTION)
     )
-    return read_second(code, request.outputs)
+    return read_second(code, request.outputs, may_add=request.earlier is not None)
 
 
-def read_second(code: str, declared: Sequence[OutputSpec]) -> SecondSolution:
+def read_second(code: str, declared: Sequence[OutputSpec], *, may_add: bool = False) -> SecondSolution:
     """Read a module's docstring and its `OUTPUTS`.
+
+    Args:
+        code: the module.
+        declared: the outputs that it must have.
+        may_add: whether it may have further ones, as a refined version may.
 
     Raises:
         UnusableAnswer: it does not parse, or does not declare its outputs.
@@ -84,7 +95,10 @@ def read_second(code: str, declared: Sequence[OutputSpec]) -> SecondSolution:
         raise UnusableAnswer(f"The module does not parse: {complaint(error)}.") from None
     if problem := entry_problem(module):
         raise UnusableAnswer(f"The module cannot be used: {problem}.")
-    outputs = tuple(declared) or _outputs(module)
+    outputs = tuple(declared)
+    if may_add or not declared:
+        exact = {spec.name: spec for spec in declared}  # also the types of elements
+        outputs = tuple(exact.get(spec.name, spec) for spec in _outputs(module)) or outputs
     if not outputs:
         raise UnusableAnswer("The module does not say what it returns.")
     docstring = ast.get_docstring(module) or ""

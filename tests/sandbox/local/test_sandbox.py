@@ -25,7 +25,7 @@ from autocoder_jupyter.sandbox.local import process_tree, supervisor, trial_prog
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.process import ConfinedProcess
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
-from autocoder_jupyter.sandbox.local.policy import worker_policy
+from autocoder_jupyter.sandbox.local.policy import cores_of, worker_policy
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.supervisor import Policy, TreeEnding
@@ -46,8 +46,8 @@ MIB = 2**20
 def granted(folder: Path, command: Sequence[str] = (), **options: Any) -> Policy:
     """The policy of a worker with few permissions."""
     usual: dict[str, Any] = {"prefixes": (), "packages": (), "limits": WorkerLimits()}
-    usual |= {"cores": [0], "network": False, "tier": "full"}
-    return worker_policy(command, folder, **{**usual, **options})
+    usual |= {"network": False, "tier": "full"} | options
+    return worker_policy(command, folder, cores=cores_of(usual["limits"].cpu), **usual)
 
 
 def policy(folder: Path, script: str, tier: ConfinementTier | None = None, **limits: int) -> Policy:
