@@ -19,6 +19,7 @@ from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
 from autocoder_jupyter.run.events import ApprovalGiven, ApprovalNeeded
 from autocoder_jupyter.sandbox.environments.pins import pin_of
+from autocoder_jupyter.sandbox.protocol import Environment
 from autocoder_jupyter.settings.parameters import SYSTEM
 from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure
@@ -91,6 +92,28 @@ class Packages:
                 return self._refuse(error)
             raise
         return None
+
+    async def beside(self, code: str) -> Environment | None:
+        """The environment of another solution; None if that of the function has all that it needs.
+
+        Nobody is asked for consent, because a second opinion is not worth a question.
+
+        Raises:
+            PackageError: it needs a package that is not well known, or cannot be installed.
+        """
+        session = self._setup.session
+        needs = package_needs(
+            (code,), declared=(), always=self._setup.config.base_packages, extra=(), approved=self._approved
+        )
+        lock = session.environment.lock if session.environment else ()
+        if {requirement_name(need) for need in needs.distributions} <= {
+            requirement_name(pin_of(line)) for line in lock
+        }:
+            return None
+        if needs.unknown:
+            raise PackageRefused(f"It needs {needs.unknown[0]}, which is not a well-known package.")
+        self._require_none_refused(needs)
+        return await session.beside(needs.distributions)
 
     def of_the_base(self) -> tuple[str, ...]:
         """The packages of the base environment."""

@@ -192,7 +192,7 @@ class _Generation:
         self._packages = packages
         self._version = version
         self._begun = begun
-        self._adviser = Adviser(setup)
+        self._adviser = Adviser(setup, packages)
         self._state: GenerationState | None = None  # it may end before there is a plan
         self._writer: Writer | None = None  # like the state
         self._turns: list[Turn] = []

@@ -113,6 +113,14 @@ class SandboxSession:
         self._services.emit(EnvironmentReady(environment.image, environment.lock, seconds, packages, sandbox, tier))
         return environment
 
+    async def beside(self, packages: tuple[str, ...]) -> Environment:
+        """Build an environment that is not that of the function: it does not become the current one.
+
+        Raises:
+            PackageError: a package cannot be installed.
+        """
+        return await self._build(packages, (), ())
+
     async def heal(self, environment: Environment | None) -> bool:
         """Examine an environment after a failure in it, and build it again if it is damaged.
 
@@ -172,28 +180,31 @@ class SandboxSession:
             other_than: ids of workers that must not be used.
             unlike: ids of workers. The worker must have another hash seed than these.
         """
-        return await self._work(1, lambda workers: job(*workers), other_than, unlike)
+        return await self._work((None,), lambda workers: job(*workers), other_than, unlike)
 
-    async def work_with_two(self, job: Callable[[Worker, Worker], T]) -> T:
-        """Run a job on two workers of the current environment at once; see `work`."""
-        return await self._work(2, lambda workers: job(*workers))
+    async def work_with_two(self, job: Callable[[Worker, Worker], T], *, second: Environment | None = None) -> T:
+        """Run a job on two workers at once, the second one in another environment if one is given; see `work`."""
+        return await self._work((None, second), lambda workers: job(*workers))
 
     async def command(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
         """Run a shell command on these files; see `work`.
 
         It has no network, even if the function may have one, because nobody has reviewed the command.
         """
-        return await self._work(1, lambda workers: workers[0].command(command, files, seconds=seconds), network=False)
+        return await self._work(
+            (None,), lambda workers: workers[0].command(command, files, seconds=seconds), network=False
+        )
 
     async def _work(
         self,
-        count: int,
+        others: Sequence[Environment | None],
         job: Callable[[Sequence[Worker]], T],
         other_than: Collection[str] = (),
         unlike: Collection[str] = (),
         *,
         network: bool | None = None,
     ) -> T:
+        """Run a job on one worker for each of `others`; None stands for the current environment."""
         environment = self.environment
         secrets = hidden_values(secret_values(self._config.secrets), self._config.env_vars)
         connected = not self._config.block_network if network is None else network
@@ -204,10 +215,9 @@ class SandboxSession:
             assert environment is not None, "provide() comes first"
             with ExitStack() as leases:
                 taken = []
-                for _ in range(count):
-                    lease = self._services.pool.lease(
-                        WorkerSpec(environment, self.limits, network=connected), other_than=other_than, unlike=unlike
-                    )
+                for other in others:
+                    spec = WorkerSpec(other or environment, self.limits, network=connected)
+                    lease = self._services.pool.lease(spec, other_than=other_than, unlike=unlike)
                     worker = leases.enter_context(lease)
                     held.append(worker)
                     taken.append(RedactingWorker(worker, secrets))

@@ -10,9 +10,6 @@ ignores is a `Leniency`, and what differs is a `ValueDifference`; the words for 
     files       files, folders and pictures
     comparison  goes through two values
     result      the differences, and what was not compared
-
-A second opinion compares in the sandbox, so the modules are also sent there. They import only the standard library,
-numpy, pandas and each other, and must run with Python 3.10 and pandas 2.2.
 """
 
 from __future__ import annotations

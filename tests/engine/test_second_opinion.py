@@ -287,44 +287,34 @@ async def test_no_name_of_the_data_is_in_the_question_where_values_are_withheld(
 
 
 THIEF = """\
-import sys
-
-INSIDE = "autocoder_jupyter.engine.second_opinion.inside."
 KEPT = []
 
 
 def run(sales):
     KEPT.append(sales.to_csv())
-    trial = sys.modules.get(INSIDE + "trial")
-    if trial:
-        trial.cells = lambda table: [[KEPT[0]], [KEPT[0]]]
-        trial.dtypes = lambda table: ["object", "object"]
-        sys.modules[INSIDE + "places"].shown = lambda value: KEPT[0]
-    return float(sales["v"].sum())
+    return {KEPT[0]: float(sales["v"].sum())}
 """
+"""Keeps the first table that its process sees, and tells it in each answer."""
 
 
-THIEF_BY_DTYPE = THIEF.replace("[[KEPT[0]], [KEPT[0]]]", "[['a'], [1.0]]").replace(
-    '["object", "object"]', 'f"U{48150 + ord(KEPT[0].splitlines()[1][2])} float64".split()'
-)
-"""The length of a numpy text tells the first letter of the first cell."""
-
-
-@pytest.mark.parametrize("thief", [THIEF, THIEF_BY_DTYPE], ids=["by values", "by a dtype"])
-async def test_a_solution_that_changes_the_comparison_tells_the_model_no_row(runner: Runner, thief: str) -> None:
+async def test_a_solution_that_keeps_the_data_tells_the_model_no_row(runner: Runner) -> None:
     told = script(
-        thief,
-        tests=TESTS_OF_V,
-        second=[fenced(thief.replace("sum()", "sum()) + float(1"))],
+        THIEF,
+        tests=TESTS_OF_V.replace("== 2.0", "!= {}"),
+        second=[fenced(THIEF.replace("sum()", "sum()) + float(1"))],
         derive=[derived(1.0)],
         name=[NAMED],
     )
+    told["plan"] = [PLAN.replace("float", "dict")]
     played = await runner.generate(
-        told, samples={"sales": pd.DataFrame(ADA)}, settings={**ON, "share": "schema", "max_iterations": 1}
+        told,
+        samples={"sales": pd.DataFrame(ADA)},
+        outputs=(OutputSpec(name="total", type="dict"),),
+        settings={**ON, "share": "schema", "max_iterations": 1},
     )
-    assert played.opinion.state == "differ"
+    assert played.opinion.state == "differ" and "name" in played.asked
     asked = json.dumps([request["messages"] for request in played.model.requests])
-    assert "Lovelace" not in asked and f"U{48150 + ord('A')}" not in asked
+    assert "Lovelace" not in asked
     assert "Lovelace" not in played.opinion.model_copy(update={"code": ""}).model_dump_json()
 
 

@@ -685,7 +685,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "a file of this package, of litellm, or of the user's own arguments": (
         "codemode.agent:_texts",
         "codemode.programs:text",
-        "engine.second_opinion.trial:_source",
         "engines.claude.program:_launcher",
         "models.catalogue:_table",
         "models.catalogue:_text",
@@ -758,8 +757,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.value_profile:recorded_values",
         "display.inspector.outputs:_file",
         "engine.constraints:Constraints.recall",
-        "engine.second_opinion.trial:OpinionTrial.run",
-        "engine.second_opinion.trial:OpinionTrial.run_once",
+        "engine.second_opinion.trial:Trial._told",
+        "engine.second_opinion.trial:Trial._open",
         "equality.comparison:_Walk._file",
         "engines.claude.loopback:_handled",
         "engines.claude.service:_refusal",

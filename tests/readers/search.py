@@ -26,7 +26,6 @@ _INSIDE = (
     "sandbox/worker/",
     "sandbox/programs/",
     "engine/programs/",
-    "engine/second_opinion/inside/",
     "tasks/script_parts",
 )
 """Code that runs in a sandbox, or in a script without this package."""

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autocoder_jupyter.engine.second_opinion.inside.variations import NAMES
-from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, FoundPlace, TrialOutcome
+from autocoder_jupyter.engine.second_opinion.sides import TIME_IS_UP
+from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, FoundPlace, TrialOutcome, Tried
+from autocoder_jupyter.engine.second_opinion.variations import is_outside
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.types import Difference, OutputSpec
 
@@ -43,23 +44,28 @@ class Findings:
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """The differences on the sample, single values first; then those on variations. Each place appears once."""
-        found = sorted(self._all(), key=lambda difference: (bool(difference.on), "." in difference.where))
+        """The differences on the sample, single values first; then those on variations. Each place appears once.
+
+        Those on variations outside of the data's profile are last.
+        """
+        found = sorted(self._all(), key=lambda found: (bool(found.on), is_outside(found.on), "." in found.where))
         return tuple(found)[:MOST]
 
     @property
     def tried(self) -> tuple[str, ...]:
-        """The variations that were tried."""
-        return tuple(map(self._on, self.outcome.tried))
+        """The variations on which both were compared."""
+        return tuple(self._on(tried) for tried in self.outcome.tried if not tried.failed)
 
     @property
     def not_compared(self) -> tuple[str, ...]:
-        """Parts of the outputs that could not be compared, and variations on which the second solution failed."""
+        """Parts of the outputs that could not be compared, and variations on which a solution failed."""
         notes = [(note.where, note.why) for note in self.outcome.not_compared]
         shows = self.redaction.shows_values
         kept = [f"{where}: {why}" if shows else f"a part of {self.declared(where)}" for where, why in notes]
-        failed = [f"the result {self._on(name)}: the second solution fails there" for name in self.outcome.failed_on]
-        return tuple(dict.fromkeys(map(self.redaction.masked, [*kept, *failed])))
+        failed = [f"the result {self._on(tried)}: {tried.failed}" for tried in self.outcome.tried if tried.failed]
+        ended = self.outcome.ended if shows or self.outcome.ended == TIME_IS_UP else "a solution was stopped"
+        rest = [f"further variations of the sample: {ended}"] if ended else []
+        return tuple(dict.fromkeys(map(self.redaction.masked, [*kept, *failed, *rest])))
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -69,9 +75,9 @@ class Findings:
     def _all(self) -> Iterator[Difference]:
         seen = {place.where for place in self.outcome.sample}
         yield from (self._told(place, "") for place in self.outcome.sample)
-        for variation in self.outcome.variations:
-            new = [place for place in variation.differences if place.where not in seen]
-            yield from (self._told(place, variation.name) for place in new)
+        for tried in self.outcome.tried:
+            new = [place for place in tried.differences if place.where not in seen]
+            yield from (self._told(place, self._on(tried)) for place in new)
             seen.update(place.where for place in new)
 
     def _told(self, place: FoundPlace, on: str) -> Difference:
@@ -83,14 +89,14 @@ class Findings:
             at=mask(place.at),
             count=place.count,
             of=place.of,
-            on=self._on(on),
+            on=on,
         )
 
-    def _on(self, variation: str) -> str:
+    def _on(self, tried: Tried) -> str:
         """The text for a variation, without a column's name if that may not be shown."""
         if self.redaction.shows_values:
-            return self.redaction.masked(variation)
-        return variation if not variation or variation in NAMES else "with one group only"
+            return self.redaction.masked(tried.name)
+        return tried.general or tried.name
 
     def declared(self, place: str) -> str:
         """A place without names that are not declared, such as the key of a dictionary."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from autocoder_jupyter.engine.brief import Brief
+from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, is_complete, reachable
@@ -15,10 +16,11 @@ from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Deriv
 from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, OpinionTrial, SmallInput
+from autocoder_jupyter.engine.second_opinion.variations import is_outside
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
 from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.errors import AutocodeError, SandboxError
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
@@ -38,13 +40,15 @@ class Adviser:
 
     Args:
         setup: the setup of the generation.
+        packages: provides the environment of the second solution.
 
     Attributes:
         opinion: the opinion, or a note why there is none; None before that is known, and if none is wanted.
     """
 
-    def __init__(self, setup: GenerationSetup) -> None:
+    def __init__(self, setup: GenerationSetup, packages: Packages) -> None:
         self._setup = setup
+        self._packages = packages
         self.opinion: SecondOpinion | None = None
         self._wanted = False
         self._writing: asyncio.Task[SecondSolution] | None = None
@@ -98,12 +102,12 @@ class Adviser:
             return verdict
         stages = self._setup.stages
         stages.started("second")
-        fault = await self._weighed(state)
+        fault = await self._weighed(state, verdict)
         replayed = all(exchange.replayed for exchange in self._setup.second_talk.exchanges)
         stages.finished("second", True, replayed=replayed)
         return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
 
-    async def _weighed(self, state: GenerationState) -> TestFailure | None:
+    async def _weighed(self, state: GenerationState, verdict: Verdict) -> TestFailure | None:
         """The failure of the code, if the second opinion found one."""
         setup, brief = self._setup, state.brief
         writing = self._ask(brief.request, brief.context)
@@ -116,7 +120,14 @@ class Adviser:
         except AutocodeError as error:
             self._without(f"No second solution was written. {error.what}")
             return None
-        trial = OpinionTrial(setup.session, state.program(), second, brief.request.samples, state.redaction)
+        try:
+            environment = await self._packages.beside(second.code)
+        except SandboxError as error:
+            self._without(f"The second solution cannot run. {error.what}")
+            return None
+        values = verdict.sample.values if verdict.sample else {}
+        samples, redaction = brief.request.samples, state.redaction
+        trial = OpinionTrial(setup.session, state.program(), second, samples, values, redaction, environment)
         outcome = await trial.run()
         found = Findings(outcome, brief.plan.outputs, state.redaction)
         opinion = SecondOpinion(
@@ -133,7 +144,8 @@ class Adviser:
             return None
         differences = found.differences
         same = "agree" if len(found.compared) == len(found.outputs) else "not compared"
-        opinion = opinion.model_copy(update={"state": "differ" if differences else same, "differences": differences})
+        differs = any(not is_outside(difference.on) for difference in differences)
+        opinion = opinion.model_copy(update={"state": "differ" if differs else same, "differences": differences})
         if outcome.smallest is None:
             self._conclude(opinion)
             return None

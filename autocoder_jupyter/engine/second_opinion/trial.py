@@ -1,61 +1,61 @@
-"""Runs both solutions in one call of a program in the sandbox, and checks the result.
+"""Runs both solutions on variations of the sample, and compares their outputs in the notebook.
 
-What may be told to a model comes from a second call in a new process, which gets only a small input. The first one saw
-the data, and a solution could put them into any text of its result.
+Each solution has a worker of its own (`sides`). On the sample itself, the outputs of the function are those of the run
+that was verified. What may be told to a model comes from calls in new processes, which get only a small input: the
+others saw the data, and a solution could put them into any text of its result.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib import resources
-from typing import Annotated, Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, TypeVar
 
 import pandas as pd
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field
 
-from autocoder_jupyter.engine.programs import with_constants
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
-from autocoder_jupyter.engine.second_opinion.inside.made_up import is_made_up
-from autocoder_jupyter.engine.second_opinion.inside.written import CELLS, dtypes, made, source
+from autocoder_jupyter.engine.second_opinion.made_up import is_made_up
+from autocoder_jupyter.engine.second_opinion.places import Compared, OutputPlace, against_an_error, compared_outputs
+from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.smallest import TRIALS, simplified, smallest
+from autocoder_jupyter.engine.second_opinion.variations import ROWS, Tables, Variation, trimmed_tables, variations
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
+from autocoder_jupyter.engine.second_opinion.written import cells, dtypes, source
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.words import Redaction
-from autocoder_jupyter.sandbox.protocol import CallSpec, Program
+from autocoder_jupyter.sandbox.protocol import Environment, Program, Worker
 from autocoder_jupyter.types import Count, OutputSpec, TypeName
 
+T = TypeVar("T")
+
 SECONDS = 30.0
-"""Wall-clock seconds for the whole trial. A second opinion is not worth a longer wait."""
+"""Wall-clock seconds for the sample and its variations. A second opinion is not worth a longer wait."""
 
-_EQUALITY = "autocoder_jupyter.equality"
-_INSIDE = "autocoder_jupyter.engine.second_opinion.inside"
+SEARCH_SECONDS = 10.0
+"""Wall-clock seconds for the search of a small input, and for the calls with it."""
 
-MODULES = (
-    *((_EQUALITY, name) for name in ("leniency", "result", "scalars", "columns", "tables", "files", "comparison")),
-    *((_INSIDE, name) for name in ("places", "variations", "made_up", "smallest", "written", "trial")),
-)
-"""The modules that are sent to the sandbox. Each imports only those before it."""
+TRIALS_ON_ALL = 60
+"""The number of trials for the smallest input, if only the full sample shows a difference."""
 
 SIDE_BY_SIDE = "both could not be run side by side"
 """Why nothing was compared, if the trial itself failed."""
+
+RAISED = "an error"
 
 LONGEST = 200
 """Characters of a text about a difference."""
 
 MOST = 200
-"""Differences, notes and variations of a trial."""
+"""Values of one place."""
 
 SOURCE = 10_000
 """Characters of a small input as source."""
 
 _VALUES = 4_000
 """Characters of all values at one place."""
-
-
-def _few(entries: list[Any]) -> list[Any]:
-    return entries[:MOST]
 
 
 def _short(values: list[Any]) -> list[Any]:
@@ -77,7 +77,7 @@ Values = Annotated[list[Any], AfterValidator(_short)]
 
 
 class FoundPlace(BaseModel):
-    """One place where they differ, to be read."""
+    """One place where they differ, to be read. The values come from untrusted code, so the texts are cut."""
 
     where: Text
     first: Text
@@ -95,37 +95,48 @@ class OpenPlace(FoundPlace):
     keys: Values = Field(default_factory=list)
 
 
-class OnVariation(BaseModel):
-    """What differs on one variation of the sample."""
+class Uncompared(BaseModel):
+    """An output, or a part of one, that was not compared, and why."""
 
-    name: Text
-    differences: Annotated[list[FoundPlace], AfterValidator(_few)]
-
-
-class SmallTable(BaseModel):
-    """The values of a small table by column. A program could put data into names and dtypes: they are the sample's."""
-
-    cells: list[list[bool | int | float | str | None]]
-
-    def fits(self, like: Any) -> bool:
-        """Whether it is small, and has as many columns as a table."""
-        columns = 1 if isinstance(like, pd.Series) else like.shape[1]
-        is_small = sum(map(len, self.cells)) <= CELLS
-        values = (value for column in self.cells for value in column)
-        return len(self.cells) == columns and is_small and all(map(_is_short, values))
+    where: Text
+    why: Text
 
 
-class Smallest(BaseModel):
-    """A small input on which they differ, and the places. A table is None if it cannot be written as source."""
+@dataclass(frozen=True)
+class Tried:
+    """One variation of the sample, and what was found on it.
 
-    variation: Text = ""
-    tables: dict[str, SmallTable | None]
-    places: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
+    Args:
+        name: of the variation.
+        general: its name without the name of a column; "" if `name` has none.
+        differences: where they differ.
+        failed: which of the two raised an error, so that nothing was compared; "" if none did.
+    """
+
+    name: str
+    general: str = ""
+    differences: tuple[FoundPlace, ...] = ()
+    failed: str = ""
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """A small input on which they differ, and the places.
+
+    Args:
+        variation: from which it was made; "" for the sample.
+        tables: by input name.
+        places: where they differ on it.
+    """
+
+    variation: str
+    tables: Mapping[str, Any]
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SmallInput:
-    """A small input that the notebook made.
+    """A small input that may be written as source.
 
     Args:
         tables: by input name.
@@ -138,28 +149,22 @@ class SmallInput:
     is_made_up: bool
 
     @classmethod
-    def of(cls, smallest: Smallest, given: Mapping[str, Any]) -> SmallInput | None:
-        """The tables of a trial with the names and dtypes of the samples; None if they cannot be made or are too large.
+    def of(cls, found: Smallest, given: Mapping[str, Any]) -> SmallInput | None:
+        """The tables as source; None if they are too large, or cannot be written as a short expression.
 
         Args:
-            smallest: what the trial found.
+            found: what the trial found.
             given: the sample, by input name.
         """
-        tables, sources = {}, []
-        for name, like in given.items():
-            if not isinstance(like, pd.DataFrame | pd.Series):
-                continue
-            small = smallest.tables.get(name)
-            if small is None or not small.fits(like):
+        sources = []
+        for name, table in found.tables.items():
+            values = cells(table)
+            if values is None:
                 return None
-            try:
-                tables[name] = made(small.cells, dtypes(like), like)
-                sources.append(f"{name} = {source(small.cells, dtypes(like), like)}")
-            except Exception:  # pandas has many errors for values that do not fit a dtype
-                return None
+            sources.append(f"{name} = {source(values, dtypes(table), table)}")
         text = "\n".join(sources)
-        is_made_up = len(tables) == len(given) and all(map(_has_no_own_value, tables.values()))
-        return cls(tables, text, is_made_up) if text and len(text) <= SOURCE else None
+        is_made_up = len(found.tables) == len(given) and all(map(_has_no_own_value, found.tables.values()))
+        return cls(found.tables, text, is_made_up) if text and len(text) <= SOURCE else None
 
 
 def _has_no_own_value(table: Any) -> bool:
@@ -167,53 +172,50 @@ def _has_no_own_value(table: Any) -> bool:
     return all(map(is_made_up, columns))
 
 
-class _Differing(BaseModel):
-    """Where they differ on one small input."""
+@dataclass(frozen=True)
+class TrialOutcome:
+    """The outcome of a trial.
 
-    differences: Annotated[list[OpenPlace], AfterValidator(_few)]
-
-
-class Uncompared(BaseModel):
-    """An output, or a part of one, that was not compared, and why."""
-
-    where: Text
-    why: Text
-
-
-class TrialOutcome(BaseModel):
-    """The outcome of a trial. It was computed in the same process as untrusted code, so it is checked.
-
-    `compared` are the outputs of which something was compared on the sample, `failed_on` the variations on which the
-    second solution raised an error.
+    Args:
+        failed: why nothing was compared; "" if something was.
+        sample: where they differ on the sample.
+        not_compared: outputs and parts of outputs without a counterpart.
+        compared: the outputs of which values were compared on the sample.
+        tried: the variations.
+        ended: why not all variations were tried; "" if they were.
+        smallest: a small input on which they differ.
     """
 
-    failed: Text = ""
-    sample: Annotated[list[FoundPlace], AfterValidator(_few)] = Field(default_factory=list)
-    not_compared: Annotated[list[Uncompared], AfterValidator(_few)] = Field(default_factory=list)
-    compared: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
-    failed_on: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
-    tried: Annotated[list[Text], AfterValidator(_few)] = Field(default_factory=list)
-    variations: Annotated[list[OnVariation], AfterValidator(_few)] = Field(default_factory=list)
+    failed: str = ""
+    sample: tuple[FoundPlace, ...] = ()
+    not_compared: tuple[Uncompared, ...] = ()
+    compared: tuple[str, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    ended: str = ""
     smallest: Smallest | None = None
 
 
 @dataclass(frozen=True)
 class OpinionTrial:
-    """The function and the second solution, to be run side by side in the sandbox.
+    """The function and the second solution, to be compared.
 
     Args:
         session: the sandbox session.
         program: the function.
         second: the second solution.
         samples: the sample, by input name.
+        verified: the outputs of the function on the sample, from the run that was verified.
         redaction: removes the values of secrets from the findings.
+        environment: that of the second solution; None for that of the function.
     """
 
     session: SandboxSession
     program: Program
     second: SecondSolution
     samples: Mapping[str, Any]
+    verified: Mapping[str, Any]
     redaction: Redaction
+    environment: Environment | None = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -221,26 +223,30 @@ class OpinionTrial:
         return {spec.name: self.samples[spec.name] for spec in self.program.inputs if spec.name in self.samples}
 
     async def run(self) -> TrialOutcome:
-        """Run both on the sample and its variations. Errors are in the outcome."""
+        """Compare on the sample and its variations. Errors are in the outcome."""
         pairs, missing = self._pairs()
         if not pairs:
-            return TrialOutcome(failed="no output can be compared", not_compared=missing)
+            return TrialOutcome(failed="no output can be compared", not_compared=tuple(missing))
         try:
-            found = TrialOutcome.model_validate(await self._called(pairs, self.given))
-        except SandboxError as error:
-            return TrialOutcome(failed=f"{SIDE_BY_SIDE}: {error.what}", not_compared=missing)
-        except ValidationError:
-            return TrialOutcome(failed=SIDE_BY_SIDE, not_compared=missing)
-        return found.model_copy(update={"not_compared": [*missing, *found.not_compared]})
+            found = await self._work(lambda ours, theirs: self._trial(ours, theirs, pairs).run(self.verified))
+        except (SandboxError, TrialEnded) as error:
+            why = error.what if isinstance(error, SandboxError) else str(error)
+            return TrialOutcome(failed=f"{SIDE_BY_SIDE}: {why}", not_compared=tuple(missing))
+        return replace(found, not_compared=(*missing, *found.not_compared))
 
     async def run_once(self, small: SmallInput) -> list[OpenPlace]:
-        """Where they differ on a small input, in a new process that has not seen the data; [] if it cannot be run."""
-        given = {**self.given, **small.tables}
+        """Where they differ on a small input, in new processes that have not seen the data; [] if it cannot be run."""
+        pairs, _ = self._pairs()
         try:
-            found = await self._called(self._pairs()[0], given, once=True)
-            return _Differing.model_validate(found).differences
-        except (SandboxError, ValidationError):
+            return await self._work(lambda ours, theirs: self._trial(ours, theirs, pairs).once(small.tables))
+        except (SandboxError, TrialEnded):
             return []
+
+    @property
+    def second_program(self) -> Program:
+        """The second solution. Columns that were declared are not required of it: what it lacks is not compared."""
+        outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in self.second.outputs)
+        return Program(self.second.code, self.program.inputs, outputs, env_vars=self.program.env_vars)
 
     def _pairs(self) -> tuple[dict[str, str], list[Uncompared]]:
         """The outputs that can be compared, and notes on the others."""
@@ -253,35 +259,150 @@ class OpinionTrial:
         missing += [Uncompared(where=name, why="a picture or a folder") for name in drawn]
         return comparable, missing
 
-    async def _called(self, pairs: Mapping[str, str], given: Mapping[str, Any], *, once: bool = False) -> Any:
-        program = self.program
-        code = with_constants(
-            _source(_INSIDE, "program"),
-            SOURCES=_sources(),
-            FIRST=(program.code, [spec.name for spec in program.outputs]),
-            SECOND=(self.second.code, [spec.name for spec in self.second.outputs]),
-            PAIRS=list(pairs.items()),
-            ONCE=once,
+    async def _work(self, job: Callable[[Worker, Worker], T]) -> T:
+        return await self.session.work_with_two(job, second=self.environment)
+
+    def _trial(self, ours: Worker, theirs: Worker, pairs: Mapping[str, str]) -> Trial:
+        tables = {name: value for name, value in self.given.items() if _is_table(value)}
+        others = {name: value for name, value in self.given.items() if name not in tables}
+        first = Side("the function", ours, self.program)
+        second = Side("the second solution", theirs, self.second_program)
+        return Trial(first, second, tuple(pairs.items()), tables, others, self.redaction)
+
+
+@dataclass
+class Trial:
+    """Compares two solutions in their workers.
+
+    Args:
+        first, second: the function, and the second solution.
+        pairs: (name in the first, name in the second) of outputs that belong together.
+        tables: the tables among the inputs.
+        others: the other inputs. They do not vary.
+        redaction: removes the values of secrets.
+    """
+
+    first: Side
+    second: Side
+    pairs: Sequence[tuple[str, str]]
+    tables: Mapping[str, Any]
+    others: Mapping[str, Any]
+    redaction: Redaction
+    _differing: list[tuple[str, Tables, list[OutputPlace]]] = field(default_factory=list)
+
+    def run(self, verified: Mapping[str, Any]) -> TrialOutcome:
+        """Compare on the sample and its variations, and search for the smallest input on which they differ.
+
+        Args:
+            verified: the outputs of the function on the sample.
+
+        Raises:
+            TrialEnded: the second solution gave no answer on the sample.
+        """
+        deadline = time.monotonic() + SECONDS
+        theirs = self.second.on({**self.others, **self.tables}, deadline)
+        if theirs.error:
+            return TrialOutcome(failed=f"the second solution raises {self._clean(theirs.error)}")
+        found = compared_outputs(verified, theirs.values, self.pairs)
+        outcome = TrialOutcome(
+            sample=self._told(found.places),
+            not_compared=tuple(Uncompared(where=self._clean(w), why=self._clean(y)) for w, y in found.not_compared),
+            compared=tuple(found.outputs),
         )
-        trial = Program(code, program.inputs, (OutputSpec(name="found", type="dict"),), env_vars=program.env_vars)
-        outcome = await self.session.work(lambda worker: worker.call(trial, given, CallSpec(seed=0, seconds=SECONDS)))
-        return self.redaction.found(outcome.values["found"])
+        self._differing = [("", dict(self.tables), found.places)] if found.places else []
+        tried: list[Tried] = []
+        ended = ""
+        try:
+            for variation in variations(self.tables):
+                tried.extend(self._tried(variation, deadline))
+        except (TrialEnded, SandboxError) as error:
+            ended = error.what if isinstance(error, SandboxError) else str(error)
+        return replace(outcome, tried=tuple(tried), ended=self._clean(ended), smallest=self._smallest())
+
+    def once(self, tables: Mapping[str, Any]) -> list[OpenPlace]:
+        """Where both differ on one small input, with all values there."""
+        found = self._compared(tables, time.monotonic() + SEARCH_SECONDS)
+        return [] if isinstance(found, str) else [self._open(place) for place in found.places]
+
+    def _tried(self, variation: Variation, deadline: float) -> tuple[Tried, ...]:
+        """What was found on a variation; () if its outputs have nothing that can be compared."""
+        found = self._compared(variation.tables, deadline)
+        if isinstance(found, str):
+            return (Tried(variation.name, variation.general, failed=found),)
+        if not found.outputs:
+            return ()
+        if found.places and not variation.is_outside:
+            self._differing.append((variation.name, variation.tables, found.places))
+        return (Tried(variation.name, variation.general, self._told(found.places)),)
+
+    def _compared(self, tables: Mapping[str, Any], deadline: float, *, reuse: bool = False) -> Compared | str:
+        """Compare on one input. If the second solution fails, there is nothing to compare, only its error."""
+        inputs = {**self.others, **tables}
+        theirs = self.second.on(inputs, deadline, reuse=reuse)
+        ours = self.first.on(inputs, deadline, reuse=reuse)
+        if theirs.error:
+            return "both solutions fail there" if ours.error else "the second solution fails there"
+        if ours.error:
+            return against_an_error(f"{RAISED} ({ours.error})", theirs.values, self.pairs)
+        return compared_outputs(ours.values, theirs.values, self.pairs)
+
+    def _smallest(self) -> Smallest | None:
+        """The smallest input that was found in time and still shows the first of the differences."""
+        if not self._differing or not self.tables:
+            return None
+        name, tables, places = self._differing[0]
+        wanted, deadline = places[0], time.monotonic() + SEARCH_SECONDS
+
+        def differs(candidate: Mapping[str, Any]) -> bool:
+            nonlocal places
+            try:
+                found = self._compared(candidate, deadline, reuse=True)
+            except (TrialEnded, SandboxError):
+                return False  # the time is up: what was found stays
+            if isinstance(found, str) or not any(_alike(place, wanted) for place in found.places):
+                return False
+            places = found.places
+            return True
+
+        def has_time() -> bool:
+            return time.monotonic() < deadline
+
+        candidates = [(label, varied) for label, varied, _ in self._differing]
+        candidates = candidates if name else [(name, trimmed_tables(tables)), *candidates]
+        name, tables = next((candidate for candidate in candidates if differs(candidate[1])), (name, tables))
+        is_small = all(len(table) <= 2 * ROWS for table in tables.values())
+        tables = smallest(tables, differs, TRIALS if is_small else TRIALS_ON_ALL, has_time)
+        tables = simplified(tables, differs, has_time)
+        return Smallest(name, tables, tuple(self._clean(place.where)[:LONGEST] for place in places))
+
+    def _told(self, places: Sequence[OutputPlace]) -> tuple[FoundPlace, ...]:
+        """Differences as text for the user."""
+        return tuple(FoundPlace.model_validate(self._found(place)) for place in places)
+
+    def _open(self, place: OutputPlace) -> OpenPlace:
+        lists = {"ones": list(place.ones), "others": list(place.others), "keys": list(place.keys)}
+        return OpenPlace.model_validate(self._found(place) | self.redaction.found(lists))
+
+    def _found(self, place: OutputPlace) -> dict[str, Any]:
+        told = {key: value for key, value in asdict(place).items() if key not in ("ones", "others", "keys", "both")}
+        return dict(self.redaction.found(told))
+
+    def _clean(self, text: str) -> str:
+        return str(self.redaction.found(text))[:LONGEST]
+
+
+def _alike(one: OutputPlace, other: OutputPlace) -> bool:
+    """Whether two differences have the same place and kind: an error, a missing value, or two values."""
+    raised = one.first.startswith(RAISED), other.first.startswith(RAISED)
+    if all(raised):  # only a short table is described by its columns
+        return one.where.partition(".")[0] == other.where.partition(".")[0]
+    named = bool(one.keys) == bool(other.keys)  # rows without key columns are only counted
+    return one.where == other.where and raised[0] == raised[1] and one.both == other.both and named
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, pd.DataFrame | pd.Series)
 
 
 def _type_of(outputs: Sequence[OutputSpec], name: str) -> TypeName:
     return next(spec.type for spec in outputs if spec.name == name)
-
-
-@functools.cache
-def _sources() -> dict[str, str]:
-    """The sources of these modules by name. Empty packages come first, so that `import` finds them."""
-    packages: dict[str, str] = {}
-    for package in (_EQUALITY, _INSIDE):
-        parts = package.split(".")
-        packages |= {".".join(parts[: count + 1]): "" for count in range(len(parts))}
-    return packages | {f"{package}.{name}": _source(package, name) for package, name in MODULES}
-
-
-@functools.cache
-def _source(package: str, name: str) -> str:
-    return resources.files(package).joinpath(f"{name}.py").read_text("utf-8")

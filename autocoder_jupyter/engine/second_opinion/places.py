@@ -92,7 +92,7 @@ def against_an_error(said: str, second: Mapping[str, Any], pairs: Sequence[Seque
 
 def _results(name: str, value: Any, said: str) -> Iterator[OutputPlace]:
     if is_single(value):
-        yield OutputPlace(name, said, str(plain(value)), others=(plain(value),))
+        yield OutputPlace(name, said, shown(value), others=(plain(value),))
     elif not isinstance(value, pd.DataFrame | pd.Series):
         yield OutputPlace(name, said, f"a {type(value).__name__}")
     elif len(value) > MOST:
@@ -146,9 +146,10 @@ def _cells(where: str, difference: ValueDifference) -> OutputPlace:
     if not isinstance(one, pd.Series):
         row = f"entry {at + 1}"
     elif difference.keys:
-        row = _told(next(_tuples(difference.rows.iloc[[at]], difference.keys)))
+        (named,) = _tuples(difference.rows.iloc[[at]], difference.keys)
+        row = ", ".join(_named(key, value) for key, value in zip(difference.keys, named, strict=True))
     else:
-        row = str(at + 1)
+        row = f"row {at + 1}"
     left, right = (shown(side.iloc[at] if isinstance(side, pd.Series) else side[at]) for side in (one, other))
     counts = difference.count, len(difference.wrong)
     return OutputPlace(where, left, right, row, *counts, bool(told.any()), _few(one), _few(other))
@@ -156,6 +157,11 @@ def _cells(where: str, difference: ValueDifference) -> OutputPlace:
 
 def _tuples(table: Any, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     return zip(*(table[name] for name in keys), strict=True)
+
+
+def _named(key: str, value: Any) -> str:
+    """The value of a key; a number alone would be taken for the number of a row."""
+    return f"{key} {shown(value)}" if kind_of(value) == "number" else shown(value)
 
 
 def _told(row: Iterable[Any]) -> str:

@@ -1,10 +1,8 @@
-"""A small table as plain values, and from these as Python source with exact dtypes, to show it and to use it in a test.
-
-The sandbox sends the values, and the notebook makes table and source of them: no text of a program is used as source.
-"""
+"""A small table as plain values, and from these as Python source with exact dtypes, for the user and for a test."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +13,8 @@ from autocoder_jupyter.equality.scalars import is_missing
 
 CELLS = 200
 """The maximum number of values. A larger table is not written as source."""
+
+_PLAIN = (bool, int, float, str)
 
 Cells = Sequence[Sequence[Any]]
 """The values of a table by column: None, truth values, numbers and text."""
@@ -27,12 +27,24 @@ def cells(table: Any) -> list[list[Any]] | None:
     columns = [table] if isinstance(table, pd.Series) else [table.iloc[:, place] for place in range(table.shape[1])]
     found = [[_plain(value) for value in column] for column in columns]
     same = pd.testing.assert_series_equal if isinstance(table, pd.Series) else pd.testing.assert_frame_equal
+    if not _has_plain_names(table) or not all(map(_is_plain, (value for column in found for value in column))):
+        return None
     try:
         same(made(found, dtypes(table), table), table)
-        same(eval(source(found, dtypes(table), table), {"pd": pd}), table)
     except Exception:
         return None  # a dtype or index that a short expression cannot make, or must not tell
     return found
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or (type(value) in _PLAIN and (type(value) is not float or math.isfinite(value)))
+
+
+def _has_plain_names(table: Any) -> bool:
+    """Whether the names of the columns can be written as keys of a dict."""
+    if isinstance(table, pd.Series):
+        return table.name is None or type(table.name) in (str, int)
+    return bool(table.columns.is_unique) and all(type(name) in (str, int) for name in table.columns.tolist())
 
 
 def dtypes(table: Any) -> list[str]:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.engine.second_opinion.inside.made_up import Form, forms
-from autocoder_jupyter.engine.second_opinion.inside.variations import taken
+from autocoder_jupyter.engine.second_opinion.made_up import Form, forms
+from autocoder_jupyter.engine.second_opinion.variations import Tables, taken
 
-Tables = dict[str, Any]
 Differs = Callable[[Tables], bool]
 
 Change = Callable[[Any, int], Any]
@@ -24,25 +23,37 @@ TRIALS = 300
 """The maximum number of runs of both solutions to find it."""
 
 
-def smallest(tables: Mapping[str, Any], differs: Differs, trials: int = TRIALS) -> Tables:
-    """The input with the fewest rows that were found in this many trials. If `tables` differs, so does the result."""
+def smallest(
+    tables: Mapping[str, Any],
+    differs: Differs,
+    trials: int = TRIALS,
+    has_time: Callable[[], bool] = lambda: True,
+) -> Tables:
+    """The input with the fewest rows that were found. If `tables` differs, so does the result.
+
+    Args:
+        tables: an input on which they differ.
+        differs: whether they differ on another one.
+        trials: how often that may be asked.
+        has_time: whether the search may go on.
+    """
     left = [trials]
 
     def tried(candidate: Tables) -> bool:
         left[0] -= 1
-        return left[0] >= 0 and differs(candidate)
+        return differs(candidate)
 
     kept = dict(tables)
     for name in sorted(kept, key=lambda name: -len(kept[name])):
-        kept = _fewer_rows(kept, name, tried)
+        kept = _fewer_rows(kept, name, tried, lambda: left[0] > 0 and has_time())
     return kept
 
 
-def _fewer_rows(tables: Tables, name: str, differs: Differs) -> Tables:
+def _fewer_rows(tables: Tables, name: str, differs: Differs, goes_on: Callable[[], bool]) -> Tables:
     part = max(1, len(tables[name]) // 2)
-    while True:
+    while goes_on():
         start, shrunk = 0, False
-        while start < (count := len(tables[name])):
+        while start < (count := len(tables[name])) and goes_on():
             rest = np.r_[0:start, min(start + part, count) : count].astype(int)
             candidate = {**tables, name: taken(tables[name], rest)}
             if differs(candidate):
@@ -50,11 +61,12 @@ def _fewer_rows(tables: Tables, name: str, differs: Differs) -> Tables:
             else:
                 start += part
         if part == 1 and not shrunk:
-            return tables
+            break
         part = max(1, part // 2)
+    return tables
 
 
-def simplified(tables: Tables, differs: Differs) -> Tables:
+def simplified(tables: Tables, differs: Differs, has_time: Callable[[], bool] = lambda: True) -> Tables:
     """The same input with made-up values, as far as the two still differ. Columns in which they would agree then keep
     values of the data.
     """
@@ -62,6 +74,8 @@ def simplified(tables: Tables, differs: Differs) -> Tables:
         for place in range(1 if isinstance(tables[name], pd.Series) else tables[name].shape[1]):
             column = _column(tables[name], place)
             for values in _simpler(column):
+                if not has_time():
+                    return tables
                 candidate = {**tables, name: _replaced(tables[name], place, values)}
                 if values.dtype == column.dtype and differs(candidate):
                     tables = candidate

@@ -1,0 +1,351 @@
+"""Variations of a sample: the same columns, other rows. The seed is fixed, so they are reproducible.
+
+A variation keeps what is true of every row of the sample: which columns are never missing or never repeat, and the
+order of its rows. One that does not keep it is *outside*: its name begins with "if", and a difference on it is told,
+but is no evidence against the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ROWS = 1000
+"""The maximum number of rows of a table from which variations are made."""
+
+SEED = 20240229
+
+GROUPS = 3
+"""The maximum number of columns for which a variation with only one group is made."""
+
+TABLES = 4
+"""The maximum number of tables that are varied, the largest first."""
+
+_MANY = 8
+"""Rows from which on it is no chance that whole numbers never repeat, or are in order."""
+
+_FEW = 2
+
+Tables = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Variation:
+    """One variation.
+
+    Args:
+        name: what it is, such as "with half of the rows", or "if a key came twice" if it is outside.
+        tables: by input name.
+        general: the same without the name of a column; "" if `name` has none.
+    """
+
+    name: str
+    tables: Tables
+    general: str = ""
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it has rows that the sample never has."""
+        return is_outside(self.name)
+
+
+def is_outside(name: str) -> bool:
+    """Whether the variation with this name has rows that the sample never has."""
+    return name.startswith("if ")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is true of every row of a table. Columns are positions.
+
+    Args:
+        keys: columns that never repeat. Measured numbers are none, because they differ by chance.
+        gaps: columns in which values are missing.
+        is_ordered: whether the rows are sorted by a column of times or ids.
+        has_twins: whether a row is there twice, except for measured numbers.
+    """
+
+    keys: frozenset[int]
+    gaps: frozenset[int]
+    is_ordered: bool
+    has_twins: bool
+
+    @classmethod
+    def of(cls, table: Any) -> Profile:
+        """The profile of a whole table."""
+        columns = list(enumerate(_columns(table)))
+        keys = frozenset(place for place, column in columns if _is_key(column))
+        gaps = frozenset(place for place, column in columns if column.isna().any())
+        return cls(keys, gaps, any(_is_sorted(column) for _, column in columns), not keys and _has_twins(table))
+
+
+def variations(tables: Mapping[str, Any]) -> Iterator[Variation]:
+    """The variations, those inside of the profile first. None is like the sample or like one before.
+
+    Args:
+        tables: DataFrames and Series by input name.
+    """
+    base = trimmed_tables(tables)
+    names = sorted((name for name, table in base.items() if len(table)), key=lambda name: -len(base[name]))[:TABLES]
+    made = [
+        variation
+        for name in names
+        for variation in _Varied(base, name, Profile.of(tables[name]), is_only=len(base) == 1).all()
+    ]
+    seen = [base]
+    for variation in sorted(made, key=lambda variation: variation.is_outside):
+        if not any(_are_equal(variation.tables, tables) for tables in seen):
+            seen.append(variation.tables)
+            yield variation
+
+
+class _Varied:
+    """Varies one table.
+
+    Args:
+        base: all tables.
+        name: the one that is varied.
+        profile: of the whole table.
+        is_only: whether there is no other table; its name is then left out.
+    """
+
+    def __init__(self, base: Tables, name: str, profile: Profile, *, is_only: bool) -> None:
+        self._base, self._name, self._profile = base, name, profile
+        self._table = base[name]
+        self._count = len(self._table)
+        self._of = "" if is_only else f" of {name}"
+        self._in = "" if is_only else f" in {name}"
+        self._random = np.random.default_rng(SEED)
+
+    def all(self) -> Iterator[Variation]:
+        """All variations of the table."""
+        count, of = self._count, self._of
+        yield from self._shuffled()
+        if count > 1:
+            half = np.sort(self._random.permutation(count)[: (count + 1) // 2])
+            yield self._with_rows(f"with half of the rows{of}", half)
+        if count > _FEW:
+            two = np.sort(self._random.permutation(count)[:_FEW])
+            yield self._with_rows(f"with two rows{of}", two)
+        if count > 4:
+            yield self._with_rows(f"with a stretch{of} left out", np.r_[0 : 2 * count // 5, 3 * count // 5 : count])
+        yield from self._doubled()
+        yield from self._with_gaps()
+        yield from self._alike()
+        yield from self._groups()
+        yield from self._unmatched()
+
+    def _with(self, name: str, table: Any, general: str = "") -> Variation:
+        return Variation(name, {**self._base, self._name: table}, general)
+
+    def _with_rows(self, name: str, positions: Any, general: str = "") -> Variation:
+        """Some rows of the table. If every row of another table has its match in this one, that stays so."""
+        part = taken(self._table, positions)
+        base = dict(self._base)
+        for other, table in self._base.items():
+            shared = _shared_column(self._table, table) if other != self._name else None
+            if shared is not None and table[shared].isin(self._table[shared]).all():
+                base[other] = taken(table, np.flatnonzero(table[shared].isin(part[shared]).to_numpy()))
+        return Variation(name, {**base, self._name: part}, general)
+
+    def _shuffled(self) -> Iterator[Variation]:
+        order = self._random.permutation(self._count)
+        name = f"if the rows{self._of} came in another order" if self._profile.is_ordered else ""
+        yield self._with_rows(name or f"with shuffled rows{self._of}", order)
+
+    def _doubled(self) -> Iterator[Variation]:
+        count = self._count
+        repeated = self._random.permutation(count)[: max(1, count // 5)]
+        rows = np.sort(np.concatenate([np.arange(count), repeated]))
+        if self._profile.keys:
+            name = f"if a key{self._of} came twice"
+        else:
+            name = f"with doubled rows{self._of}" if self._profile.has_twins else f"if a row{self._of} came twice"
+        yield self._with_rows(name, rows)
+
+    def _with_gaps(self) -> Iterator[Variation]:
+        """More missing values where some are missing, and then in the other columns, whole numbers among them."""
+        gaps = [place for place in range(_width(self._table)) if place in self._profile.gaps]
+        others = [place for place in range(_width(self._table)) if place not in self._profile.gaps]
+        for places, name in (
+            (gaps, f"with more missing values{self._in}"),
+            (others, f"if values{self._in} were missing"),
+        ):
+            table = _with_holes(self._table, places, self._random, may_change=is_outside(name))
+            if table is not None:
+                yield self._with(name, table)
+
+    def _alike(self) -> Iterator[Variation]:
+        """All values alike, except for keys: nothing varies, and all ranks are tied."""
+        places = [place for place in range(_width(self._table)) if place not in self._profile.keys]
+        frame = _as_frame(self._table)
+        for place in places:
+            column = frame.iloc[:, place]
+            present = np.flatnonzero(column.notna().to_numpy())
+            if len(present):
+                frame.isetitem(place, column.iloc[np.full(len(column), present[0])].set_axis(column.index))
+        if self._count > 1 and places:
+            yield self._with(f"with all values{self._in} alike", _like(self._table, frame))
+
+    def _groups(self) -> Iterator[Variation]:
+        for column, value in _groups(self._table):
+            rows = np.flatnonzero((self._table[column] == value).to_numpy(dtype=bool, na_value=False))
+            if len(rows) > 1:  # one row of a column that never repeats says nothing
+                yield self._with_rows(f"with one {column} only{self._in}", rows, f"with one group only{self._in}")
+
+    def _unmatched(self) -> Iterator[Variation]:
+        """Rows of this table that have no match in another one, which has a column of the same name."""
+        for other in self._base:
+            shared = _shared_column(self._table, self._base[other]) if other != self._name else None
+            if shared is None:
+                continue
+            here, there = self._table[shared], self._base[other][shared]
+            values = here.drop_duplicates()
+            gone = values.iloc[: max(1, len(values) // 2)]
+            rows = np.flatnonzero(~there.isin(gone).to_numpy())
+            always = bool(here.isin(there).all())
+            name = f"if rows of {self._name} had no match in {other}" if always else f"with fewer matches in {other}"
+            yield Variation(name, {**self._base, other: taken(self._base[other], rows)})
+
+
+def trimmed_tables(tables: Mapping[str, Any]) -> Tables:
+    """The tables, each with at most `ROWS` rows. Of the smaller ones, rows that match rows of the largest are kept."""
+    main = max(tables, key=lambda name: len(tables[name]), default="")
+    base = {main: trimmed(tables[main])} if main else {}
+    for name, table in tables.items():
+        shared = _shared_column(table, base[main]) if name != main and len(table) > ROWS else None
+        kept = table if shared is None else taken(table, np.flatnonzero(table[shared].isin(base[main][shared])))
+        base.setdefault(name, trimmed(kept))
+    return {name: base[name] for name in tables}
+
+
+def trimmed(table: Any, rows: int = ROWS) -> Any:
+    """A table with at most this many rows, evenly spaced."""
+    if len(table) <= rows:
+        return table
+    return taken(table, np.unique(np.linspace(0, len(table) - 1, rows).astype(int)))
+
+
+def taken(table: Any, positions: Any) -> Any:
+    """Rows of a table by position. A default index is numbered again."""
+    part = table.iloc[positions]
+    return part.reset_index(drop=True) if isinstance(table.index, pd.RangeIndex) else part
+
+
+def _width(table: Any) -> int:
+    return 1 if isinstance(table, pd.Series) else int(table.shape[1])
+
+
+def _columns(table: Any) -> Iterator[Any]:
+    if isinstance(table, pd.Series):
+        yield table
+    else:
+        yield from (table.iloc[:, place] for place in range(table.shape[1]))
+
+
+def _as_frame(table: Any) -> Any:
+    return table.to_frame() if isinstance(table, pd.Series) else table.copy()
+
+
+def _like(table: Any, frame: Any) -> Any:
+    return frame.iloc[:, 0].rename(table.name) if isinstance(table, pd.Series) else frame
+
+
+def _is_key(column: Any) -> bool:
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "fcb" or len(column) < (_MANY if kind in "iu" else 2):
+        return False
+    try:
+        return bool(column.is_unique)
+    except TypeError:
+        return False  # lists and dicts
+
+
+def _is_sorted(column: Any) -> bool:
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "fcb" or len(column) < (3 if kind == "M" else _MANY):
+        return False
+    try:
+        strictly = kind == "M" or column.is_unique
+        return bool(strictly and (column.is_monotonic_increasing or column.is_monotonic_decreasing))
+    except TypeError:
+        return False  # values that have no order
+
+
+def _has_twins(table: Any) -> bool:
+    frame = _as_frame(table)
+    places = [at for at, dtype in enumerate(frame.dtypes) if getattr(dtype, "kind", "O") not in "fc"]
+    try:
+        return bool((frame.iloc[:, places] if places else frame).duplicated().any())
+    except TypeError:
+        return False  # lists and dicts
+
+
+def _with_holes(table: Any, places: list[int], random: Any, *, may_change: bool) -> Any:
+    """The table with a tenth of the values missing in some columns; None if no dtype allows it.
+
+    Args:
+        table: a table.
+        places: the columns.
+        random: for the rows.
+        may_change: whether a whole number may become a float, as in a file with gaps.
+    """
+    frame, changed = _as_frame(table), False
+    for place in places:
+        column = frame.iloc[:, place].copy()
+        rows = random.permutation(len(column))[: max(1, len(column) // 10)]
+        dtype = column.dtype
+        if dtype.kind in "iu" and not pd.api.types.is_extension_array_dtype(dtype) and may_change:
+            column = column.astype("float64")
+            dtype = column.dtype
+        if dtype.kind in "iub" and not pd.api.types.is_extension_array_dtype(dtype):
+            continue  # this dtype has no missing values, and must not change
+        column.iloc[rows] = None
+        if column.dtype == dtype:
+            frame.isetitem(place, column)
+            changed = True
+    return _like(table, frame) if changed else None
+
+
+def _groups(table: Any) -> Iterator[tuple[Any, Any]]:
+    """Columns with few distinct values, each with its most common value."""
+    if isinstance(table, pd.Series):
+        return
+    found = 0
+    for column in table.columns:
+        values = table[column]
+        if not isinstance(values, pd.Series) or values.dtype.kind in "fcmM" or values.map(_is_nested).any():
+            continue
+        counts = values.value_counts(dropna=True)
+        if 2 <= len(counts[counts > 0]) <= 50 and found < GROUPS:
+            found += 1
+            yield column, counts.index[0]
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, list | dict | set | tuple | np.ndarray)
+
+
+def _shared_column(one: Any, other: Any) -> Any:
+    """The first column that two tables have in common, with comparable values; None if there is none."""
+    if isinstance(one, pd.Series) or isinstance(other, pd.Series):
+        return None
+    for name in one.columns:
+        if name in other.columns and all(map(_can_be_joined, (one[name], other[name]))):
+            return name
+    return None
+
+
+def _can_be_joined(column: Any) -> bool:
+    return isinstance(column, pd.Series) and column.dtype.kind not in "fc" and not column.map(_is_nested).any()
+
+
+def _are_equal(one: Tables, other: Tables) -> bool:
+    try:
+        return all(one[name].equals(other[name]) for name in one)
+    except (TypeError, ValueError):
+        return False  # nested values
