@@ -17,7 +17,15 @@ from autocoder_jupyter.equality.files import RenderedFigure, files_of, lines_of,
 from autocoder_jupyter.equality.leniency import STRICT, Leniency
 from autocoder_jupyter.equality.result import Comparison, NotCompared, Path, PathStep, ValueDifference
 from autocoder_jupyter.equality.scalars import is_single, kind_of, same, same_type
-from autocoder_jupyter.equality.tables import columns_by_label, flat, has_own_index, key_columns, matched_columns
+from autocoder_jupyter.equality.tables import (
+    as_tables,
+    columns_by_label,
+    flat,
+    has_own_index,
+    key_columns,
+    matched_columns,
+    matched_names,
+)
 
 MOST = 100
 """The number of differences that are kept, and of parts that were not compared."""
@@ -109,7 +117,8 @@ class _Walk:
     def between(self, path: Path, one: Any, other: Any) -> None:
         """Compare two parts of the values."""
         forms = _form(one), _form(other)
-        if self.leniency.names and forms in (("table", "series"), ("series", "table")):
+        if self.leniency.names and forms[0] != forms[1] and (tables := as_tables(one, other, self.name)):
+            one, other = tables
             forms = "table", "table"
         if forms[0] != forms[1]:
             self._unlike(path, one, other)
@@ -152,6 +161,7 @@ class _Walk:
     def _mapping(self, path: Path, one: Mapping[Any, Any], other: Mapping[Any, Any]) -> None:
         if self.leniency.names:
             one, other = _by_text(one), _by_text(other)
+            other = self._renamed(one, other)
         only_one = tuple(key for key in one if key not in other)
         only_other = tuple(key for key in other if key not in one)
         if self.leniency.names:
@@ -163,6 +173,15 @@ class _Walk:
         for key in one:
             if key in other:
                 self.between((*path, PathStep("key", key)), one[key], other[key])
+
+    def _renamed(self, one: Mapping[Any, Any], other: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """The second mapping with the keys of the first, where a single value has another name there."""
+        left, right = ({key: value for key, value in side.items() if is_single(value)} for side in (one, other))
+        pairs = matched_names(left, right, lambda a, b: same(left[a], right[b], self.leniency))
+        if len(pairs) < len(left) or len(pairs) < len(right):  # a few equal values may be so by chance
+            pairs = matched_names(left, right, lambda a, b: False)
+        names = {theirs: ours for ours, theirs in pairs.items()}
+        return {names.get(key, key): value for key, value in other.items()}
 
     def _sequence(self, path: Path, one: Any, other: Any) -> None:
         if not self.leniency.types and type(one) is not type(other):
@@ -290,7 +309,7 @@ class _Walk:
             self.more += count
 
     def _matched_table(self, path: Path, one: Any, other: Any) -> None:
-        columns = matched_columns(one, other, lambda left, right: differing(left, right, self.leniency, equal).any())
+        columns = matched_columns(one, other, self.leniency)
         for name in one.columns:
             if name not in columns:
                 self._leave((*path, PathStep("column", name)), f"no such column in {self.sides[1]}")
@@ -316,12 +335,13 @@ class _Walk:
     ) -> tuple[Any, Any]:
         """The rows that both tables have, in the order of the first."""
         keys, left, right = matched
-        places = {label: number for number, label in enumerate(right)}
-        here = [number for number, label in enumerate(left) if label in places]
-        there = [places[left[number]] for number in here]
+        places = dict(zip(right, range(len(right)), strict=True))
+        found = np.fromiter((places.get(label, -1) for label in left), dtype="int64", count=len(left))
+        here = np.flatnonzero(found >= 0)
+        there = found[here]
         if len(here) < max(len(left), len(right)):
-            only_one = _rows(one, keys, sorted(set(range(len(left))).difference(here)))
-            only_other = _rows(other, keys, sorted(set(range(len(right))).difference(there)))
+            only_one = _rows(one, keys, np.flatnonzero(found < 0))
+            only_other = _rows(other, keys, np.setdiff1d(np.arange(len(right)), there))
             self._differ(ValueDifference(path, "rows", one, other, None, only_one, only_other, tuple(keys)))
         return one.iloc[here].reset_index(drop=True), other.iloc[there].reset_index(drop=True)
 
@@ -337,7 +357,7 @@ def _can_be_columns(table: Any) -> bool:
     return has_own_index(table) and None not in names and not any(name in table.columns.tolist() for name in names)
 
 
-def _rows(table: Any, keys: Sequence[str], places: Sequence[int]) -> tuple[Any, ...]:
+def _rows(table: Any, keys: Sequence[str], places: Any) -> tuple[Any, ...]:
     """The values of the keys in some rows."""
-    part = table[list(keys)].iloc[list(places)]
+    part = table[list(keys)].iloc[places]
     return tuple(zip(*(part[name] for name in keys), strict=True))

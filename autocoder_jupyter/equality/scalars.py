@@ -17,6 +17,9 @@ from autocoder_jupyter.equality.leniency import ABSOLUTE, RELATIVE, Leniency
 _KINDS = {str: "text", int: "number", bool: "truth", type(None): "missing"}
 """The kinds of the most frequent types."""
 
+_LONGEST_DATE = 64
+"""Characters of a text that may be a date."""
+
 _OTHERS = (bytes, dt.time, pd.Period, pd.Interval, uuid.UUID, set, frozenset)
 
 
@@ -131,7 +134,7 @@ def close(one: Any, other: Any, slack: float) -> Any:
 
 def moment(value: Any) -> Any:
     """A date, or text that is one, as a Timestamp; None for anything else."""
-    if not isinstance(value, dt.date | np.datetime64 | str):
+    if not isinstance(value, dt.date | np.datetime64 | str) or (isinstance(value, str) and len(value) > _LONGEST_DATE):
         return None
     try:
         return pd.Timestamp(value)

@@ -1,21 +1,29 @@
-"""Tables: which columns and rows of two belong together."""
+"""Tables: which columns and rows of two belong together, and which values can be compared with a table."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.equality.scalars import kind_of, moment
+from autocoder_jupyter.equality.leniency import Leniency
+from autocoder_jupyter.equality.scalars import close, is_single, kind_of, moment, rounding
 
 _MOST_UNMATCHED = 50
 """Columns that are matched by their content; each is compared with all others."""
 
+_MOST_SORTED = 100_000
+"""Texts of a column that are sorted. Other threads of the notebook wait meanwhile."""
+
 _ALIKE = 0.3
 """The part of the rows that keys of two tables must have in common at least."""
+
+_KEY = "key"
+"""The name of the column for the keys of a mapping."""
 
 _STR_BITS = 10_000
 """Python refuses to write longer integers in decimal."""
@@ -85,32 +93,123 @@ def _unique(names: list[str]) -> list[str]:
     return unique
 
 
-def matched_columns(first: Any, second: Any, differ: Callable[[Any, Any], bool]) -> dict[str, str]:
-    """The columns of the first frame with their counterparts in the second: matched by name, then by content.
+def as_tables(one: Any, other: Any, name: str) -> tuple[Any, Any] | None:
+    """Two values of different forms as tables, if one of them is a table and the other one can be; else None.
 
-    Of the remaining columns, two match if each is the only one of its kind in its frame.
+    Args:
+        one: a value.
+        other: another one.
+        name: of the column for values that have none.
+    """
+    if not any(isinstance(value, pd.DataFrame | pd.Series) for value in (one, other)):
+        return None
+    left, right = _as_table(one, other, name), _as_table(other, one, name)
+    return None if left is None or right is None else (left, right)
+
+
+def _as_table(value: Any, beside: Any, name: str) -> Any:
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return value
+    if isinstance(value, Mapping):
+        return _table_of_mapping({str(key): part for key, part in value.items()}, value, beside, name)
+    if isinstance(value, list | tuple | np.ndarray):
+        parts = list(value)
+        if all(map(is_single, parts)):
+            return pd.DataFrame({name: parts})
+        return _table_of_records(parts)
+    return pd.DataFrame({name: [value]}) if is_single(value) and beside.size == 1 else None
+
+
+def _table_of_mapping(by_text: Mapping[str, Any], value: Mapping[Any, Any], beside: Any, name: str) -> Any:
+    """A row, if the keys are columns of the other table; a row for each key; or a column for each key."""
+    parts = list(value.values())
+    if all(map(is_single, parts)):
+        columns = {str(column) for column in beside.columns.tolist()} if isinstance(beside, pd.DataFrame) else set()
+        if len(beside) == 1 and columns & set(by_text):
+            return pd.DataFrame([list(by_text.values())], columns=list(by_text))
+        return pd.DataFrame({_KEY: list(value), name: parts})
+    if parts and all(isinstance(part, list | tuple) and all(map(is_single, part)) for part in parts):
+        return pd.DataFrame(by_text) if len({len(part) for part in parts}) == 1 else None
+    rows = _table_of_records(parts)
+    return None if rows is None else pd.concat([pd.DataFrame({_KEY: list(value)}), rows], axis=1)
+
+
+def _table_of_records(parts: Sequence[Any]) -> Any:
+    """A table of mappings that all have the same keys and single values; else None."""
+    if not parts or not all(isinstance(part, Mapping) and part.keys() == parts[0].keys() for part in parts):
+        return None
+    if not all(is_single(entry) for part in parts for entry in part.values()):
+        return None
+    return pd.DataFrame({str(key): [part[key] for part in parts] for key in parts[0]})
+
+
+def matched_columns(first: Any, second: Any, leniency: Leniency) -> dict[str, str]:
+    """The columns of the first frame with their counterparts in the second: matched by name, then by their values.
+
+    The rows may have another order. Of the remaining columns, two match if each is the only one of its kind in its
+    frame.
 
     Args:
         first: a flat frame.
         second: another one.
-        differ: whether two columns of the same length differ.
+        leniency: what is ignored.
     """
-    pairs = {name: name for name in first.columns if name in set(second.columns)}
-    letters = {name: re.sub(r"[\W_]", "", name.casefold()) for name in (*first.columns, *second.columns)}
-    words = {name: _words(name) for name in letters}
-    _pair_the_only_ones(pairs, first, second, lambda one, other: letters[one] == letters[other])
-    _pair_the_only_ones(pairs, first, second, lambda one, other: bool(words[one] & words[other]))
-    if len(first) == len(second) and len(first) and max(first.shape[1], second.shape[1]) - len(pairs) < _MOST_UNMATCHED:
-        _pair_the_only_ones(pairs, first, second, lambda one, other: not differ(first[one], second[other]))
+    contents: dict[tuple[int, str], Any] = {}
+
+    def content(side: int, name: str) -> Any:
+        if (side, name) not in contents:
+            contents[side, name] = _content((first, second)[side][name])
+        return contents[side, name]
+
+    def alike(one: str, other: str) -> bool:
+        return len(first) == len(second) > 0 and _same_content(content(0, one), content(1, other), leniency)
+
+    pairs = matched_names(list(first.columns), list(second.columns), alike)
     kinds = [{name: column_kind(frame[name]) for name in frame.columns} for frame in (first, second)]
-    _pair_the_only_ones(pairs, first, second, lambda one, other: kinds[0][one] == kinds[1][other])
+    _pair_the_only_ones(pairs, kinds[0], kinds[1], lambda one, other: kinds[0][one] == kinds[1][other])
     return {name: pairs[name] for name in first.columns if name in pairs}
 
 
-def _pair_the_only_ones(pairs: dict[str, str], first: Any, second: Any, alike: Callable[[str, str], bool]) -> None:
-    left = [name for name in first.columns if name not in pairs]
+def matched_names(first: Collection[str], second: Collection[str], alike: Callable[[str, str], bool]) -> dict[str, str]:
+    """The names of the first with their counterparts: matched as they are, by letters, by words, then by their values.
+
+    Args:
+        first: some names.
+        second: others.
+        alike: whether the values under two names are equal.
+    """
+    others = set(second)
+    pairs = {name: name for name in first if name in others}
+    if max(len(first), len(second)) - len(pairs) >= _MOST_UNMATCHED:
+        return pairs
+    letters = {name: re.sub(r"[\W_]", "", name.casefold()) for name in (*first, *second)}
+    words = {name: _words(name) for name in letters}
+    _pair_the_only_ones(pairs, first, second, lambda one, other: letters[one] == letters[other])
+    _pair_the_only_ones(pairs, first, second, lambda one, other: bool(words[one] & words[other]))
+    _pair_the_only_ones(pairs, first, second, alike)
+    return pairs
+
+
+def _content(column: Any) -> Any:
+    """The values of a column in ascending order: an array of numbers, or a list of texts; None for too many texts."""
+    if column_kind(column) == "number" and getattr(column.dtype, "kind", "O") in "iuf":
+        return np.sort(column.to_numpy(dtype="float64", na_value=np.nan))
+    return sorted(_labels(column)) if len(column) <= _MOST_SORTED else None
+
+
+def _same_content(one: Any, other: Any, leniency: Leniency) -> bool:
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+        return isinstance(one, list) and isinstance(other, list) and one == other
+    slack = rounding(one[:1000].tolist(), other[:1000].tolist()) if leniency.rounding else 0.0
+    return bool(close(one, other, slack).all())
+
+
+def _pair_the_only_ones(
+    pairs: dict[str, str], first: Iterable[str], second: Iterable[str], alike: Callable[[str, str], bool]
+) -> None:
+    left = [name for name in first if name not in pairs]
     taken = set(pairs.values())
-    right = [name for name in second.columns if name not in taken]
+    right = [name for name in second if name not in taken]
     fitting = {one: [other for other in right if alike(one, other)] for one in left}
     rivals = Counter(other for others in fitting.values() for other in others)
     pairs.update({one: others[0] for one, others in fitting.items() if len(others) == 1 and rivals[others[0]] == 1})
@@ -139,8 +238,9 @@ def key_columns(first: Any, second: Any) -> tuple[list[str], list[str], list[str
     floats = pd.api.types.is_float_dtype
     names = [name for name in first.columns if not floats(first[name].dtype) and not floats(second[name].dtype)]
     names.sort(key=lambda name: rank[column_kind(first[name])])
-    labels = {name: (_labels(first[name]), _labels(second[name])) for name in names}
+    labels: dict[str, tuple[list[str], list[str]]] = {}
     for name in names:
+        labels[name] = _pair_of_labels(first[name], second[name])
         if _identify(*labels[name]):
             return [name], *labels[name]
     joined = labels[names[0]] if names else ([], [])
@@ -162,9 +262,41 @@ def _joined(one: Sequence[str], other: Sequence[str]) -> list[str]:
     return [f"{a}\0{b}" for a, b in zip(one, other, strict=True)]
 
 
+def _pair_of_labels(one: Any, other: Any) -> tuple[list[str], list[str]]:
+    """The labels of two columns. Two columns of times need no text of each time."""
+    kinds = {getattr(column.dtype, "kind", "O") for column in (one, other)}
+    if kinds == {"M"} and (getattr(one.dtype, "tz", None) is None) == (getattr(other.dtype, "tz", None) is None):
+        try:
+            left, right = (_instants(column) for column in (one, other))
+        except (ValueError, OverflowError):  # a year that nanoseconds cannot hold
+            return _labels(one), _labels(other)
+        return left, right
+    return _labels(one), _labels(other)
+
+
+def _instants(column: Any) -> list[str]:
+    return list(map(str, column.dt.as_unit("ns").to_numpy(dtype="datetime64[ns]").view("int64").tolist()))
+
+
 def _labels(column: Any) -> list[str]:
-    """The values as text: a date and its text give the same label, and so do `3` and `3.0`."""
-    return [_label(value) for value in column]
+    """The values as text: a date and its text give the same label, and so do `3` and `3.0`.
+
+    The same values have the same label, so that of a frequent value is made once.
+    """
+    if getattr(column.dtype, "kind", "O") in "iu" and not column.isna().any():
+        return list(map(str, column.tolist()))
+    known: dict[str, str] = {}
+    labels = []
+    for value in column:
+        if type(value) is not str:
+            labels.append(_label(value))
+        elif value[4:5] != "-":  # no date
+            labels.append(value)
+        else:
+            if value not in known:
+                known[value] = _label(value)
+            labels.append(known[value])
+    return labels
 
 
 def _label(value: Any) -> str:

@@ -198,8 +198,8 @@ async def test_each_use_ignores_what_its_leniency_names(field: str, one: Any, ot
 
 
 UNLIKE = [
-    pytest.param({"a": 1.0}, pd.DataFrame({"k": ["a"], "v": [1.0]}), id="a dict beside a table"),
-    pytest.param([1.0], pd.DataFrame({"v": [1.0]}), id="a list beside a table"),
+    pytest.param({"a": [1.0, 2.0], "b": 3.0}, pd.DataFrame({"k": ["a"], "v": [1.0]}), id="a dict beside a table"),
+    pytest.param([[1.0], 2.0], pd.DataFrame({"v": [1.0, 2.0]}), id="a list beside a table"),
     pytest.param(3.5, "much", id="a number beside a text"),
     pytest.param(True, 1, id="a truth value beside a number"),
     pytest.param({"a": 1, "b": 2}, {"x": 1, "y": 5}, id="dicts with other keys"),

@@ -19,6 +19,9 @@ from autocoder_jupyter.equality.tables import flat
 MOST = 20
 """The maximum number of places in one comparison, and of values of a place."""
 
+LOOKED_AT = 10_000
+"""The number of rows that differ from which an example is taken."""
+
 LONGEST = 80
 """The number of characters of a value that are shown."""
 
@@ -140,9 +143,10 @@ def _rows(where: str, difference: ValueDifference) -> OutputPlace:
 
 def _cells(where: str, difference: ValueDifference) -> OutputPlace:
     one, other = (side if isinstance(side, pd.Series) else list(side) for side in (difference.one, difference.other))
-    pairs = zip(one, other, strict=True)
-    told = difference.wrong & np.asarray([not is_missing(a) and not is_missing(b) for a, b in pairs])
-    at = int((told if told.any() else difference.wrong).argmax())  # a row where both have a value is a better example
+    wrong = np.flatnonzero(difference.wrong)[:LOOKED_AT]
+    values = [[side.iloc[at] if isinstance(side, pd.Series) else side[at] for at in wrong] for side in (one, other)]
+    told = [at for at, *both in zip(wrong, *values, strict=True) if not any(map(is_missing, both))]
+    at = int(told[0] if told else wrong[0])  # a row where both have a value is a better example
     if not isinstance(one, pd.Series):
         row = f"entry {at + 1}"
     elif difference.keys:
@@ -152,7 +156,7 @@ def _cells(where: str, difference: ValueDifference) -> OutputPlace:
         row = f"row {at + 1}"
     left, right = (shown(side.iloc[at] if isinstance(side, pd.Series) else side[at]) for side in (one, other))
     counts = difference.count, len(difference.wrong)
-    return OutputPlace(where, left, right, row, *counts, bool(told.any()), _few(one), _few(other))
+    return OutputPlace(where, left, right, row, *counts, bool(told), _few(one), _few(other))
 
 
 def _tuples(table: Any, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
