@@ -54,10 +54,11 @@ def limit() -> int | None:
 
 def left() -> int | None:
     """The bytes that the container may still use, with the file cache that can be freed; None if there is no limit."""
-    for names, most in _limits():
+    found = []
+    for names, group, most in _limits():
         with suppress(OSError, ValueError):
-            return max(most - int(_text(names.used)) + _cache(names), 0)
-    return None
+            found.append(max(most - int(_text(group / names.used)) + _cache(names, group), 0))
+    return min(found, default=None)
 
 
 def exceeded_by(uses_more_than: Callable[[int], bool]) -> int | None:
