@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser import agent_plays, plays
+from tests.browser import agent_scripts, scripts
 from tests.browser.lab import Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel, prompt_of
 
@@ -44,8 +44,8 @@ class Story:
     def __call__(self, request: dict[str, Any]) -> Answer:
         """The answer to a request."""
         prompt = prompt_of(request)
-        stage = next(stage for marker, stage in plays.STAGES.items() if marker in prompt)
-        text = plays.fenced(plays.WRONG) if stage == "code" else plays.answer(request)
+        stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt)
+        text = scripts.fenced(scripts.WRONG) if stage == "code" else scripts.answer(request)
         if stage not in ("code", "tests"):
             return Answer(text)
         return Answer(text, pace=0.02, hold=self.go_on, hold_after=700 if stage == "code" else 1500)
@@ -55,13 +55,13 @@ def main(folder: Path) -> None:
     """Write `working.png`, `evidence.png`, `attempts.png`, `agent.png` and `trace.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     story = Story()
-    with ScriptedModel(story) as model, opened(plays.CELL, "openai/gpt-4.1", model.url) as page:
+    with ScriptedModel(story) as model, opened(scripts.CELL, "openai/gpt-4.1", model.url) as page:
         work(page, story, folder)
         page.page.set_viewport_size(TALL)
         page.page.add_style_tag(content=PLAIN)
         inspect(page, folder, "Evidence", "Attempts")
-    release, script = agent_plays.held_after(agent_plays.FINDING)
-    with ScriptedModel(script) as model, opened(agent_plays.CELL, "", model.root) as page:
+    release, script = agent_scripts.held_after(agent_scripts.FINDING)
+    with ScriptedModel(script) as model, opened(agent_scripts.CELL, "", model.root) as page:
         page.page.set_viewport_size(TALL)
         page.page.add_style_tag(content=PLAIN)
         follow(page, release, folder)
@@ -78,7 +78,7 @@ def opened(cell: str, model: str, address: str) -> Iterator[NotebookPage]:
         env = {"AUTOCODE_MODEL": model, "AUTOCODE_API_BASE": address, "AUTOCODE_SANDBOX": "local"}
         env["AUTOCODE_SECOND_OPINION"] = "off"  # the scripted model has no answers for it
         with Lab(root, env) as lab, sync_playwright() as playwright:
-            lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{plays.DATA}", cell, "growth"])
+            lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{scripts.DATA}", cell, "growth"])
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
@@ -108,7 +108,7 @@ def work(page: NotebookPage, story: Story, folder: Path) -> None:
 def follow(page: NotebookPage, release: threading.Event, folder: Path) -> None:
     """Run the cell, and take a screenshot of the card while the agent works."""
     page.run(1)
-    page.output(1).get_by_text(agent_plays.FINDING).wait_for(timeout=TIMEOUT_MS)
+    page.output(1).get_by_text(agent_scripts.FINDING).wait_for(timeout=TIMEOUT_MS)
     page.cell(0).locator(".jp-InputPrompt").click()
     page.output(1).screenshot(path=folder / "agent.png")
     release.set()

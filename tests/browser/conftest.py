@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser import plays
+from tests.browser import scripts
 from tests.browser.lab import CLOSE_NOTEBOOKS, COLD, EXTENSION, Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel
 
@@ -32,7 +32,7 @@ VIEWPORT: Any = {"width": 1100, "height": 900}
 MOTION: Any = "reduce"
 """An animation draws sixty pictures a second. The test of animations turns them on."""
 
-Play = Callable[[Callable[[dict[str, Any]], "str | Answer"]], ScriptedModel]
+Reply = Callable[[Callable[[dict[str, Any]], "str | Answer"]], ScriptedModel]
 Open = Callable[..., NotebookPage]
 
 
@@ -106,7 +106,7 @@ def extension() -> None:
 
 @pytest.fixture(scope="package")
 def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel(plays.answer) as model:
+    with ScriptedModel(scripts.answer) as model:
         yield model
 
 
@@ -128,15 +128,15 @@ def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture
-def play(model: ScriptedModel) -> Iterator[Play]:
+def reply(model: ScriptedModel) -> Iterator[Reply]:
     """Sets another script of the model for one test."""
 
-    def played(script: Callable[[dict[str, Any]], str | Answer]) -> ScriptedModel:
+    def generated(script: Callable[[dict[str, Any]], str | Answer]) -> ScriptedModel:
         model._answer = script
         return model
 
-    yield played
-    model._answer = plays.answer
+    yield generated
+    model._answer = scripts.answer
 
 
 class Desk:
@@ -198,7 +198,7 @@ def notebook(window: Window, desk: Desk, lab: Lab, request: pytest.FixtureReques
     def open_notebook(
         *cells: str, run_data: bool = True, view: str = "doc", prepare: Callable[[Any], None] | None = None
     ) -> NotebookPage:
-        lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", *cells], COLD if cold else "python3")
+        lab.write(name, [f"%load_ext autocoder_jupyter\n{scripts.DATA}", *cells], COLD if cold else "python3")
         if not opened and not own_kernel:
             lab.lend_kernel(name)
         lent = not (own_page or opened or prepare or view != "doc")

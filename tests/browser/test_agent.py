@@ -6,8 +6,8 @@ import importlib.util
 
 import pytest
 
-from tests.browser.agent_plays import CELL, FINDING, held_after
-from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.agent_scripts import CELL, FINDING, held_after
+from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import expect
 from tests.browser.test_inspector import inspect, open_tab, take_picture
 from tests.browser.test_lab import PATIENCE, wait_for_title, wait_until_gone
@@ -21,9 +21,9 @@ pytestmark = [
 ]
 
 
-def test_what_an_agent_does_is_seen_on_the_card_and_in_the_inspector(notebook: Open, play: Play) -> None:
+def test_what_an_agent_does_is_seen_on_the_card_and_in_the_inspector(notebook: Open, reply: Reply) -> None:
     release, script = held_after(FINDING)
-    model = play(script)
+    model = reply(script)
     page = notebook(f'%config Autocode.api_base = "{model.root}"', CELL, "growth")
     page.run(1)
     page.wait_for_prompt(1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser import plays
+from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open
 from tests.browser.lab import KERNEL_IS_IDLE, Lab, NotebookPage, expect
 
@@ -146,7 +146,7 @@ def test_a_dash_opens_the_menu_of_options(notebook: Open) -> None:
 
 
 def test_a_name_under_the_pointer_shows_its_shape_and_columns(notebook: Open) -> None:
-    page = notebook(plays.CELL)
+    page = notebook(scripts.CELL)
     until_the_data_is_known(page, 1)
     page.cell(1).locator(".autocode-known", has_text="@sales").hover()
     box = page.page.locator(".autocode-hover")
@@ -335,7 +335,7 @@ def test_prose_is_not_indented_like_python_and_wraps(notebook: Open) -> None:
 def test_it_fits_the_theme(notebook: Open, lab: Lab, theme: str) -> None:
     lab.use_theme(f"JupyterLab {theme}")
     try:
-        page = notebook(plays.CELL, '%%autocode other --moddel x -o "a: DataFrme"\nRows of @sales and @saless.')
+        page = notebook(scripts.CELL, '%%autocode other --moddel x -o "a: DataFrme"\nRows of @sales and @saless.')
     finally:
         lab.use_theme("JupyterLab Light")
     until_the_data_is_known(page, 1)

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("extension")]
@@ -22,9 +22,9 @@ def remove(name: str) -> str:
 CELL = "%%autocode gone --mode tools --tool remove\nRemove the old one."
 
 
-def test_a_call_that_asks_is_allowed_by_the_keyboard(notebook: Open, play: Play) -> None:
+def test_a_call_that_asks_is_allowed_by_the_keyboard(notebook: Open, reply: Reply) -> None:
     answers = itertools.chain(["```python\nremove('old')\n```"], itertools.repeat("Removed."))
-    play(lambda request: next(answers))
+    reply(lambda request: next(answers))
     opened = notebook(TOOL, CELL)
     page, card = opened.page, opened.card(2)
     opened.run(1)

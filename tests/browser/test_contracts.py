@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser import plays
+from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open
 
 pytestmark = [
@@ -25,7 +25,7 @@ class Monthly(pa.DataFrameModel):
     revenue: float = pa.Field(lt=20_000)
     growth: float = pa.Field(ge=0, nullable=True)"""
 
-CELL = plays.CELL.replace("\n-c", " --contract monthly=@Monthly --max-iterations 1\n-c", 1)
+CELL = scripts.CELL.replace("\n-c", " --contract monthly=@Monthly --max-iterations 1\n-c", 1)
 
 
 def test_a_broken_contract_is_one_readable_error_with_the_worst_rows(notebook: Open) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser import plays
-from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser import scripts
+from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
-from tests.browser.plays import holding
+from tests.browser.scripts import holding
 from tests.browser.test_inspector import end_kernel
 from tests.browser.test_lab import wait_for_title, wait_until_gone
 from tests.browser.test_panel import shown_as_widget
@@ -28,11 +28,11 @@ CONNECTION_IS_BROKEN = """() =>
 """
 
 
-def in_the_middle(notebook: Open, play: Play, *cells: str) -> tuple[NotebookPage, threading.Event]:
+def in_the_middle(notebook: Open, reply: Reply, *cells: str) -> tuple[NotebookPage, threading.Event]:
     """A notebook whose job writes code until the event is set."""
     release, script = holding("code")
-    play(script)
-    page = notebook(plays.CELL, *cells)
+    reply(script)
+    page = notebook(scripts.CELL, *cells)
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     return page, release
@@ -59,10 +59,10 @@ def result_to_come(page: NotebookPage, number: int) -> Any:
     return page.output(number).get_by_text(re.compile("it is shown here when it is done"))
 
 
-def test_a_page_that_is_loaded_anew_follows_card_and_result_to_the_end(notebook: Open, play: Play, lab: Lab) -> None:
+def test_a_page_that_is_loaded_anew_follows_card_and_result_to_the_end(notebook: Open, reply: Reply, lab: Lab) -> None:
     planned, release, script = holding("plan", "code")
-    play(script)
-    page = notebook(plays.CELL, "growth")
+    reply(script)
+    page = notebook(scripts.CELL, "growth")
     page.run(1)
     wait_for_title(page, 1, "Planning")
     page.run(2)
@@ -90,8 +90,8 @@ def test_a_page_that_is_loaded_anew_follows_card_and_result_to_the_end(notebook:
 
 
 @pytest.mark.own_kernel
-def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook: Open, play: Play) -> None:
-    page, release = in_the_middle(notebook, play)
+def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook: Open, reply: Reply) -> None:
+    page, release = in_the_middle(notebook, reply)
     page.cell(1).locator(".jp-InputPrompt").click()
     page.page.keyboard.press("0")
     page.page.keyboard.press("0")
@@ -108,9 +108,9 @@ def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook:
 
 @pytest.mark.own_kernel
 def test_card_and_result_are_cut_off_with_their_run_and_say_so_when_the_notebook_is_opened(
-    notebook: Open, play: Play, lab: Lab
+    notebook: Open, reply: Reply, lab: Lab
 ) -> None:
-    page, release = in_the_middle(notebook, play, "growth")
+    page, release = in_the_middle(notebook, reply, "growth")
     page.run(2)
     result_to_come(page, 2).wait_for(timeout=PATIENCE)
     page.save()
@@ -126,9 +126,9 @@ def test_card_and_result_are_cut_off_with_their_run_and_say_so_when_the_notebook
     again.page.screenshot(path=ARTIFACTS / "cut_off.png")
 
 
-def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, play: Play) -> None:
+def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, reply: Reply) -> None:
     release, script = holding("code")
-    play(script)
+    reply(script)
     open_sockets: list[WebSocketRoute] = []
     broken = threading.Event()
 
@@ -142,7 +142,7 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
     def prepare(tab: Page) -> None:
         tab.route_web_socket(re.compile("/channels"), connect)
 
-    page = notebook(plays.CELL, prepare=prepare)
+    page = notebook(scripts.CELL, prepare=prepare)
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     broken.set()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser import plays
-from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser import scripts
+from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
 from tests.scripted_model import prompt_of
 
@@ -21,7 +21,7 @@ pytestmark = [
 
 PATIENCE = 60_000
 
-MENDED = f"{plays.CELL} Mend it."
+MENDED = f"{scripts.CELL} Mend it."
 
 OTHERS = """\
 sales_2025 = sales.assign(order_date=sales.order_date + pd.DateOffset(years=1)).head(500)
@@ -73,11 +73,11 @@ def test_it_counts_the_rows():
 
 def picture(request: dict[str, Any]) -> str:
     """The answers to a request for a figure."""
-    stage = next(stage for marker, stage in plays.STAGES.items() if marker in prompt_of(request))
+    stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt_of(request))
     return {
         "plan": json.dumps(PICTURE_PLAN),
-        "code": plays.fenced(PICTURE_MODULE),
-        "tests": plays.fenced(PICTURE_TESTS),
+        "code": scripts.fenced(PICTURE_MODULE),
+        "tests": scripts.fenced(PICTURE_TESTS),
     }[stage]
 
 
@@ -193,8 +193,8 @@ def test_it_runs_on_another_frame_and_says_the_line_that_does_the_same(notebook:
     expect(page.cell(5)).to_contain_text(line, use_inner_text=True)
 
 
-def test_a_figure_is_a_picture_with_a_link_that_saves_it(notebook: Open, play: Play) -> None:
-    play(picture)
+def test_a_figure_is_a_picture_with_a_link_that_saves_it(notebook: Open, reply: Reply) -> None:
+    reply(picture)
     cell = '%%autocode picture -o "chart: Figure" -o "rows: int"\nA picture of @sales.'
     page = notebook(cell, "picture.wait();", "picture")
     run_all(page, 1, 2)
@@ -210,10 +210,10 @@ def test_a_figure_is_a_picture_with_a_link_that_saves_it(notebook: Open, play: P
     take_picture(output, "figure")
 
 
-def test_a_call_can_be_cancelled_and_the_kernel_stays_free(notebook: Open, play: Play) -> None:
+def test_a_call_can_be_cancelled_and_the_kernel_stays_free(notebook: Open, reply: Reply) -> None:
     slow = PICTURE_MODULE.replace("    return Drawing(), len(sales)", "    import time\n    if len(sales) == 500:\n"
                                   "        time.sleep(600)\n    return Drawing(), len(sales)")  # fmt: skip
-    play(lambda request: picture(request).replace(PICTURE_MODULE, slow))
+    reply(lambda request: picture(request).replace(PICTURE_MODULE, slow))
     cell = '%%autocode picture -o "chart: Figure" -o "rows: int"\nA picture of @sales.'
     page = notebook(cell, OTHERS, "picture.wait();", "picture", "1 + 1")
     run_all(page, 1, 2, 3)

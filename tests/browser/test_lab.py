@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.browser import plays
-from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser import scripts
+from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
-from tests.browser.plays import holding
+from tests.browser.scripts import holding
 from tests.scripted_model import Answer
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox]
@@ -57,10 +57,12 @@ def the_beat_stops_for_who_wants_no_motion(page: NotebookPage) -> None:
     page.page.wait_for_function(moves, arg="none", timeout=PATIENCE)
 
 
-def test_the_card_follows_the_stages_without_jumping_and_its_beat_stops_on_request(notebook: Open, play: Play) -> None:
+def test_the_card_follows_the_stages_without_jumping_and_its_beat_stops_on_request(
+    notebook: Open, reply: Reply
+) -> None:
     release, script = holding("plan")
-    play(script)
-    page = notebook(plays.CELL)
+    reply(script)
+    page = notebook(scripts.CELL)
     page.run(1)
     wait_for_title(page, 1, "Planning")
     the_beat_stops_for_who_wants_no_motion(page)
@@ -81,7 +83,7 @@ def test_the_card_follows_the_stages_without_jumping_and_its_beat_stops_on_reque
     assert "two runs agree" in text and "revenue is never negative" in text
 
 
-SLOW_TESTS = plays.TESTS.replace("import pandas as pd\n", "import time\n\nimport pandas as pd\n", 1).replace(
+SLOW_TESTS = scripts.TESTS.replace("import pandas as pd\n", "import time\n\nimport pandas as pd\n", 1).replace(
     "    monthly, _ = run(sales=orders(m01=[1] * 5, m02",
     "    time.sleep(4)\n    monthly, _ = run(sales=orders(m01=[1] * 5, m02",
 )
@@ -94,8 +96,8 @@ def in_the_middle_of(*stages: str) -> tuple[threading.Event, Any]:
 
     def script(request: dict[str, Any]) -> Answer:
         prompt = json.dumps(request["messages"])
-        stage = next(name for marker, name in plays.STAGES.items() if marker in prompt)
-        text = plays.fenced(SLOW_TESTS) if stage == "tests" else plays.answer(request)
+        stage = next(name for marker, name in scripts.STAGES.items() if marker in prompt)
+        text = scripts.fenced(SLOW_TESTS) if stage == "tests" else scripts.answer(request)
         held = release if stage in stages else None
         return Answer(text, hold=held, hold_after=len(text) // 2, piece=20)
 
@@ -128,17 +130,17 @@ def strip_shape(page: NotebookPage, number: int) -> dict[str, float]:
     )
 
 
-def test_a_person_sees_the_model_write_and_every_test_report(notebook: Open, play: Play) -> None:
+def test_a_person_sees_the_model_write_and_every_test_report(notebook: Open, reply: Reply) -> None:
     plan, script = in_the_middle_of("plan")
-    play(script)
-    page = notebook(plays.CELL)
+    reply(script)
+    page = notebook(scripts.CELL)
     page.run(1)
     live = pane(page, 1)
     live.get_by_text("The plan, as the model writes it · ").wait_for(timeout=PATIENCE)
     live.get_by_text("Add up revenue by calendar month").wait_for(timeout=PATIENCE)
     before, scroll = strip_shape(page, 1), scrolled(page)
     release, script = in_the_middle_of("code", "tests")
-    play(script)
+    reply(script)
     plan.set()
     live.get_by_text("The code, as the model writes it · ").wait_for(timeout=PATIENCE)
     live.get_by_text("run(sales=orders(m01=[40, 60]").wait_for(timeout=PATIENCE)
@@ -157,11 +159,11 @@ def test_a_person_sees_the_model_write_and_every_test_report(notebook: Open, pla
     wait_for_title(page, 1, "Ready")
 
 
-def test_what_a_person_reads_further_down_stays_where_it_is(notebook: Open, play: Play) -> None:
+def test_what_a_person_reads_further_down_stays_where_it_is(notebook: Open, reply: Reply) -> None:
     release, script = holding("code")
-    play(script)
+    reply(script)
     below = [f"# {number}\n" + "\n".join(f"x = {line}" for line in range(12)) for number in range(8)]
-    page = notebook(plays.CELL, *below)
+    page = notebook(scripts.CELL, *below)
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     page.cell(8).scroll_into_view_if_needed()
@@ -175,12 +177,12 @@ def test_what_a_person_reads_further_down_stays_where_it_is(notebook: Open, play
     assert page.cell(7).bounding_box()["y"] == pytest.approx(before, abs=2)
 
 
-def test_dollars_are_no_formula(notebook: Open, play: Play) -> None:
+def test_dollars_are_no_formula(notebook: Open, reply: Reply) -> None:
     def in_dollars(request: dict[str, Any]) -> str:
-        return plays.answer(request).replace("A month is the calendar", "Between $5 and $6, a month is the calendar")
+        return scripts.answer(request).replace("A month is the calendar", "Between $5 and $6, a month is the calendar")
 
-    play(in_dollars)
-    page = notebook(plays.CELL)
+    reply(in_dollars)
+    page = notebook(scripts.CELL)
     page.run(1)
     wait_for_title(page, 1, "Ready")
     page.page.wait_for_timeout(1000)
@@ -188,10 +190,10 @@ def test_dollars_are_no_formula(notebook: Open, play: Play) -> None:
     expect(page.card(1).locator("mjx-container")).to_have_count(0)
 
 
-def test_notebook_7_shows_the_card_and_the_strip(notebook: Open, play: Play) -> None:
+def test_notebook_7_shows_the_card_and_the_strip(notebook: Open, reply: Reply) -> None:
     release, script = in_the_middle_of("code")
-    play(script)
-    page = notebook(f"{plays.CELL} Ask first.", "growth.run()", view="notebooks")
+    reply(script)
+    page = notebook(f"{scripts.CELL} Ask first.", "growth.run()", view="notebooks")
     page.page.set_viewport_size({"width": 1100, "height": 1250})
     page.run(1)
     pane(page, 1).get_by_text(".groupby(month)").wait_for(timeout=PATIENCE)
@@ -210,10 +212,10 @@ def test_notebook_7_shows_the_card_and_the_strip(notebook: Open, play: Play) -> 
     page.page.screenshot(path=ARTIFACTS / "notebook_7_ready.png")
 
 
-def test_what_a_person_opened_stays_open_while_the_model_writes(notebook: Open, play: Play) -> None:
+def test_what_a_person_opened_stays_open_while_the_model_writes(notebook: Open, reply: Reply) -> None:
     release, script = holding("code")
-    play(script)
-    page = notebook(plays.CELL)
+    reply(script)
+    page = notebook(scripts.CELL)
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     page.card(1).get_by_text("✓ Tests").wait_for(timeout=PATIENCE)
@@ -225,11 +227,11 @@ def test_what_a_person_opened_stays_open_while_the_model_writes(notebook: Open, 
     wait_for_title(page, 1, "Ready")
 
 
-def test_the_kernel_is_free_and_cancel_works_by_a_click(notebook: Open, play: Play) -> None:
+def test_the_kernel_is_free_and_cancel_works_by_a_click(notebook: Open, reply: Reply) -> None:
     release, script = holding("code")
-    model = play(script)
+    model = reply(script)
     model.hung_up.clear()
-    page = notebook(plays.CELL, "1 + 1")
+    page = notebook(scripts.CELL, "1 + 1")
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     page.run(2)
@@ -243,7 +245,7 @@ def test_the_kernel_is_free_and_cancel_works_by_a_click(notebook: Open, play: Pl
 
 @pytest.mark.parametrize("button", ["Approve", "Decline"])
 def test_a_package_is_allowed_or_refused_by_a_click(notebook: Open, button: str) -> None:
-    page = notebook(f"{plays.CELL} Ask first.")
+    page = notebook(f"{scripts.CELL} Ask first.")
     page.run(1)
     wait_for_title(page, 1, "Waiting for approval")
     expect(page.card(1)).to_contain_text("May it install fiscalmonths?", use_inner_text=True)
@@ -254,10 +256,10 @@ def test_a_package_is_allowed_or_refused_by_a_click(notebook: Open, button: str)
     expect(page.card(1)).to_contain_text(said, use_inner_text=True)
 
 
-def test_an_interrupt_lets_go_of_the_waiting_cell_only(notebook: Open, play: Play) -> None:
+def test_an_interrupt_lets_go_of_the_waiting_cell_only(notebook: Open, reply: Reply) -> None:
     release, script = holding("code")
-    play(script)
-    page = notebook(plays.CELL, "growth.wait()", "growth.state")
+    reply(script)
+    page = notebook(scripts.CELL, "growth.wait()", "growth.state")
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     page.run(2)
@@ -277,7 +279,7 @@ def test_an_interrupt_lets_go_of_the_waiting_cell_only(notebook: Open, play: Pla
 
 
 def test_a_failure_shows_the_test_and_what_it_says(notebook: Open) -> None:
-    page = notebook(f"{plays.CELL} Never right.")
+    page = notebook(f"{scripts.CELL} Never right.")
     page.run(1)
     wait_for_title(page, 1, "Failed")
     text = page.card(1).inner_text()
@@ -288,8 +290,8 @@ def test_a_failure_shows_the_test_and_what_it_says(notebook: Open) -> None:
 
 def test_a_changed_test_and_a_spent_budget_are_said_in_the_title(notebook: Open) -> None:
     prices = 'Autocode.litellm_params = {"input_cost_per_token": 1e-5, "output_cost_per_token": 4e-5}'
-    dear = plays.CELL.replace("growth ", "dear --max-cost 0.1 ", 1)
-    page = notebook(f"{plays.CELL} Wrong test.", f"%config {prices}", dear)
+    dear = scripts.CELL.replace("growth ", "dear --max-cost 0.1 ", 1)
+    page = notebook(f"{scripts.CELL} Wrong test.", f"%config {prices}", dear)
     page.run(1)
     wait_for_title(page, 1, "Ready, with changed tests")
     expect(page.card(1)).to_contain_text("6 of 6 tests passed · 2 attempts", use_inner_text=True)
@@ -304,7 +306,7 @@ def test_a_changed_test_and_a_spent_budget_are_said_in_the_title(notebook: Open)
 
 
 def test_a_saved_notebook_shows_the_card_and_no_remains_of_widgets(notebook: Open, lab: Lab) -> None:
-    page = notebook(plays.CELL)
+    page = notebook(scripts.CELL)
     page.run(1)
     wait_for_title(page, 1, "Ready")
     wait_until_gone(page.output(1).locator(".jupyter-widgets"))

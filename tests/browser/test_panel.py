@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.browser import plays
-from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser import scripts
+from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
-from tests.browser.plays import holding
+from tests.browser.scripts import holding
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
 
 PATIENCE = 60_000
 
-SHORT = plays.CELL.replace("growth ", "growth\n", 1)
+SHORT = scripts.CELL.replace("growth ", "growth\n", 1)
 """A cell with its options below the first line, because JupyterLab hides a cell's toolbar that would cover text."""
 
 
@@ -122,10 +122,10 @@ def shown_as_html(page: NotebookPage, number: int) -> None:
     expect(page.output(number).locator(".jupyter-widgets")).to_have_count(0)
 
 
-def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, play: Play, lab: Lab) -> None:
+def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, reply: Reply, lab: Lab) -> None:
     release, script = holding("code")
-    play(script)
-    page = notebook(plays.CELL, "1 + 1")
+    reply(script)
+    page = notebook(scripts.CELL, "1 + 1")
     wait_for(page, "growth", "Not run in this kernel")
     page.run(1)
     running = wait_for(page, "growth", "Writing code and tests")
@@ -198,8 +198,8 @@ def test_the_first_steps_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
     has_source(page, 2, "%%autocode result\nRevenue of ")
 
 
-def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> None:
-    page = notebook(f"{plays.CELL} Never right.")
+def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, reply: Reply) -> None:
+    page = notebook(f"{scripts.CELL} Never right.")
     page.run(1)
     page.card(1).get_by_text("● Failed", exact=True).wait_for(timeout=PATIENCE)
     expect(page.card(1).locator(".autocode-head")).to_contain_text(
@@ -217,7 +217,7 @@ def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> No
     has_source(page, 1, "%%autocode growth --max-iterations 3 -o", whole=False)
 
     release, script = holding("plan")
-    play(script)
+    reply(script)
     offer(page, 1, "Retry").click()
     page.card(1).get_by_text("● Planning", exact=True).wait_for(timeout=PATIENCE)
     offer(page, 1, "Cancel").focus()
@@ -231,12 +231,12 @@ def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> No
     expect(page.cell(1).locator(".cm-content")).to_contain_text("# ", use_inner_text=True)
 
 
-def test_cancel_and_consent_are_given_in_the_panel(notebook: Open, play: Play) -> None:
+def test_cancel_and_consent_are_given_in_the_panel(notebook: Open, reply: Reply) -> None:
     release, script = holding("code")
-    model = play(script)
+    model = reply(script)
     model.hung_up.clear()
-    asking = plays.CELL.replace("growth", "asking", 1) + " Ask first."
-    page = notebook(plays.CELL, asking)
+    asking = scripts.CELL.replace("growth", "asking", 1) + " Ask first."
+    page = notebook(scripts.CELL, asking)
     page.run(1)
     running = wait_for(page, "growth", "Writing code and tests")
     running.get_by_role("button", name="Cancel growth").click()
@@ -308,7 +308,7 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
 
 @pytest.mark.own_kernel
 def test_a_reload_a_second_page_a_new_name_and_a_restart(notebook: Open, lab: Lab) -> None:
-    page = notebook(plays.CELL, "growth")
+    page = notebook(scripts.CELL, "growth")
     page.run(1)
     wait_for(page, "growth", "Ready")
     page.run(2)
@@ -382,7 +382,7 @@ def test_the_settings_page_reaches_the_kernel_at_once(notebook: Open, lab: Lab) 
 
 
 def test_notebook_7_has_the_panel_and_the_commands(notebook: Open) -> None:
-    page = notebook(plays.CELL, view="notebooks")
+    page = notebook(scripts.CELL, view="notebooks")
     page.run(1)
     wait_for(page, "growth", "Ready").get_by_role("button", name="Inspect").click()
     page.page.locator(".jp-AutocodeInspector").get_by_text("two runs agree").first.wait_for(timeout=30_000)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser import plays
-from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser import scripts
+from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import expect
 from tests.browser.test_lab import wait_for_title
 from tests.scripted_model import prompt_of
@@ -20,9 +20,9 @@ pytestmark = [
     pytest.mark.usefixtures("extension"),
 ]
 
-CELL = plays.CELL.replace("%%autocode growth", "%%autocode growth --second-opinion on")
+CELL = scripts.CELL.replace("%%autocode growth", "%%autocode growth --second-opinion on")
 LINE = "Growth compares the revenue per order of a month with that of the month before."
-SECOND = plays.MODULE.replace(
+SECOND = scripts.MODULE.replace(
     "import pandas", '"""- growth is that of the mean order\n"""\n\nimport pandas', 1
 ).replace('monthly["revenue"].pct_change()', '(monthly["revenue"] / monthly["orders"]).pct_change()')
 NAMED = {"readings": [{"assumption": 3, "words": "per order", "line": LINE}]}
@@ -32,18 +32,20 @@ DERIVED = {"derivation": "100, then 50", "sentence": "Monthly revenue growth", "
 def answer(request: dict[str, Any]) -> str:
     prompt = prompt_of(request)
     if "You are an experienced analyst" in prompt:
-        return plays.fenced(SECOND)
+        return scripts.fenced(SECOND)
     if "Two analysts answered one request" in prompt:
         return json.dumps(NAMED)
     if "You work out by hand what a function must return" in prompt:
         return json.dumps(DERIVED)
     if "You decide which tests of a function still hold" in prompt:
         return json.dumps({"choices": []})
-    return plays.answer(request)
+    return scripts.answer(request)
 
 
-def test_a_reading_is_shown_in_numbers_and_one_click_makes_it_a_line_of_the_request(notebook: Open, play: Play) -> None:
-    model = play(answer)
+def test_a_reading_is_shown_in_numbers_and_one_click_makes_it_a_line_of_the_request(
+    notebook: Open, reply: Reply
+) -> None:
+    model = reply(answer)
     page = notebook(CELL)
     page.run(1)
     wait_for_title(page, 1, "Ready")

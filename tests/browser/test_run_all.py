@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser import plays
-from tests.browser.conftest import Open, Play
+from tests.browser import scripts
+from tests.browser.conftest import Open, Reply
 from tests.browser.lab import Lab, expect
-from tests.browser.plays import holding
+from tests.browser.scripts import holding
 from tests.browser.test_lab import wait_for_title
 from tests.browser.test_panel import shown_as_widget
 from tests.scripted_model import prompt_of
@@ -31,11 +31,13 @@ def only_schema(lab: Lab) -> Iterator[None]:
 @pytest.mark.own_page
 @pytest.mark.own_kernel
 @pytest.mark.usefixtures("only_schema")
-def test_settings_hold_from_the_first_cell_and_results_appear_where_they_are_named(notebook: Open, play: Play) -> None:
+def test_settings_hold_from_the_first_cell_and_results_appear_where_they_are_named(
+    notebook: Open, reply: Reply
+) -> None:
     release, script = holding("code")
-    model = play(script)
+    model = reply(script)
     before = len(model.requests)
-    page = notebook(plays.CELL, "growth", "growth.run(sales)[1]", "'the last cell'", run_data=False)
+    page = notebook(scripts.CELL, "growth", "growth.run(sales)[1]", "'the last cell'", run_data=False)
     page.page.evaluate(RUN_ALL)
     page.output(2).get_by_text("It is shown here when it is done.").wait_for(timeout=60_000)
     wait_for_title(page, 1, "Writing code and tests")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser import plays
-from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser import scripts
+from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import expect
 from tests.browser.test_panel import item
 from tests.scripted_model import prompt_of
@@ -27,7 +27,7 @@ QUESTIONS = [
     {"text": "What is a month?", "options": ["calendar month of order_date", "30 days"], "assumed": "30 days"},
     {"text": "Which growth?", "options": ["over the month before", "year on year"], "assumed": "over the month before"},
 ]
-MODULE = plays.MODULE.replace('sales.assign(revenue=sales["revenue"].fillna(0.0))', 'sales.dropna(subset="revenue")')
+MODULE = scripts.MODULE.replace('sales.assign(revenue=sales["revenue"].fillna(0.0))', 'sales.dropna(subset="revenue")')
 FURTHER = '''\
 from solution import run
 
@@ -45,23 +45,23 @@ def answer(request: dict[str, Any]) -> str:
     prompt = prompt_of(request)
     if "You decide which tests of a function still hold" in prompt:
         return json.dumps({"verdicts": []})
-    stage = next(stage for marker, stage in plays.STAGES.items() if marker in prompt)
-    plan = json.loads(plays.PLAN)
+    stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt)
+    plan = json.loads(scripts.PLAN)
     if "put up to three questions" in prompt:
         return json.dumps({**plan, "questions": QUESTIONS})
     if "<wishes>" in prompt:
         assumptions = [INSTEAD if line == ASSUMPTION else line for line in plan["assumptions"]]
         return {
             "plan": json.dumps({**plan, "assumptions": assumptions}),
-            "code": plays.fenced(MODULE),
-            "tests": plays.fenced(FURTHER),
-        }.get(stage) or plays.answer(request)
-    return plays.answer(request)
+            "code": scripts.fenced(MODULE),
+            "tests": scripts.fenced(FURTHER),
+        }.get(stage) or scripts.answer(request)
+    return scripts.answer(request)
 
 
-def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(notebook: Open, play: Play) -> None:
-    model = play(answer)
-    page = notebook(plays.CELL.replace("growth -o", "growth --ask -o"), "growth")
+def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(notebook: Open, reply: Reply) -> None:
+    model = reply(answer)
+    page = notebook(scripts.CELL.replace("growth -o", "growth --ask -o"), "growth")
     keyboard = page.page.keyboard
     page.run(1)
 
@@ -104,9 +104,9 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
     inspector.screenshot(path=ARTIFACTS / "second-day-edited.png")
 
 
-def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: Open, play: Play) -> None:
-    model = play(answer)
-    cell = plays.CELL.replace("growth -o", "daily --cache auto -o")
+def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: Open, reply: Reply) -> None:
+    model = reply(answer)
+    cell = scripts.CELL.replace("growth -o", "daily --cache auto -o")
     further = "sales = pd.concat([sales, sales.tail(1)], ignore_index=True)"
     page = notebook(cell, further, cell, cell.replace("--cache auto", "--refresh"))
     page.run(1)
@@ -132,9 +132,9 @@ def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: O
     page.page.screenshot(path=ARTIFACTS / "second-day-versions.png")
 
 
-def test_an_edited_request_starts_from_the_function_that_is_there_by_a_button(notebook: Open, play: Play) -> None:
-    play(answer)
-    page = notebook(plays.CELL.replace("growth -o", "edited --cache auto -o"))
+def test_an_edited_request_starts_from_the_function_that_is_there_by_a_button(notebook: Open, reply: Reply) -> None:
+    reply(answer)
+    page = notebook(scripts.CELL.replace("growth -o", "edited --cache auto -o"))
     page.run(1)
     page.card(1).get_by_text("● Ready").wait_for(timeout=PATIENCE)
     page.cell(1).locator(".cm-content").click()

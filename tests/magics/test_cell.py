@@ -235,11 +235,11 @@ def test_a_second_interrupt_cancels(shell: Any, jobs: Any) -> None:
 def test_a_terminal_gets_lines_of_text_and_waits(shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.kernel = None
 
-    def play(job: Any) -> None:
+    def end(job: Any) -> None:
         job.tell(StageStarted("plan", 1, 3))
         threading.Timer(0.5, job.end).start()
 
-    jobs.ending = play
+    jobs.ending = end
     shell.run("%%autocode growth\nWords")
     printed = capsys.readouterr().out
     assert "growth  Planning · 00:00 · attempt 1 of 3" in printed
@@ -252,7 +252,7 @@ def test_a_terminal_prints_each_tool_call_of_an_agent_once(
 ) -> None:
     shell.kernel = None
 
-    def play(job: Any) -> None:
+    def end(job: Any) -> None:
         job.tell(StageStarted("code", 1, 3))
         job.tell(TurnBegun(1, 50))
         job.tell(ToolCalled("1", 1, "Bash", "curl x.example", "denied", "no network"))
@@ -261,7 +261,7 @@ def test_a_terminal_prints_each_tool_call_of_an_agent_once(
         threading.Timer(0.7, lambda: job.tell(ToolEnded("2", "ok"))).start()
         threading.Timer(1.0, job.end).start()
 
-    jobs.ending = play
+    jobs.ending = end
     shell.run("%%autocode growth --backend claude\nWords")
     working, _, card = capsys.readouterr().out.partition("● growth  Ready")
     told = [line for line in working.splitlines() if line.startswith("  ")]

@@ -56,7 +56,7 @@ def test_order_does_not_matter():
 DATA = "import pandas as pd; sales = pd.DataFrame({'amount': [10, 20]})"
 CELL = '%%autocode growth -o "total: int"\nTotal of @sales.'
 
-Play = Callable[..., ScriptedModel]
+Reply = Callable[..., ScriptedModel]
 
 
 def environment(model: ScriptedModel) -> dict[str, str]:
@@ -71,11 +71,11 @@ def environment(model: ScriptedModel) -> dict[str, str]:
 
 
 @pytest.fixture
-def play() -> Iterator[Play]:
+def reply() -> Iterator[Reply]:
     """Starts a scripted model; `code` replaces the module, or is a function of the request."""
     with ScriptedModel(lambda request: Answer(status=400)) as model:
 
-        def played(plan: Any = PLAN, code: Any = CODE, tests: Any = TESTS) -> ScriptedModel:
+        def generated(plan: Any = PLAN, code: Any = CODE, tests: Any = TESTS) -> ScriptedModel:
             def says(answer: Any) -> Callable[[dict[str, Any]], Any]:
                 return answer if callable(answer) else lambda request: answer
 
@@ -88,13 +88,13 @@ def play() -> Iterator[Play]:
             )
             return model
 
-        played()
-        yield played
+        generated()
+        yield generated
 
 
 @pytest.fixture
-def kernel(play: Play, lend_kernel: LendKernel) -> Iterator[Kernel]:
-    with lend_kernel(environment(play())) as kernel:
+def kernel(reply: Reply, lend_kernel: LendKernel) -> Iterator[Kernel]:
+    with lend_kernel(environment(reply())) as kernel:
         loaded = kernel.run("%load_ext autocoder_jupyter")
         assert (loaded.status, loaded.text) == ("ok", ""), loaded.error
         kernel.run(DATA)
@@ -126,9 +126,9 @@ def test_a_cell_binds_a_function_that_works(kernel: Kernel) -> None:
     assert "What was sent" in card
 
 
-def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, play: Play) -> None:
+def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     kernel.run(CELL)
     kernel.wait_for_card("Writing code")
     free = kernel.run("1 + 1")
@@ -140,9 +140,9 @@ def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, p
     assert kernel.finish(later).text.strip() == "30"
 
 
-def test_shift_tab_and_tab_show_the_function_before_it_is_ready_and_after(kernel: Kernel, play: Play) -> None:
+def test_shift_tab_and_tab_show_the_function_before_it_is_ready_and_after(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     kernel.run(CELL)
     kernel.wait_for_card("Writing code")
     assert "growth(sales: pandas.DataFrame = <sample>) -> int" in kernel.inspected("growth")
@@ -158,18 +158,18 @@ def test_shift_tab_and_tab_show_the_function_before_it_is_ready_and_after(kernel
     assert "sales=" in kernel.completed("growth(sa") & kernel.completed("growth.run.aio(sa")
 
 
-def test_a_frame_is_captured_when_the_cell_runs(kernel: Kernel, play: Play) -> None:
+def test_a_frame_is_captured_when_the_cell_runs(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     kernel.run(CELL)
     kernel.run("sales.loc[0, 'amount'] = 1000")
     release.set()
     assert kernel.printed("growth.run()") == "30"
 
 
-def test_updates_come_at_most_four_a_second_and_carry_no_print(kernel: Kernel, play: Play) -> None:
+def test_updates_come_at_most_four_a_second_and_carry_no_print(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     kernel.run(CELL)
     assert kernel.run("import time; time.sleep(2); print('mine')").text == "mine\n"
     release.set()
@@ -179,9 +179,9 @@ def test_updates_come_at_most_four_a_second_and_carry_no_print(kernel: Kernel, p
     assert len(times) <= (times[-1] - times[0]) * 4 + 2
 
 
-def test_cancel_ends_the_job_and_the_result_says_so(kernel: Kernel, play: Play) -> None:
+def test_cancel_ends_the_job_and_the_result_says_so(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    model = play(code=lambda request: answer)
+    model = reply(code=lambda request: answer)
     kernel.run(CELL)
     kernel.wait_for_card("Writing code")
     assert "is being cancelled" in kernel.run("%autocode cancel growth").text
@@ -192,13 +192,13 @@ def test_cancel_ends_the_job_and_the_result_says_so(kernel: Kernel, play: Play) 
     release.set()
 
 
-def test_running_the_cell_again_supersedes_the_old_job(kernel: Kernel, play: Play) -> None:
+def test_running_the_cell_again_supersedes_the_old_job(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     kernel.run(CELL)
     kernel.run("old = growth")
     kernel.wait_for_card("Writing code")
-    play()
+    reply()
     kernel.run(CELL + " Once more.")
     assert kernel.printed("growth.wait().state, old.state") == "ready cancelled"
     release.set()
@@ -212,9 +212,9 @@ def test_two_jobs_run_side_by_side(kernel: Kernel) -> None:
     assert [line.split()[:2] for line in status.splitlines()] == [["growth", "ready"], ["other", "ready"]]
 
 
-def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, play: Play) -> None:
+def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     waiting = kernel.start(CELL.replace("growth", "growth --wait"))
     kernel.wait_for_card("Writing code")
     kernel.interrupt()
@@ -231,9 +231,9 @@ def waiting_lines(kernel: Kernel) -> list[str]:
     return [data["text/plain"] for data in kernel.shown.values() if "autocode-wait" in data.get("text/html", "")]
 
 
-def test_who_waits_for_a_pending_result_sees_what_for_until_it_is_there(kernel: Kernel, play: Play) -> None:
+def test_who_waits_for_a_pending_result_sees_what_for_until_it_is_there(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     kernel.run(CELL)
     kernel.wait_for_card("Writing code")
     waiting = kernel.start("growth.run()")
@@ -249,9 +249,9 @@ def test_who_waits_for_a_pending_result_sees_what_for_until_it_is_there(kernel: 
     assert waiting_lines(kernel) == []
 
 
-def test_an_interrupt_ends_an_await_and_the_job_goes_on(kernel: Kernel, play: Play) -> None:
+def test_an_interrupt_ends_an_await_and_the_job_goes_on(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     kernel.run(CELL)
     kernel.wait_for_card("Writing code")
     waiting = kernel.start("print('begun', flush=True)\nawait growth")
@@ -263,9 +263,9 @@ def test_an_interrupt_ends_an_await_and_the_job_goes_on(kernel: Kernel, play: Pl
     assert kernel.printed("growth.run()") == "30"
 
 
-def test_an_interrupt_in_wait_leaves_the_job_running(kernel: Kernel, play: Play) -> None:
+def test_an_interrupt_in_wait_leaves_the_job_running(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
-    play(code=lambda request: answer)
+    reply(code=lambda request: answer)
     kernel.run(CELL)
     kernel.wait_for_card("Writing code")
     waiting = kernel.start("print('begun', flush=True)\ngrowth.wait()")
@@ -277,8 +277,8 @@ def test_an_interrupt_in_wait_leaves_the_job_running(kernel: Kernel, play: Play)
     assert kernel.printed("(await growth).run()") == "30"
 
 
-def test_a_headless_cell_waits_and_the_next_run_is_replayed(kernel: Kernel, play: Play) -> None:
-    model = play()
+def test_a_headless_cell_waits_and_the_next_run_is_replayed(kernel: Kernel, reply: Reply) -> None:
+    model = reply()
     assert kernel.run(CELL, allow_stdin=False).status == "ok"
     assert "Ready" in kernel.card()
     asked = len(model.requests)
@@ -287,8 +287,8 @@ def test_a_headless_cell_waits_and_the_next_run_is_replayed(kernel: Kernel, play
     assert "kept: verified on" in kernel.card()
 
 
-def test_a_failed_generation_fails_a_headless_cell_and_keeps_the_best_attempt(kernel: Kernel, play: Play) -> None:
-    play(code=CODE.replace(".sum()", ".max()"))
+def test_a_failed_generation_fails_a_headless_cell_and_keeps_the_best_attempt(kernel: Kernel, reply: Reply) -> None:
+    reply(code=CODE.replace(".sum()", ".max()"))
     cell = kernel.run(CELL, allow_stdin=False)
     assert cell.status == "error"
     assert "GenerationFailed" in cell.error and "Traceback" not in cell.error
@@ -304,15 +304,15 @@ def test_no_key_is_said_in_the_cell_that_waits(kernel: Kernel) -> None:
     assert "OPENAI_API_KEY" in cell.error
 
 
-def test_a_dry_run_shows_what_would_be_sent_and_asks_nobody(kernel: Kernel, play: Play) -> None:
-    model = play()
+def test_a_dry_run_shows_what_would_be_sent_and_asks_nobody(kernel: Kernel, reply: Reply) -> None:
+    model = reply()
     cell = kernel.run(CELL.replace("growth", "growth --dry-run"))
     assert "Total of @sales." in cell.displays[0]["text/plain"], cell.error
     assert model.requests == []
 
 
-def test_own_tests_before_and_after_the_cell_hold_in_a_run_of_all_cells(kernel: Kernel, play: Play) -> None:
-    model = play()
+def test_own_tests_before_and_after_the_cell_hold_in_a_run_of_all_cells(kernel: Kernel, reply: Reply) -> None:
+    model = reply()
     own = "%%autocode_test growth\ndef test_{0}():\n    assert growth(pd.DataFrame({{'amount': [{1}]}})) == {2}\n"
     example = CELL.replace("growth", 'growth --example "@sales -> 30"')
     for cell in (own.format("before", 3, 3), example, own.format("after", 4, 4)):
@@ -349,11 +349,11 @@ def test_export_writes_a_script(kernel: Kernel, tmp_path: Path) -> None:
     assert "def run" in (tmp_path / "growth_script.py").read_text()
 
 
-def test_the_card_is_in_an_executed_and_exported_notebook(play: Play, tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_card_is_in_an_executed_and_exported_notebook(reply: Reply, tmp_path: Path, monkeypatch: Any) -> None:
     import nbconvert
     import nbformat
 
-    model = play()
+    model = reply()
     for name, value in environment(model).items():
         monkeypatch.setenv(name, value)
     cells = ["%load_ext autocoder_jupyter", DATA, CELL, "print('total', growth.run())"]
@@ -365,13 +365,13 @@ def test_the_card_is_in_an_executed_and_exported_notebook(play: Play, tmp_path: 
     assert not any("widget-view" in str(output) for cell in notebook.cells for output in cell.get("outputs", ()))
 
 
-def test_a_terminal_session_waits_in_plain_text(play: Play, tmp_path: Path) -> None:
+def test_a_terminal_session_waits_in_plain_text(reply: Reply, tmp_path: Path) -> None:
     script = tmp_path / "session.ipy"
     script.write_text(
         f"%load_ext autocoder_jupyter\n{DATA}\n"
         + "get_ipython().run_cell_magic('autocode', 'growth', 'Total of @sales.')\nprint(growth.run())\n"
     )
-    model = play()
+    model = reply()
     done = subprocess.run(
         [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", str(script)],
         cwd=tmp_path,

@@ -7,17 +7,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tests.runner import MARKERS
 from tests.scripted_model import Answer, prompt_of
 
-STAGES = {
-    "You plan one Python function": "plan",
-    "You write one module": "code",
-    "You test one Python function": "tests",
-    "You turn sentences about tables": "constraints",
-    "You find out why tests": "diagnose",
-    "You mend one Python module": "fix_code",
-    "You check the expectations of tests": "fix_tests",
-}
+STAGES = {marker: stage for stage, marker in MARKERS.items()}
 
 DATA = """\
 import numpy as np

@@ -6,13 +6,13 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-from tests.browser import plays
+from tests.browser import scripts
 from tests.scripted_model import Answer, Call
 
-CELL = plays.CELL.replace("%%autocode growth", "%%autocode growth --backend claude -m anthropic/claude-sonnet-4-5")
+CELL = scripts.CELL.replace("%%autocode growth", "%%autocode growth --backend claude -m anthropic/claude-sonnet-4-5")
 CLAIM = "pytest.approx(0.5)  # 150 / 100 - 1"
 FINDING = "One expectation is wrong: 150 / 100 - 1 is 0.5."
-WRONG = plays.TESTS.replace(CLAIM, "pytest.approx(1.5)")
+WRONG = scripts.TESTS.replace(CLAIM, "pytest.approx(1.5)")
 
 
 def call(tool: str, **arguments: str) -> Call:
@@ -22,7 +22,7 @@ def call(tool: str, **arguments: str) -> Call:
 TURNS = (
     Answer("I look at the rows first.", calls=[call("Bash", command="ls data; head -3 data/sales.csv")]),
     Answer("Now both files.", calls=[
-        call("Write", file_path="solution.py", content=plays.MODULE),
+        call("Write", file_path="solution.py", content=scripts.MODULE),
         call("Write", file_path="tests.py", content=WRONG),
     ]),
     Answer("Is there more of it?", calls=[call("Bash", command="curl -s https://example.org/sales.csv | head")]),
@@ -41,7 +41,7 @@ def held_after(text: str) -> tuple[threading.Event, Any]:
 
     def answer(request: dict[str, Any]) -> str | Answer:
         if not any(tool["name"] == "mcp__workspace__Bash" for tool in request.get("tools") or ()):
-            return plays.answer(request)
+            return scripts.answer(request)
         turn = next(turns)
         return replace(turn, hold=release, hold_after=len(turn.text)) if turn.text == text else turn
 
