@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from packaging.utils import canonicalize_name
+
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS, KNOWN_SYSTEM_PACKAGES
 from autocoder_jupyter.engine.lookalikes import likely_meant
@@ -18,7 +20,7 @@ from autocoder_jupyter.engine.packages import (
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
 from autocoder_jupyter.run.events import ApprovalGiven, ApprovalNeeded
-from autocoder_jupyter.sandbox.environments.pins import pin_of
+from autocoder_jupyter.sandbox.environments.pins import name_of, pin_of
 from autocoder_jupyter.sandbox.protocol import Environment
 from autocoder_jupyter.settings.parameters import SYSTEM
 from autocoder_jupyter.settings.sandboxes import SANDBOXES
@@ -166,7 +168,7 @@ class Packages:
     def _unknown_of_own_lock(self) -> tuple[str, ...]:
         """The packages of the user's lock that are neither well known nor approved. The lock is untrusted."""
         agreed = {requirement_name(name) for name in (*self._approved, *self._setup.config.base_packages)}
-        names = {requirement_name(pin_of(line)) for line in self._setup.session.pinned}
+        names = {canonicalize_name(name_of(line)) for line in self._setup.session.pinned}
         return tuple(sorted(names - KNOWN_DISTRIBUTIONS - agreed))
 
     def _needs(self, sources: tuple[str, ...], declared: tuple[str, ...]) -> PackageNeeds:
@@ -207,7 +209,7 @@ class Packages:
         Else the user is asked. If the user declines, the versions are resolved again.
         """
         agreed = {requirement_name(requirement) for requirement in (*packages, *self._approved)}
-        strange = {requirement_name(pin_of(line)) for line in lock} - KNOWN_DISTRIBUTIONS - agreed
+        strange = {canonicalize_name(name_of(line)) for line in lock} - KNOWN_DISTRIBUTIONS - agreed
         if strange:
             self._unwanted |= {name for name in strange if likely_meant(name)}
             strange -= await self._setup.session.resolved_names(packages)

@@ -120,6 +120,12 @@ async def test_a_package_that_the_person_allowed_is_no_question(folder: Folder) 
     assert folder.asked == []
 
 
+async def test_a_package_with_a_version_that_is_none_is_asked_about_by_its_name(folder: Folder) -> None:
+    folder.record(lambda lock: [*lock, f"Alpha==1..0 --hash=sha256:{'0' * 64}"])
+    await folder.installed(consent=False)
+    assert folder.asked == [("alpha",)]
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -127,6 +133,8 @@ async def test_a_package_that_the_person_allowed_is_no_question(folder: Folder) 
         pytest.param(lambda lock: ["numpy==1.0", *lock[1:]], id="one line without a hash"),
         pytest.param(lambda lock: [*lock, "--index-url=https://evil.example"], id="an option"),
         pytest.param(lambda lock: [*lock, "alpha @ https://evil.example/alpha.whl"], id="an address"),
+        pytest.param(lambda lock: [f"{lock[0]}\n--index-url=https://evil.example", *lock[1:]], id="an option behind"),
+        pytest.param(lambda lock: [f"{lock[0]} --find-links=/tmp", *lock[1:]], id="an option on the line"),
         pytest.param(lambda lock: {"alpha": 1}, id="no list"),
         pytest.param(lambda lock: [5], id="no text"),
         pytest.param(
