@@ -10,7 +10,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.recorded import result_of
-from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.settings.parameters import did_you_mean, is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.versions import Versions
@@ -46,7 +46,7 @@ def load(
     versions = Versions(root, name)
     found = versions.last_good() if version is None else versions.numbered(str(version))
     if found is None:
-        known = [other for other in Folder(root.parent).names(root.name) if other.isidentifier()]
+        known = [other for other in Folder(root.parent).names(root.name) if is_input_name(other)]
         if version is None and name in known:
             raise _unfinished(name, root, versions)
         what = name if version is None else f"version {version} of {name}"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from autocoder_jupyter.untrusted.visible import visible
+
 
 def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
-    """One line that suggests similar names, or else lists the known names; empty if there are none.
+    """One line that suggests similar names, or else lists the known names; empty if there are none. Names may be those
+    of columns or of folders, with any characters.
 
     Args:
         word: the misspelled word.
@@ -21,8 +24,8 @@ def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
     candidates = [name for name in folded if len(wanted) < 3 * len(name)]
     close = difflib.get_close_matches(wanted, candidates, n=1, cutoff=0.6) if candidates else []
     if close:
-        return f"Did you mean {mark}{folded[close[0]]}?"
+        return f"Did you mean {mark}{visible(folded[close[0]])}?"
     if not names:
         return ""
-    shown = ", ".join(f"{mark}{name}" for name in names[:12])
+    shown = ", ".join(f"{mark}{visible(name)}" for name in names[:12])
     return f"Available: {shown}{' …' if len(names) > 12 else ''}."

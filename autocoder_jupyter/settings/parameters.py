@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
-from autocoder_jupyter.untrusted.visible import hides
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -343,7 +343,7 @@ def identifier(parameter: str, value: str) -> str:
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """`Did you mean …?`, or "" if no name is similar."""
     near = difflib.get_close_matches(word, [name for name in known if name != word], n=1, cutoff=0.5)
-    return f"Did you mean {near[0]}?" if near else ""
+    return f"Did you mean {visible(near[0])}?" if near else ""
 
 
 def _is_finite(value: object) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
 from autocoder_jupyter.lab.results import listed
+from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, Report, ToolUse, Trace, Usage
@@ -222,6 +225,18 @@ def test_remove_takes_a_version_away_and_what_was_chosen_of_it(shell: Any, here:
     assert not (here / ".autocode" / "growth").exists()
     with pytest.raises(InvalidRequest, match="There is no result named 'growth2'"):
         shell.run("%autocode remove growth2 --all")
+
+
+@pytest.mark.usefixtures("three")
+def test_a_folder_with_a_hostile_name_writes_no_line_of_a_list_or_an_error(shell: Any, here: Path) -> None:
+    for name in ("a\n● profit  Ready", "gro\u202ewth", "growth\u3164", "x\x1b[2J"):
+        shutil.copytree(here / ".autocode" / "growth", here / ".autocode" / name)
+    with pytest.raises(InvalidRequest) as caught:
+        shell.run("%autocode show nothing-of-the-kind")
+    assert caught.value.hint == "Available: growth."
+    shell.run("%autocode status")
+    assert not re.search("profit|202e|3164|1b", shell.shown)
+    assert did_you_mean("a b", ["a\nb"]) == "Did you mean a\\nb?" and "\n" not in did_you_mean("zzz", ["a\nb"])
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from autocoder_jupyter.magics.notebook import Notebook, NotebookJob
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
 from autocoder_jupyter.magics.references import named_samples
 from autocoder_jupyter.request import Backend
+from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.view import markup
 
@@ -43,7 +44,7 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
 
     root = notebook.journal_root
     for name in Folder(root.parent).names(root.name):
-        if name in known or not name.isidentifier():
+        if name in known or not is_input_name(name):
             continue
         if (answered := load_record(root, name)) is not None:
             yield name, answered.state.replace("_", " "), "an answer; run its cell, or --continue it", ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import Notebook, NotebookJob, is_code_result, is_ours, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def find_result(notebook: Notebook, name: str) -> Any:
             f"{name} was interrupted before it was finished.", hint=f"%autocode retry {name} continues it."
         )
     root = notebook.journal_root
-    on_disk = Folder(root.parent).names(root.name)
+    on_disk = filter(is_input_name, Folder(root.parent).names(root.name))
     bound = (known for known, held in notebook.namespace.items() if is_ours(held) and not known.startswith("_"))
     raise _unknown(name, "result", (*bound, *on_disk))
 
