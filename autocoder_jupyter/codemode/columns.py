@@ -103,6 +103,33 @@ def taken(column: pd.Series[Any], rows: np.ndarray[Any, Any]) -> pd.Series[Any]:
     return found.set_axis(pd.RangeIndex(len(rows)))
 
 
+def has_contents(column: pd.Series[Any]) -> bool:
+    """Whether a copy of a cell copies its content, which may have any length: texts and lists of Arrow."""
+    cells = getattr(column.array, "_pa_array", None)
+    if cells is None:
+        return False
+    try:
+        return not cells.type.bit_width
+    except ValueError:  # the type has no fixed width
+        return True
+
+
+def size(column: pd.Series[Any], rows: np.ndarray[Any, Any]) -> int:
+    """The bytes of these rows of a column; see `taken`."""
+    import numpy as np
+
+    if not has_contents(column):
+        return max(getattr(column.dtype, "itemsize", None) or 0, 8) * len(rows)
+    import pyarrow.compute as pc
+
+    cells = column.array._pa_array
+    try:
+        sizes = pc.binary_length(cells).fill_null(0).to_numpy()
+    except NotImplementedError:  # not texts: their length is not known for each cell
+        return int(cells.nbytes) // max(len(cells), 1) * len(rows)
+    return int(np.asarray(sizes)[rows[rows >= 0]].sum()) + 8 * len(rows)
+
+
 def rows_of(table: pd.DataFrame, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
     """These rows of a table, one column after the other."""
     return framed({name: taken(table[name], rows) for name in table.columns}, len(rows))

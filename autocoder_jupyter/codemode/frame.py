@@ -112,12 +112,20 @@ class Room:
         Raises:
             MemoryError: the limit is exceeded.
         """
-        if self._limit is not None and self._taken[shown] + count > self._limit:
+        self.require(self._taken[shown] + count)
+        self._taken[shown] += count
+
+    def require(self, count: int) -> None:
+        """Check that tables of this size are allowed, before they are made.
+
+        Raises:
+            MemoryError: they are not.
+        """
+        if self._limit is not None and count > self._limit:
             raise MemoryError(
                 f"the tables that this run makes would take more than {self._limit // 2**20:,} MiB together. "
                 "Select the columns and filter the rows that are needed, once, and aggregate"
             )
-        self._taken[shown] += count
 
 
 class WithheldCells(PermissionError):
@@ -254,13 +262,16 @@ class Frame:
             raise ValueError(f"join knows {', '.join(get_args(Join))}, not {how!r}")
         names = self._columns(on)
         other._columns(on)
-        ours, theirs = _joined_names(self, other, names)
-        return self._renamed(ours)._made(
+        ours, theirs = (
+            one._renamed(to) for one, to in zip((self, other), _joined_names(self, other, names), strict=True)
+        )
+        hidden = ours.hidden | theirs.hidden
+        return ours._made(
             "join",
             [other.origin, names, how],
-            lambda left, right: operations.joined(left, right, names, how),
+            lambda left, right: operations.joined(left, right, names, how, hidden, self.room.require),
             names,
-            [other._renamed(theirs)],
+            [theirs],
         )
 
     def released(self) -> Any:

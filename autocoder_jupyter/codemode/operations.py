@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from autocoder_jupyter.codemode import columns
@@ -71,8 +71,23 @@ def aggregated(table: pd.DataFrame, figures: Figures, names: list[str]) -> pd.Da
     return columns.framed(made, count)
 
 
-def joined(left: pd.DataFrame, right: pd.DataFrame, names: list[str], how: Join) -> pd.DataFrame:
+def joined(
+    left: pd.DataFrame,
+    right: pd.DataFrame,
+    names: list[str],
+    how: Join,
+    hidden: Collection[str] = (),
+    require: Callable[[int], None] = lambda size: None,
+) -> pd.DataFrame:
     """A join on these columns. The tables have no other names in common.
+
+    Args:
+        left: a table.
+        right: the other table.
+        names: the columns.
+        how: the kind of join.
+        hidden: columns of which the program does not know. They count toward the size only if they have contents.
+        require: called with the bytes of the result before it is made; its errors are raised.
 
     Raises:
         ValueError: the result would have too many rows, or the keys are of kinds that are never equal.
@@ -92,6 +107,9 @@ def joined(left: pd.DataFrame, right: pd.DataFrame, names: list[str], how: Join)
         pd.DataFrame({"key": theirs, "right": np.arange(len(right))}), on="key", how=how
     )
     of_left, of_right = (pairs[side].fillna(-1).to_numpy(dtype="int64") for side in ("left", "right"))
+    wide = [(name, table[name], rows) for table, rows in ((left, of_left), (right, of_right)) for name in table.columns]
+    counted = [(cells, rows) for name, cells, rows in wide if name not in hidden or columns.has_contents(cells)]
+    require(sum(columns.size(cells, rows) for cells, rows in counted))
     made = {name: columns.taken(left[name], of_left) for name in left.columns}
     made |= {
         name: columns.taken(right[name], of_right) for name in right.columns if name not in names or how == "right"

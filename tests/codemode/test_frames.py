@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent
-from autocoder_jupyter.codemode import Limits, operations
-from autocoder_jupyter.codemode.frame import METHODS, Frame, Sight, WithheldCells, frame_of
+from autocoder_jupyter.codemode import Limits, columns, operations
+from autocoder_jupyter.codemode.frame import METHODS, Frame, Room, Sight, WithheldCells, frame_of
 from autocoder_jupyter.codemode.operations import Join
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.settings.config import Share
@@ -166,6 +166,29 @@ def test_the_tables_that_a_run_makes_are_limited_together_and_a_new_sandbox_begi
     result = ask([block(code), crash, block("len(kept)"), "Done."], frames={"big": big}, limits=limits)
     assert result.value == 3
     assert "more than 3 MiB together" in result.output
+
+
+@pytest.mark.parametrize("dtype", ["str", "string[pyarrow]"])
+@pytest.mark.parametrize("share", ["rows", "schema"])
+def test_a_join_of_long_texts_is_refused_before_it_is_made(
+    dtype: Any, share: Share, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = pd.Series(["x" * 50_000, *[""] * 199], dtype=dtype)
+    table = frame_of(pd.DataFrame({"k": [1] * 200, "t": texts}), "t", Sight(share), Room(2**20))
+    made, taken = [], columns.taken
+
+    def noted(column: Any, rows: Any) -> Any:
+        made.append(len(rows))
+        return taken(column, rows)
+
+    monkeypatch.setattr(columns, "taken", noted)
+    if share == "rows":
+        with pytest.raises(MemoryError, match="more than 1 MiB"):
+            table.join(table, "k")
+    else:
+        assert table.join(table, "k").failure == "join failed with MemoryError"
+    assert not any(made)
+    assert table.select("k").join(table.select("k"), "k").columns == ["k"] and 40_000 in made
 
 
 def test_no_operation_changes_the_table(sales: Frame) -> None:
