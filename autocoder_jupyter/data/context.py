@@ -113,7 +113,7 @@ def build_context(
     }
     frames = {name: as_frame(value) for name, value in described.items() if isinstance(value, pd.DataFrame | pd.Series)}
     parts = [f"{', '.join(names)} have the same columns: parts of one table, to stack." for names in find_parts(frames)]
-    links = [_link_text(link, masker) for link in find_links(frames)] if share != "schema" else []
+    links = [_link_text(link, masker) for link in find_links(withheld.unmasked(frames))] if share != "schema" else []
     unnamed = [name for name in samples if name not in described]
     closing = [
         *(neutral(part)[:400] for part in parts),

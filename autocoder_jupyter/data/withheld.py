@@ -118,6 +118,13 @@ class WithheldColumns:
         """The samples without hidden columns."""
         return {name: self._without_hidden(value) for name, value in samples.items()}
 
+    def unmasked(self, frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        """The frames without masked columns: that a shown value is among theirs would tell one of their values."""
+        return {
+            name: frame.loc[:, [str(label) not in self.masked for label in frame.columns]] if self.masked else frame
+            for name, frame in frames.items()
+        }
+
     def of_table(self, value: Any) -> TableWithholding:
         """The withheld columns of one sample."""
         if not isinstance(value, pd.DataFrame | pd.Series):

@@ -44,6 +44,34 @@ def test_every_series_is_described(any_series: pd.Series[Any], share: Any) -> No
     assert "Series, 4 rows" in context.text
 
 
+@pytest.mark.parametrize("share", ["stats", "schema"])
+def test_no_form_dtype_or_index_of_a_text_tells_a_text(share: Any) -> None:
+    texts = [f"canary{number:02d}" for number in range(40)]
+    cells: dict[str, list[Any]] = {
+        "plain": texts,
+        "rare": ["x"] * 36 + ["canary"] * 4,
+        "mixed": [text if place % 2 else place for place, text in enumerate(texts)],
+        "lists": [[text, 1] for text in texts],
+        "keys": [{text: 1} for text in texts],
+        "bytes": [text.encode() for text in texts],
+        "json": [json.dumps({text: 1}) for text in texts],
+        "urls": [f"https://{text}.example/" for text in texts],
+        "units": [f"1 {text}" for text in texts],
+        "padded": [f" {text} " for text in texts],
+        "almost missing": ["N/A"] * 39 + ["canary"],
+    }
+    frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in cells.items()})
+    frame["category"] = pd.Categorical(texts, ordered=True)
+    frame["unused"] = pd.Categorical(["a"] * 40, categories=["a", "canary"], ordered=True)
+    frame["struct"] = pd.Series([{"a": text} for text in texts], dtype=pd.ArrowDtype(pa.struct([("a", pa.string())])))
+    frame["dictionary"] = pd.Series(texts, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))
+    frame.attrs["note"] = "canary"
+    index = pd.MultiIndex.from_arrays([texts, pd.Categorical(texts)], names=["who", "also"])
+    for table in (frame, frame.set_index(index), frame.set_index(pd.CategoricalIndex(texts)), frame["plain"]):
+        text = build_context({"t": table, "part": table.iloc[:3]}, share=share, request=" ".join(frame)).text
+        assert "canary" not in text
+
+
 def test_the_text_is_the_same_twice(any_frame: pd.DataFrame) -> None:
     assert build_context({"t": any_frame}).text == build_context({"t": any_frame.copy()}).text
 

@@ -60,6 +60,17 @@ def test_what_is_missing_or_different_in_a_masked_column_is_still_counted() -> N
     assert "float64" in line and "1 missing" in line
 
 
+@pytest.mark.parametrize("share", ["rows", "stats"])
+@pytest.mark.parametrize("as_series", [True, False])
+def test_that_a_value_is_in_a_masked_column_is_not_told(share: Share, as_series: bool) -> None:
+    people = pd.DataFrame({"code": range(1_000, 1_040), "v": range(40)})
+    one = pd.DataFrame({"Code": [1_007], "w": [1]})
+    samples = {"people": people["code"] if as_series else people, "one": one["Code"] if as_series else one}
+    assert "found there" in build_context(samples, share=share).text
+    text = build_context(samples, share=share, withheld=WithheldColumns.of([], ["code"])).text
+    assert "1007" in text and "found there" not in text
+
+
 def test_an_index_can_be_masked() -> None:
     text = told(SALES.set_index("salary band"), mask=["salary band"])
     assert "canary" not in text and "salary band" in text
