@@ -31,16 +31,23 @@ from autocoder_jupyter.untrusted.parsing import parse
 _FIRST_LINE = "#!/usr/bin/env -S uv run --script"
 _WRITTEN_BY = "written by a language model"
 _TESTS_OF = "# The tests of {}.py, "
+_RUN_THEM = "Run them with the versions that the script names:"
 _FIGURES_HEAD = "# Figures as the tests of a function get them."
 
-_BEGINNING = rf"{re.escape(_FIRST_LINE)}\n# /// script\n(?:#[^\n]*\n)*?# ///\n#\n# [^\n]*, {_WRITTEN_BY}"
-_SCRIPT = re.compile(_BEGINNING.encode())
-"""The beginning of a script, by which the file of an earlier export is known."""
+_EXPORTED = re.compile(
+    rf"{re.escape(_FIRST_LINE)}\n# /// script\n(?:#[^\n]*\n)*?# ///\n#\n# [^\n]*, {_WRITTEN_BY}"
+    rf"|{_TESTS_OF.format('[a-zA-Z0-9_]+')}[a-z ]+. {_RUN_THEM}\n"
+    rf"|{_FIGURES_HEAD}\n"
+)
+"""The beginning of a script, of its tests and of what these import, by which the files of an export are known."""
 
 _FIGURES = "figures_as_data.py"
 """The file beside exported tests that shows them figures as they were tested."""
 
-_FOUND_BY_NAME = frozenset({"conftest", "sitecustomize", "usercustomize"})
+_MOST_OF_A_BEGINNING = 30_000
+_FOUND_BY_NAME = frozenset(
+    {"conftest", "sitecustomize", "usercustomize", "pluggy", "iniconfig", "packaging", "pygments", "colorama", "py"}
+)
 """Modules that pytest or Python import because of their name."""
 
 _ALWAYS_NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
@@ -64,7 +71,7 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
             written; or the code contains lines that are not allowed in a script.
     """
     path = path.expanduser()
-    _require_importable(path, function)
+    _require_importable(path, function, report.tests if tests else "")
     written = {path.name: script(report, function)}
     if tests and report.tests:
         source, version = readable(report.tests, report.name), function.environment.python_version
@@ -100,9 +107,8 @@ def _is_of_export(files: Folder, name: str) -> bool:
         content = files.read_bytes(name)
     except OSError:
         return False
-    heads = (_TESTS_OF.format(name.removeprefix("test_").removesuffix(".py")), _FIGURES_HEAD)
-    is_known = content.startswith(tuple(map(str.encode, heads))) or _SCRIPT.match(content)
-    return not content.strip() or bool(is_known)
+    beginning = content[:_MOST_OF_A_BEGINNING].decode("utf-8", "replace")
+    return not content.strip() or _EXPORTED.match(beginning) is not None
 
 
 def script(report: Report, function: Function) -> str:
@@ -162,7 +168,7 @@ def tests_for(tests: str, stem: str, python_version: tuple[int, int], passed: bo
     how = "as they passed" if passed else "not verified here"
     note = "\n".join(
         [
-            f"{_TESTS_OF.format(stem)}{how}. Run them with the versions that the script names:",
+            f"{_TESTS_OF.format(stem)}{how}. {_RUN_THEM}",
             f"#   uv run --no-project --python {version} --with pytest --with-requirements {stem}.py "
             f"python -m pytest test_{stem}.py",
         ]
@@ -287,7 +293,7 @@ def _evidence(report: Report) -> str:
     return summary
 
 
-def _require_importable(path: Path, function: Function) -> None:
+def _require_importable(path: Path, function: Function, tests: str) -> None:
     stem = path.stem
     if path.suffix != ".py":
         raise InvalidRequest(f"export() writes a Python script, and {path.name} is not one.", hint=f"Write {stem}.py.")
@@ -295,7 +301,8 @@ def _require_importable(path: Path, function: Function) -> None:
         suggestion = re.sub(r"\W", "_", stem) + "_" * keyword.iskeyword(stem)
         raise InvalidRequest(f"{path.name} cannot be imported by its tests.", hint=f"Call it {suggestion}.py.")
     locked = {name_of(line).replace("-", "_").lower() for line in function.environment.lock}
-    if stem in sys.stdlib_module_names | _imported(readable(function.code, function.name)) | locked | _FOUND_BY_NAME:
+    imported = _imported(readable(function.code, function.name)) | _imported(readable(tests, function.name))
+    if stem in sys.stdlib_module_names | imported | locked | _FOUND_BY_NAME:
         raise InvalidRequest(f"{path.name} would hide the module {stem} that it needs.", hint=f"Call it my_{stem}.py.")
 
 

@@ -379,9 +379,11 @@ def test_a_name_that_cannot_be_imported_is_refused(growth: Report, tmp_path: Pat
         ("conftest.py", "my_conftest.py"),
         ("sitecustomize.py", "my_sitecustomize.py"),
         ("jinja2.py", "my_jinja2.py"),
+        ("pluggy.py", "my_pluggy.py"),
+        ("helpers.py", "my_helpers.py"),
     ):
         with pytest.raises(InvalidRequest, match=hint):
-            written(growth, tmp_path / name)
+            written(growth.model_copy(update={"tests": f"import helpers.a\n{growth.tests}"}), tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -424,6 +426,14 @@ def test_a_file_that_no_export_wrote_is_not_replaced(growth: Report, tmp_path: P
         assert (tmp_path / name).read_text() == "import mine\n"
         (tmp_path / name).write_text("")
     assert (tmp_path / "growth.py").read_text() == ""
+    for name, mine in (
+        ("growth.py", "# growth, written by a language model, corrected by me\nimport mine\n"),
+        ("test_growth.py", "# The tests of growth.py, by me\nimport mine\n"),
+    ):
+        (tmp_path / name).write_text(mine)
+        with pytest.raises(InvalidRequest, match="no export wrote it"):
+            written(growth, path)
+        (tmp_path / name).write_text("")
 
 
 @pytest.mark.parametrize(
