@@ -95,7 +95,8 @@ async def call(
             error.what = f"{options.name}: {error.what}"
         redact(error, hidden_values(secrets, options.env_vars))
         raise
-    function.watch.calls += time.perf_counter() - began
+    if options.drift == "on":
+        function.watch.calls += time.perf_counter() - began
     if options.tables == "same":
         values = _as_given(function, values, (*positional, *keywords.values()))
     return packed(values, function.outputs)

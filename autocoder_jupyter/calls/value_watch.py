@@ -18,7 +18,7 @@ class ValueWatch:
 
     Attributes:
         told: the sentences, by input, column and kind of difference.
-        calls: the seconds of all calls so far.
+        calls: the seconds of all calls so far that could be compared.
         comparing: the seconds of all comparisons so far.
     """
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.value_drift import value_drift
-from autocoder_jupyter.data.value_profile import recorded_values, value_profiles
+from autocoder_jupyter.data.value_profile import TableValues, recorded_values, value_profiles
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.versions.store import Version
@@ -27,9 +27,11 @@ def sample_drift(setup: GenerationSetup, version: Version) -> tuple[str, ...]:
     withheld, words = {*config.hide, *config.mask}, []
     for name, record in report.sample_values.items():
         value, then = setup.request.samples.get(name), recorded_values(record)
-        if not isinstance(value, pd.DataFrame) or then is None or config.share == "schema":
+        if not isinstance(value, pd.DataFrame) or then is None:
             continue
+        if config.share == "schema":  # numbers of rows may be told
+            then = TableValues(rows=then.rows)
         told = value[[label for label in value.columns if str(label) not in withheld]] if withheld else value
-        shows = config.share == "rows"
+        shows = setup.share_of_runs == "rows"
         words += [one.words for one in value_drift(name, told, then, reads, is_sample=True, show_values=shows)]
     return tuple(words)
