@@ -78,7 +78,16 @@ class UnsupportedData(AutocodeError):
 
 
 class DataDrift(AutocodeError):
-    """A frame passed to `run()` differs in columns or dtypes from the sample of the function."""
+    """A frame passed to `run()`, or a sample of a cell, differs in columns or dtypes from that of the function.
+
+    Args:
+        what, why, hint: see `AutocodeError`.
+        option: the options of a cell with which the function can be kept (`--rename price=unit_price`).
+    """
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "", option: str = "") -> None:
+        super().__init__(what, why=why, hint=hint)
+        self.option = option
 
 
 class ContractBroken(AutocodeError):

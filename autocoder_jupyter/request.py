@@ -118,6 +118,7 @@ class Request:
         answers: the user's answers to questions of the plan, one line each.
         earlier: the version that has all changes of `wishes` except the last; None if there is none.
         contracts: schemas of the user, by the input or output that must satisfy them.
+        renames: the name of a column in the data, by the name that the function reads. The samples have the latter.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Request:
     answers: tuple[str, ...] = ()
     earlier: Earlier | None = None
     contracts: Mapping[str, Contract] = field(default_factory=dict)
+    renames: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_acceptance(self) -> bool:

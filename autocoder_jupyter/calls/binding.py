@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.option_specs import OPTIONS
@@ -11,6 +11,10 @@ from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.untrusted.visible import visible
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.data.columns_read import ColumnsRead
 
 
 def split(function: Function, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -39,6 +43,8 @@ def bind(
     for spec in function.inputs:
         if spec.name in given:
             bound[spec.name] = checked_value(spec, given[spec.name])
+            if function.renames:
+                bound[spec.name] = _with_own_names(function, spec.name, bound[spec.name], notes)
             if spec.name in function.contracts:
                 bound[spec.name] = _as_agreed(function, spec.name, bound[spec.name])
             if KINDS[spec.type].form == "table":
@@ -87,6 +93,16 @@ def _by_name(function: Function, positional: Sequence[Any], keywords: Mapping[st
     return given
 
 
+def _with_own_names(function: Function, name: str, value: Any, notes: list[str] | None) -> Any:
+    """The table with the names that the function reads, as the user has said (`--rename`)."""
+    from autocoder_jupyter.data.renames import renamed
+
+    table, used = renamed(value, function.renames)
+    if notes is not None:
+        notes += [f"{function.name}: {name}[{has!r}] is read as {reads!r} (--rename)." for reads, has in used.items()]
+    return table
+
+
 def _as_agreed(function: Function, name: str, value: Any) -> Any:
     """The table as its contract returns it. A sample has been checked before."""
     if value is function.samples.get(name):
@@ -114,12 +130,33 @@ def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] |
     sentence = check_drift(name, value, shape, reads)
     if sentence:
         why, hint = _of_a_group(function, value)
+        if not why:
+            hint = _way_out(function, name, value, shape, reads) or hint
         raise DataDrift(sentence, why=why, hint=hint)
     if shape.get("type") != "DataFrame":
         return value
     if notes is not None and (note := unread_drift(name, value, shape, reads)):
         notes.append(f"{function.name}: {note}")
     return restore_dtypes(value, shape, reads)
+
+
+def _way_out(function: Function, name: str, value: Any, shape: Mapping[str, Any], reads: ColumnsRead) -> str:
+    """The code that gives a table the columns and dtypes of the sample; "" if nothing is likely to."""
+    if shape.get("type") != "DataFrame":
+        return ""
+    from autocoder_jupyter.data.drift import conversions
+    from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
+    from autocoder_jupyter.data.value_profile import recorded_values
+
+    said = []
+    if pairs := likely_renames(value, shape, recorded_values(function.values.get(name)), reads):
+        alike = ", ".join(f"{has!r} is like {reads_!r}" for reads_, has in pairs.items())
+        option = option_of(pairs)
+        kept = f"; {option} in its cell keeps that with the function" if option else ""
+        said.append(f"{alike}. If it is the same: {call_with(function.name, name, pairs)}{kept}.")
+    if lines := conversions(name, value, shape, reads):
+        said.append(f"To convert: {'; '.join(lines)}")
+    return " ".join(map(visible, said))
 
 
 def _of_a_group(function: Function, value: Any) -> tuple[str, str]:

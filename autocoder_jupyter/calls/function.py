@@ -32,6 +32,7 @@ class Function:
         samples: default arguments.
         shapes: columns and dtypes of each frame when the function was built, to detect drift.
         values: the values of each frame in figures when the function was built, to detect drift.
+        renames: names of columns in the data, by the names that it reads (`--rename`).
         root: the `.autocode` folder. `File` and `Dir` outputs are stored below it.
         contracts: schemas that its inputs and outputs must satisfy; the user's own code.
         caution: a sentence for a warning in each call; "" for none.
@@ -50,6 +51,7 @@ class Function:
     samples: Mapping[str, Any] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    renames: Mapping[str, str] = field(default_factory=dict)
     root: Path = Path(".autocode")
     contracts: Mapping[str, Contract] = field(default_factory=dict, repr=False)
     caution: str = ""
@@ -103,6 +105,7 @@ class Function:
             samples=samples,
             shapes=report.sample_shapes,
             values=report.sample_values,
+            renames=report.renames,
             root=root,
             contracts=dict(contracts or {}),
             unchecked=_unchecked(report, contracts or {}),

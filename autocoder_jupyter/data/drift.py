@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -102,6 +103,54 @@ def unread_drift(name: str, frame: pd.DataFrame, shape: Mapping[str, Any], reads
     return f"{name} {changes}; the function does not read that." if changes else None
 
 
+def missing_columns(
+    frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN
+) -> list[tuple[str, str]]:
+    """The columns that the function reads and the frame lacks: literal and dtype. The arguments are as above."""
+    then = [column for column in shape["columns"] if reads.covers(column[0])]
+    dtypes = dict(map(tuple, then))
+    return [(literal, dtypes[literal]) for literal in _missing(shape_of(frame)["columns"], then)]
+
+
+def conversions(
+    name: str, frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN
+) -> list[str]:
+    """The lines of code that convert the columns with another dtype. The arguments are those of `check_drift`."""
+    then = [column for column in shape["columns"] if reads.covers(column[0])]
+    found = []
+    for literal, before, now in _changed(shape_of(frame)["columns"], then, frame):
+        place = f"{name}[{literal}]"
+        if line := _converted(place, before, now):
+            found.append(f"{place} = {line}")
+    return found
+
+
+_DTYPE = re.compile(r"[\w., \[\]/+-]{1,80}")
+"""A dtype that may stand in a line of code. It comes from a record that is not trusted."""
+
+
+def _converted(place: str, then: str, now: str) -> str:
+    """The expression that converts a column; "" if there is none."""
+    before, after = _family(then), _family(now)
+    if not _DTYPE.fullmatch(then):
+        return ""
+    if before in ("int", "float") and after in ("text", "object"):
+        return f"pd.to_numeric({place})"
+    if (before, after) == ("int", "float"):
+        return f'{place}.round().astype("Int64")'
+    if before == "time with zone":
+        zone = then.rpartition(",")[2].strip(" ]").removeprefix("tz=")
+        parsed = f"{place}.dt.tz_localize" if after == "time" else f"pd.to_datetime({place}, utc=True).dt.tz_convert"
+        return f'{parsed}("{zone}")'
+    if before == "time":
+        return f"{place}.dt.tz_localize(None)" if after == "time with zone" else f"pd.to_datetime({place})"
+    if before == "duration":
+        return f"pd.to_timedelta({place})"
+    if before == "bool" and after in ("text", "object"):
+        return f'{place}.map({{"True": True, "False": False}})'
+    return f"{place}.astype(str)" if before == "text" else f'{place}.astype("{then}")'
+
+
 def _missing(now: list[list[str]], then: list[list[str]]) -> list[str]:
     left = Counter(literal for literal, _ in then) - Counter(literal for literal, _ in now)
     return [literal for literal in dict.fromkeys(literal for literal, _ in then) if literal in left]
@@ -114,6 +163,13 @@ def _doubled(now: list[list[str]], then: list[list[str]]) -> list[str]:
 
 
 def _changes(now: list[list[str]], then: list[list[str]], frame: pd.DataFrame | pd.Series[Any]) -> list[str]:
+    return [f"{literal} is {dtype} instead of {before}" for literal, before, dtype in _changed(now, then, frame)]
+
+
+def _changed(
+    now: list[list[str]], then: list[list[str]], frame: pd.DataFrame | pd.Series[Any]
+) -> list[tuple[str, str, str]]:
+    """The columns with another dtype: literal, dtype then, dtype now."""
     places: dict[str, list[int]] = {}
     for place, (literal, _) in enumerate(now):
         places.setdefault(literal, []).append(place)
@@ -125,12 +181,13 @@ def _changes(now: list[list[str]], then: list[list[str]], frame: pd.DataFrame | 
         if now[place][1] == dtype:
             continue  # checked before the column is extracted, which is the most expensive step here
         column = frame.iloc[:, place] if isinstance(frame, pd.DataFrame) else frame
-        if not _compatible(dtype, now[place][1], column):
-            changed.append(f"{literal} is {now[place][1]} instead of {dtype}")
+        if not is_compatible(dtype, now[place][1], column):
+            changed.append((literal, dtype, now[place][1]))
     return changed
 
 
-def _compatible(then: str, now: str, column: pd.Series[Any]) -> bool:
+def is_compatible(then: str, now: str, column: pd.Series[Any]) -> bool:
+    """Whether a column can stand for one of another dtype; see `check_drift`."""
     if len(column) == 0:
         return True
     before, after = _family(then), _family(now)

@@ -65,6 +65,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Status", lines(_status(state)), prefix=""),
         Row("Agent", agent_part.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
+        Row("Keep it", _keeping(state)),
         Row("Last good", lines([_last_good(state)]), prefix=""),
         Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
         Row("Data", tuple(line(Span(clipped(words, 600), "warn")) for words in state.drift), prefix="data"),
@@ -226,6 +227,14 @@ def _offer(state: FunctionRun) -> tuple[Block, ...]:
         "tests."
     )
     return (line(Span(hint, "muted"), Button("Refine it instead", "autocode-refine-cell")),)
+
+
+def _keeping(state: FunctionRun) -> tuple[Block, ...]:
+    """The options that keep the existing function, with a button that adds them to the cell and runs it."""
+    if not state.option:
+        return ()
+    option = clipped(state.option, 600)
+    return (line(Span(option, "code"), Button("Rename and run", "autocode-option-cell", state.option)),)
 
 
 def _changes(state: FunctionRun) -> tuple[Block, ...]:

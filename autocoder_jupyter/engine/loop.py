@@ -38,7 +38,7 @@ from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.tests import read_suites
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.writer import Writer, WriterFactory
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, DataDrift, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import (
     DriftFound,
@@ -47,6 +47,7 @@ from autocoder_jupyter.run.events import (
     KeptHolds,
     Noticed,
     OpinionGiven,
+    OptionOffered,
     PlanReady,
     SuiteChanged,
     VersionBegun,
@@ -96,6 +97,8 @@ async def generate(
         raise
     except Exception as error:
         raised = innermost(error)
+    if isinstance(raised, DataDrift) and raised.option:
+        services.emit(OptionOffered(raised.option))
     services.emit(Finished("failed", str(raised)))
     # Raised here without its context, because IPython prints a long stack for an error from a task group.
     raised.__context__ = None

@@ -152,6 +152,7 @@ def request_record(request: Request, config: AgentConfig, key: RequestKey) -> di
         "schema": request.schema,
         "own_tests": request.own_tests,
         "contracts": {name: contract.record for name, contract in request.contracts.items()},
+        "renames": dict(request.renames),
         "examples": [example.text for example in request.examples],
         "wishes": list(request.wishes),
         "earlier": request.earlier.version if request.earlier else None,

@@ -142,6 +142,7 @@ def build_report(
         contracts={name: dict(contract.record) for name, contract in request.contracts.items()},
         sample_shapes=dict(prepared.context.shapes),
         sample_values=dict(outcome.values),
+        renames=dict(request.renames),
         usage=setup.budget.used,
         overspent=setup.budget.overspent,
         seconds=tracker.seconds,

@@ -14,14 +14,16 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
-from autocoder_jupyter.data.drift import check_drift, shape_of
+from autocoder_jupyter.data.drift import check_drift, missing_columns, shape_of
+from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
+from autocoder_jupyter.data.value_profile import recorded_values
 from autocoder_jupyter.engine.adapting import adapted
 from autocoder_jupyter.engine.earlier import evidence_text
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.prepare import Prepared, request_record
 from autocoder_jupyter.engine.tests import read_suite, suite_problem
 from autocoder_jupyter.engine.withheld_since import withheld_since
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan
 from autocoder_jupyter.untrusted.parsing import complaint
@@ -167,6 +169,7 @@ def start_of(
 
     Raises:
         InvalidRequest: the version to refine may contain what is withheld now.
+        DataDrift: columns of the samples are likely to have new names.
     """
     known, record = versions.all(), request_record(request, config, prepared.key)
     if given is not None:
@@ -269,6 +272,7 @@ def _kept_for(
     if (edited := _taken_up(versions, key, kept or versions.get(key))) is not None:
         return edited
     if kept is None:
+        _require_no_likely_renames(request, config, prepared, versions, known)
         return _tested_first(request, config, prepared, versions, known)
     is_restored = kept.report.request_key not in ("", key) and versions.choice.chosen.get(key) == kept.id
     return _kept(kept, f"version {kept.number} was restored" if is_restored else "")
@@ -319,6 +323,45 @@ def _kept_for_same_request(
             chosen = versions.chosen(version.report.request_key) or version
             return chosen if _takes(chosen, versions.request(version.id).get("key"), request) else None
     return None
+
+
+def _require_no_likely_renames(
+    request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
+) -> None:
+    """Require that the newest function of this request lacks no column that is likely to have a new name.
+
+    Raises:
+        DataDrift: columns are likely to have new names; the hint says what to do with them.
+    """
+    for version, found in _made_for(request, config, prepared, versions, known):
+        report = version.report
+        if not _is_tested_enough(version, config) or any(change.what in ("request", "output") for change in found):
+            continue
+        reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
+        for name, shape in report.sample_shapes.items():
+            frame = request.samples.get(name)
+            if not isinstance(frame, pd.DataFrame) or shape.get("type") != "DataFrame":
+                continue
+            lacking = missing_columns(frame, shape, reads)
+            withheld = {*config.hide, *config.mask}
+            told = frame[[label for label in frame.columns if str(label) not in withheld]] if withheld else frame
+            pairs = likely_renames(told, shape, recorded_values(report.sample_values.get(name)), reads)
+            if lacking and len(pairs) == len(lacking) and (option := option_of(pairs)):
+                raise _renamed(request.name, name, pairs, option)
+        return
+
+
+def _renamed(function: str, name: str, pairs: Mapping[str, str], option: str) -> DataDrift:
+    lacks, has = (", ".join(map(repr, names)) for names in (pairs, pairs.values()))
+    return DataDrift(
+        visible(f"{name} lacks {lacks}, and has the new {has}."),
+        why="They are alike, so the function can be kept if they are the same. Nothing was sent.",
+        hint=visible(
+            f"If they are: add {option} to the first line of the cell, or call {call_with(function, name, pairs)}. "
+            "If not: --refresh writes the function for the new columns."
+        ),
+        option=option,
+    )
 
 
 def _tested_first(

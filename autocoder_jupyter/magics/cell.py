@@ -94,10 +94,13 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
     """The request of a cell. The data are captured as they are now."""
     if command.refine:
         return refined_request(command, notebook)
+    from autocoder_jupyter.data.renames import renamed_samples
+
     request = Request(
         name=command.name,
         prompt=command.prompt,
-        samples=collect_samples(command, notebook.namespace),
+        samples=renamed_samples(collect_samples(command, notebook.namespace), command.renames),
+        renames=command.renames,
         inputs=command.inputs,
         outputs=command.outputs,
         constraints=command.constraints,

@@ -54,6 +54,7 @@ class CellCommand:
         examples: the expressions of `--example`, not evaluated.
         schema: free text, or `@name` of a variable that holds text or a pandera schema.
         contracts: (input or output, name of the variable that holds its schema).
+        renames: the name of a column in the data, by the name that the function reads.
         mode: `function`, or `tools` for code that calls functions of the notebook.
         tools: those functions.
         continues: the conversation to continue.
@@ -71,6 +72,7 @@ class CellCommand:
     examples: tuple[ExampleOption, ...] = ()
     schema: str | None = None
     contracts: tuple[tuple[str, str], ...] = ()
+    renames: Mapping[str, str] = field(default_factory=dict)
     refine: bool = False
     mode: Mode = "function"
     tools: tuple[ToolOption, ...] = ()
@@ -106,6 +108,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
         examples=tuple(parse_example(text) for text in given.get("example", ())),
         schema=given.get("schema"),
         contracts=tuple(read_contract(text) for text in given.get("contract", ())),
+        renames=dict(read_rename(text) for text in given.get("rename", ())),
         refine=bool(given.get("refine")),
         mode=mode,
         tools=read_tools(given.get("tool", ())),
@@ -198,6 +201,21 @@ def read_sample(text: str) -> SampleOption:
     expression = expression or name
     _compiled("-s", expression)
     return SampleOption(name, expression)
+
+
+def read_rename(text: str) -> tuple[str, str]:
+    """The name that the function reads and the one that the data have, of `--rename price=unit_price`.
+
+    Raises:
+        InvalidRequest: one of them is missing.
+    """
+    reads, equals, has = (part.strip() for part in text.partition("="))
+    if not equals or not reads or not has:
+        raise InvalidRequest(
+            f"--rename {text!r} does not name a column and its name in the data.",
+            hint="Write --rename READS=HAS: the name that the function reads, then the one that the data have.",
+        )
+    return reads, has
 
 
 def read_contract(text: str) -> tuple[str, str]:

@@ -81,6 +81,10 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
             f"({versions.name} {' '.join(missing)}), in a cell as {' '.join(f'-s {name}' for name in missing)}.",
         )
     samples = {name: passed[name] for name in named}
+    if renames := _renames(record):
+        from autocoder_jupyter.data.renames import renamed
+
+        samples = {name: renamed(value, renames)[0] for name, value in samples.items()}
     schema = record.get("schema")
     if record.get("contracts"):
         raise InvalidRequest(
@@ -110,6 +114,7 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
         checks=_texts(record, "checks"),
         schema=schema if isinstance(schema, str) else None,
         own_tests=own_tests,
+        renames=renames,
         wishes=report.wishes,
         answers=report.answers,
         earlier=earlier_of(versions, version.id) if report.wishes else None,
@@ -130,6 +135,12 @@ def _is_dict(record: Mapping[str, Any], key: str) -> bool:
 def _list(record: Mapping[str, Any], key: str) -> list[Any]:
     found = record.get(key)
     return found if isinstance(found, list) else []
+
+
+def _renames(record: Mapping[str, Any]) -> dict[str, str]:
+    found = record.get("renames")
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {reads: has for reads, has in pairs if isinstance(reads, str) and isinstance(has, str)}
 
 
 def _specs(name: str, record: Mapping[str, Any], key: str, kind: type[Spec]) -> tuple[Spec, ...]:

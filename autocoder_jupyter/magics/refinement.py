@@ -26,6 +26,8 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     Raises:
         InvalidRequest: there is no function of that name, or none that passed its tests.
     """
+    from autocoder_jupyter.data.renames import renamed_samples
+
     samples = collect_samples(command, notebook.namespace)
     found = find_current_version(notebook, command.name, samples, good=True)
     if found is None:
@@ -35,7 +37,8 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     base = _with_change(found, command.prompt.strip(), versions)
     refined = replace(
         base,
-        samples={**base.samples, **samples},
+        samples=renamed_samples({**base.samples, **samples}, {**base.renames, **command.renames}),
+        renames={**base.renames, **command.renames},
         inputs=_by_name(base.inputs, command.inputs),
         outputs=_by_name(base.outputs, command.outputs),
         constraints=tuple(dict.fromkeys((*base.constraints, *command.constraints))),

@@ -257,6 +257,13 @@ class DriftFound:
 
 
 @dataclass(frozen=True)
+class OptionOffered:
+    """Options with which the cell would keep the existing function (`--rename price=unit_price`)."""
+
+    option: str
+
+
+@dataclass(frozen=True)
 class TurnBegun:
     """A turn began: the model is asked; `of` is the maximum number of turns."""
 
@@ -392,6 +399,7 @@ Event = (
     | VersionBegun
     | KeptHolds
     | DriftFound
+    | OptionOffered
     | TurnBegun
     | AgentSaid
     | ToolCalled

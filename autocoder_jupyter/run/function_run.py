@@ -109,6 +109,7 @@ class FunctionRun(RunRecord):
         kept: the data on which it was verified.
         is_new_request: whether it is written from scratch although there is a version that could be refined.
         drift: how the values of today's samples differ from the recorded ones, one sentence for each difference.
+        option: options with which the cell would keep the existing function; "" for none.
         has_before: whether the name had a good function before this run.
         outputs: the first rows of the outputs on the sample; None before the function ran.
         backend: the name of the backend if it is not the default; otherwise "".
@@ -144,6 +145,7 @@ class FunctionRun(RunRecord):
     is_kept: bool = False
     kept: str = ""
     drift: tuple[str, ...] = ()
+    option: str = ""
     has_before: bool = False
     is_new_request: bool = False
     outputs: SampleOutputs | None = None
@@ -280,6 +282,11 @@ def _(event: events.KeptHolds, state: FunctionRun) -> FunctionRun:
 @_after.register
 def _(event: events.DriftFound, state: FunctionRun) -> FunctionRun:
     return _noted(replace(state, drift=event.differences), f"the data differ{_detail('; '.join(event.differences))}")
+
+
+@_after.register
+def _(event: events.OptionOffered, state: FunctionRun) -> FunctionRun:
+    return replace(state, option=event.option)
 
 
 @_after.register

@@ -36,8 +36,7 @@ _FIGURES_HEAD = "# Figures as the tests of a function get them."
 
 _EXPORTED = re.compile(
     rf"{re.escape(_FIRST_LINE)}\n# /// script\n(?:#[^\n]*\n)*?# ///\n#\n# [^\n]*, {_WRITTEN_BY}"
-    rf"|{_TESTS_OF.format('[a-zA-Z0-9_]+')}[a-z ]+. {_RUN_THEM}\n"
-    rf"|{_FIGURES_HEAD}\n"
+    r"|" + _TESTS_OF.format(r"\w+") + rf"[a-z ]+\. {_RUN_THEM}\n|{_FIGURES_HEAD}\n"
 )
 """The beginning of a script, of its tests and of what these import, by which the files of an export are known."""
 

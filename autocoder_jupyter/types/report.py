@@ -97,6 +97,7 @@ class Report(Record):
     `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in old reports.
     `sample_values` are the values of the samples in figures (`data.value_profile`), `drift` how today's samples differ
     from those of an existing function, one sentence for each difference.
+    `renames` are names of columns in the data, by the names that the function reads.
     `contracts` are the user's schemas as data, without code that could be run.
     `trace` has the tool calls of a writing agent; None for the staged loop. `blind_tests` are the tests that the agent
     did not see.
@@ -141,6 +142,7 @@ class Report(Record):
     sample_shapes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     sample_values: dict[str, dict[str, Any]] = Field(default_factory=dict)
     drift: tuple[str, ...] = ()
+    renames: dict[str, str] = Field(default_factory=dict)
     usage: Usage = Usage()
     overspent: str = ""
     seconds: float = 0.0

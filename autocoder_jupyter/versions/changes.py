@@ -60,6 +60,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Chan
     found += _of_lines("example", before.get("examples"), now.get("examples"))
     found += _of_lines("refinement", before.get("wishes"), now.get("wishes"))
     found += _of_contracts(_mapping(before.get("contracts")), _mapping(now.get("contracts")))
+    found += _of_renames(_mapping(before.get("renames")), _mapping(now.get("renames")))
     if before.get("own_tests", "") != now.get("own_tests", ""):
         found.append(Change("other tests of yours", "demand"))  # the writer of the function did not see them
     if before.get("schema") != now.get("schema"):
@@ -151,6 +152,17 @@ def _of_contracts(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change
             for name in new
             if name in old and old[name] != new[name]
         ),
+    ]
+
+
+def _of_renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+    return [
+        *(
+            Change(f"{_short(reads)} is {_short(has)} in the data", "demand")
+            for reads, has in new.items()
+            if old.get(reads) != has
+        ),
+        *(Change(f"{_short(reads)} has its own name again", "demand") for reads in old if reads not in new),
     ]
 
 

@@ -55,6 +55,7 @@ class RequestKey:
             "examples": [example_record(example) for example in request.examples],
             "wishes": request.wishes,
             "earlier": request.earlier.request_key if request.earlier else None,
+            "renames": dict(request.renames),
             "contracts": {name: contract.record for name, contract in request.contracts.items()},
         }
         # Parts that a request does not have are left out, so that a new kind of part does not change earlier keys.

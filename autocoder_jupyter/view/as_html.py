@@ -126,7 +126,8 @@ def pieces_html(pieces: Iterable[Piece]) -> Html:
 
 def _piece(piece: Piece) -> Html:
     if isinstance(piece, Button):
-        return element("button", hidden=True, class_=piece.kind, aria_label=piece.label)
+        option = piece.option or None
+        return element("button", hidden=True, class_=piece.kind, aria_label=piece.label, data_autocode_option=option)
     if isinstance(piece, str):
         return escape(piece)
     if piece.only == "text":

@@ -41,10 +41,12 @@ class Button:
     Args:
         label: its text.
         kind: its CSS class. Saved notebooks contain it, so it cannot be renamed.
+        option: the options that it adds to the first line of its cell.
     """
 
     label: str
-    kind: Literal["autocode-wish", "autocode-refine-cell"] = "autocode-wish"
+    kind: Literal["autocode-wish", "autocode-refine-cell", "autocode-option-cell"] = "autocode-wish"
+    option: str = ""
 
 
 Piece = str | Span | Button
