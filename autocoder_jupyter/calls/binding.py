@@ -66,6 +66,8 @@ def misfit(function: Function, name: str, value: Any) -> str:
     spec = next(spec for spec in function.inputs if spec.name == name)
     try:
         checked = checked_value(spec, value)
+        if function.renames:
+            checked = _with_own_names(function, name, checked, None)
         if KINDS[spec.type].form == "table":
             _of_same_shape(function, name, checked)
     except (InvalidRequest, DataDrift) as error:

@@ -33,6 +33,8 @@ from autocoder_jupyter.view.document import (
 from autocoder_jupyter.view.markup import clipped
 
 REASON_CHARACTERS = 2_000
+MOST_DIFFERENCES = 8
+"""Sentences about the data that the card shows."""
 
 _UNSOLVED = ("failed", "over_budget")
 
@@ -68,7 +70,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Keep it", _keeping(state)),
         Row("Last good", lines([_last_good(state)]), prefix=""),
         Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
-        Row("Data", tuple(line(Span(clipped(words, 600), "warn")) for words in state.drift), prefix="data"),
+        Row("Data", _differences(state), prefix="data"),
         Row("Written by", lines([clipped(state.writer, 600)]), prefix="written by"),
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
@@ -227,6 +229,13 @@ def _offer(state: FunctionRun) -> tuple[Block, ...]:
         "tests."
     )
     return (line(Span(hint, "muted"), Button("Refine it instead", "autocode-refine-cell")),)
+
+
+def _differences(state: FunctionRun) -> tuple[Block, ...]:
+    """How the values of the samples differ from the recorded ones."""
+    shown = [line(Span(clipped(words, 600), "warn")) for words in state.drift[:MOST_DIFFERENCES]]
+    more = len(state.drift) - MOST_DIFFERENCES
+    return (*shown, *([muted(f"and {more:,} more, in {state.name}.drift")] if more > 0 else []))
 
 
 def _keeping(state: FunctionRun) -> tuple[Block, ...]:

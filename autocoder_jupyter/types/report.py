@@ -142,7 +142,7 @@ class Report(Record):
     sample_shapes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     sample_values: dict[str, dict[str, Any]] = Field(default_factory=dict)
     drift: tuple[str, ...] = ()
-    renames: dict[str, str] = Field(default_factory=dict)
+    renames: dict[str, str] = Field(default_factory=dict, max_length=300)
     usage: Usage = Usage()
     overspent: str = ""
     seconds: float = 0.0

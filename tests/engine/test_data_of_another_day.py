@@ -269,3 +269,22 @@ def test_comparing_takes_a_small_part_of_the_time_of_calls() -> None:
     assert not watch.has_time
     watch.calls = 0.06
     assert watch.has_time
+
+
+def test_the_form_of_a_call_takes_a_table_with_the_name_of_the_data(function: Any) -> None:
+    from autocoder_jupyter.calls.binding import misfit
+    from autocoder_jupyter.types import InputSpec
+
+    frame = sales(3)
+    inputs = (InputSpec(name="sales", type="DataFrame"),)
+    made = function("def run(sales): return sales['price'].sum()", inputs, shapes={"sales": shape_of(frame)})
+    other = frame.rename(columns={"price": "amount"})
+    assert "lacks 'price'" in misfit(made, "sales", other)
+    made = function(made.code, inputs, shapes=made.shapes, renames={"price": "amount"})
+    assert misfit(made, "sales", other) == ""
+
+
+def test_a_card_shows_some_differences_and_where_the_others_are() -> None:
+    state = FunctionRun("growth", phase="ready", drift=tuple(f"sales['c{number}'] differs." for number in range(30)))
+    shown = document_text(card(state))
+    assert shown.count("differs.") == 8 and "and 22 more, in growth.drift" in shown

@@ -160,14 +160,16 @@ def test_settings_are_no_part_of_what_a_function_is_and_are_still_told() -> None
     assert written_otherwise(before, now) == "the packages: [] → ['scikit-learn']"
 
 
-async def test_a_locked_run_of_a_colleague_needs_neither_settings_nor_a_key(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("locked", [True, False])
+async def test_a_run_of_a_colleague_needs_neither_settings_nor_a_key(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, locked: bool
 ) -> None:
     from autocoder_jupyter import AutoCoderAgent
 
     shutil.copytree(RECORDED, runner.root)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    agent = AutoCoderAgent(model="anthropic/claude-sonnet-4-5", sandbox="local", locked=True)
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(variable, raising=False)
+    agent = AutoCoderAgent(model="anthropic/claude-sonnet-4-5", sandbox="local", locked=locked)
     result = await agent.generate.aio(
         "Total revenue of @sales.",
         name="growth",

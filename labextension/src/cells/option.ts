@@ -23,5 +23,20 @@ export function flagOf(name: string, vocabulary: IVocabulary): string | null {
 
 /** The text of a `%%autocode` cell with `--refine` in its first line. */
 export function refining(source: string): string {
-  return source.replace(/^(\s*%%autocode[ \t]+\S+)(?![^\n]*--refine\b)/, '$1 --refine');
+  return withWords(source, '--refine');
+}
+
+/** The text of a `%%autocode` cell with options in its first line, unless they are there. */
+export function withWords(source: string, options: string): string {
+  const [head] = /^\s*%%autocode[ \t]+\S+/.exec(source) ?? [];
+  if (head === undefined) {
+    return source;
+  }
+  const [line] = source.slice(head.length).split('\n', 1);
+  return ` ${line} `.includes(` ${options} `) ? source : `${head} ${options}${source.slice(head.length)}`;
+}
+
+/** Whether a button of an output may add these options to its cell: only renamed columns, because a click runs it. */
+export function mayBeAdded(options: string): boolean {
+  return /^--rename (?:"[^"\n]+"|[^\s"]+)(?: --rename (?:"[^"\n]+"|[^\s"]+))*$/.test(options);
 }

@@ -3,7 +3,7 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import { NotebookActions } from '@jupyterlab/notebook';
 import { OutputArea } from '@jupyterlab/outputarea';
 
-import { refining } from './option';
+import { withWords } from './option';
 
 /** Insert a cell with code below the cell at `index`, and activate it. */
 export function insertBelow(panel: NotebookPanel, index: number, source: string): void {
@@ -34,14 +34,14 @@ export function haveBelow(panel: NotebookPanel, index: number, source: string): 
   }
 }
 
-/** Run a `%%autocode` cell again with `--refine`. */
-export function refineCell(panel: NotebookPanel, index: number): void {
+/** Run a `%%autocode` cell again with further options, such as `--refine`. */
+export function runCellWith(panel: NotebookPanel, index: number, options: string): void {
   const { content: notebook } = panel;
   const model = notebook.widgets[index]?.model.sharedModel;
   if (model === undefined || panel.model?.readOnly) {
     return;
   }
-  model.setSource(refining(model.getSource()));
+  model.setSource(withWords(model.getSource(), options));
   notebook.deselectAll();
   notebook.activeCellIndex = index;
   void NotebookActions.run(notebook, panel.sessionContext);

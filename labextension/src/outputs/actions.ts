@@ -1,6 +1,7 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import type { IDisposable } from '@lumino/disposable';
 
+import { mayBeAdded } from '../cells/option';
 import { toggleRefineBox, refineButton } from './refineBox';
 
 /** How long a button shows that it was clicked, in milliseconds. */
@@ -12,13 +13,13 @@ export class ActionListener implements IDisposable {
    * @param node the element whose clicks are handled
    * @param insert inserts a source text as a cell; also gets the button
    * @param runCell inserts a cell and runs it; also gets the button
-   * @param refineCell runs the cell of a button again with `--refine`
+   * @param runCellWith runs the cell of a button again with further options
    */
   constructor(
     private readonly _node: HTMLElement,
     private readonly _insert: (source: string, button: HTMLElement) => void,
     private readonly _runCell: (source: string, button: HTMLElement) => void,
-    private readonly _refineCell: (button: HTMLElement) => void = () => undefined
+    private readonly _runCellWith: (button: HTMLElement, options: string) => void = () => undefined
   ) {
     _node.addEventListener('click', this._onClick);
   }
@@ -35,11 +36,19 @@ export class ActionListener implements IDisposable {
   private readonly _onClick = (event: MouseEvent): void => {
     const button =
       (event.target as Element | null)?.closest?.<HTMLElement>(
-        'button.autocode-action, button.autocode-wish, button.autocode-refine-cell'
+        'button.autocode-action, button.autocode-wish, button.autocode-refine-cell, button.autocode-option-cell'
       ) ?? null;
     if (button?.classList.contains('autocode-refine-cell')) {
       event.preventDefault();
-      this._refineCell(button);
+      this._runCellWith(button, '--refine');
+      return;
+    }
+    if (button?.classList.contains('autocode-option-cell')) {
+      event.preventDefault();
+      const options = button.dataset.autocodeOption ?? '';
+      if (mayBeAdded(options)) {
+        this._runCellWith(button, options);
+      }
       return;
     }
     if (button !== null && refineButton(button) !== null) {

@@ -4,7 +4,7 @@ import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { DisposableDelegate } from '@lumino/disposable';
 
-import { insertBelow, refineCell, runBelow } from '../cells/place';
+import { insertBelow, runBelow, runCellWith } from '../cells/place';
 import { chartFactory } from '../charts/renderer';
 import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
@@ -43,7 +43,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
           insertBelow(panel, cellAround(panel, button), source);
         },
         (source, button) => runBelow(panel, cellAround(panel, button), source),
-        button => refineCell(panel, cellAround(panel, button))
+        (button, options) => runCellWith(panel, cellAround(panel, button), options)
       );
       return new DisposableDelegate(() => listener.dispose());
     };

@@ -1,4 +1,4 @@
-import { refining } from '../option';
+import { mayBeAdded, refining, withWords } from '../option';
 
 it.each([
   ['%%autocode growth -o a:int\nTotal.', '%%autocode growth --refine -o a:int\nTotal.'],
@@ -7,4 +7,23 @@ it.each([
   ['growth.run()', 'growth.run()']
 ])('lets a cell start from the function that is there', (source, refined) => {
   expect(refining(source)).toBe(refined);
+});
+
+it.each([
+  ['%%autocode growth -o a:int\nTotal.', '%%autocode growth --rename price=amount -o a:int\nTotal.'],
+  ['%%autocode growth --rename price=amount\nTotal.', '%%autocode growth --rename price=amount\nTotal.'],
+  ['growth.run()', 'growth.run()']
+])('lets a cell keep a function whose column has a new name', (source, renamed) => {
+  expect(withWords(source, '--rename price=amount')).toBe(renamed);
+});
+
+it.each([
+  ['--rename price=amount', true],
+  ['--rename "net price=net amount" --rename a=b', true],
+  ['--rename price=amount --allow-network', false],
+  ['--rename price=amount\n%autocode trust', false],
+  ['--model evil/model', false],
+  ['', false]
+])('adds no other option by the button of an output', (options, may) => {
+  expect(mayBeAdded(options)).toBe(may);
 });

@@ -9,11 +9,15 @@ const HTML = `
     <pre data-autocode-source>def run():\n    return <span>1</span> &lt; 2</pre>
   </div>
   <button type="button" class="autocode-action" data-autocode-action="copy" aria-label="Astray"></button>
+  <button type="button" class="autocode-option-cell" data-autocode-option="--rename a=b" aria-label="Rename"></button>
+  <button type="button" class="autocode-option-cell" data-autocode-option="--allow-network" aria-label="Wider"></button>
+  <button type="button" class="autocode-refine-cell" aria-label="Refine"></button>
   <button type="button" aria-label="Other"></button>`;
 const SOURCE = 'def run():\n    return 1 < 2';
 
 const copied = jest.fn();
 const inserted = jest.fn();
+const withOptions = jest.fn();
 let node: HTMLElement;
 let listener: ActionListener;
 
@@ -30,7 +34,7 @@ beforeEach(() => {
   node = document.createElement('div');
   node.innerHTML = HTML;
   document.body.replaceChildren(node);
-  listener = new ActionListener(node, inserted, granted);
+  listener = new ActionListener(node, inserted, granted, withOptions);
 });
 
 afterEach(() => {
@@ -41,6 +45,15 @@ afterEach(() => {
 it('finds the source text of the block, without its colours', () => {
   expect(sourceOf(button('Copy'))).toBe(SOURCE);
   expect(sourceOf(button('Astray'))).toBeNull();
+});
+
+it('runs its cell again with a renamed column, and with no other option', () => {
+  button('Wider').click();
+  expect(withOptions).not.toHaveBeenCalled();
+  button('Rename').click();
+  expect(withOptions).toHaveBeenLastCalledWith(button('Rename'), '--rename a=b');
+  button('Refine').click();
+  expect(withOptions).toHaveBeenLastCalledWith(button('Refine'), '--refine');
 });
 
 it('hands over the cell that takes a reading, to be run', () => {
