@@ -180,6 +180,10 @@ class EngineGone(SandboxError):
     """The sandbox stopped for a reason outside of the program, such as a restarted daemon or a removed container."""
 
 
+RAN_OUT_OF_TIME = "The program ran longer than"
+"""The beginning of the message of a `SandboxTimeout`."""
+
+
 class SandboxTimeout(SandboxError):
     """The program exceeded its time limit. All its processes were killed."""
 

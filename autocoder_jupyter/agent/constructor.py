@@ -28,6 +28,7 @@ class Constructor(AgentConfig):
         packages_from: str | None = None,
         max_iterations: int = 10,
         max_cost: float | None = None,
+        max_tokens: int | None = None,
         timeout: float | dt.timedelta | None = None,
         resources: Resources | Mapping[str, Any] | None = None,
         skip_tests: bool = False,
@@ -48,7 +49,6 @@ class Constructor(AgentConfig):
         log: str | None = None,
         system_prompt: str | None = None,
         max_sample_rows: int = 100,
-        max_tokens: int | None = None,
         max_seconds: float | dt.timedelta | None = None,
         env_vars: Mapping[str, str] | None = None,
         secrets: Iterable[Secret | str] | None = None,
@@ -70,6 +70,7 @@ class Constructor(AgentConfig):
             packages_from: path of a pylock.toml (PEP 751); its versions and hashes are in every environment.
             max_iterations: maximum number of attempts (code, tests, run); 1 if tests are skipped.
             max_cost: maximum cost of one generation in US dollars.
+            max_tokens: maximum number of tokens of one generation, input and output.
             timeout: seconds (or a timedelta) for one run in the sandbox; 120 by default.
             resources: cores and memory of every sandbox: `Resources(cpu=2, memory="4Gi")` or the same as a dict.
             skip_tests: write no tests and run none.
@@ -91,7 +92,6 @@ class Constructor(AgentConfig):
             log: file to which the events of runs are written as JSON lines, masked; none by default.
             system_prompt: replaces the default instructions for writing code; the output rules are appended.
             max_sample_rows: rows (of a table 8 in a question), or lines of a text file, that the model may see.
-            max_tokens: maximum number of tokens of one generation, input and output.
             max_seconds: maximum wall-clock seconds of one generation.
             env_vars: environment variables of the sandbox.
             secrets: names of environment variables of the notebook, or `Secret`, that the sandbox may see.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from autocoder_jupyter.errors import RAN_OUT_OF_TIME
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.document import (
     Beside,
@@ -23,7 +24,16 @@ from autocoder_jupyter.view.document import (
 from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, InputSpec, OutputSpec, TestOutcome, Trace
+    from autocoder_jupyter.types import (
+        RAN_OUT_OF_TIME,
+        CheckOutcome,
+        CodePlan,
+        Evidence,
+        InputSpec,
+        OutputSpec,
+        TestOutcome,
+        Trace,
+    )
 
 MOST_ASSUMPTIONS = 20
 MOST_FAILURES = 3
@@ -173,6 +183,8 @@ def first_failure(tests: Sequence[TestOutcome], evidence: Evidence | None, reaso
 
 
 def _failed_line(check: CheckOutcome, reason: str) -> str:
+    if check.message.startswith(RAN_OUT_OF_TIME):
+        return f"{check.name}: {check.message.splitlines()[0]}"
     if not check.message or is_reported(check, reason):
         return f"✗ {check.name}"
     return f"{check.name}: {check.message}"

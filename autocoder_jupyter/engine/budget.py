@@ -121,7 +121,7 @@ class Budget:
             raise BudgetSpent(
                 "The cost is unknown, so the limit in dollars cannot be kept.",
                 why="The price of the model is not known, or its service does not say how many tokens it counted.",
-                hint="Limit tokens instead (max_tokens), or use another model.",
+                hint="Limit tokens instead (max_tokens, --max-tokens), or use another model.",
             )
 
     def _spent(self, worst: Worst) -> BudgetSpent:
@@ -132,7 +132,7 @@ class Budget:
             return BudgetSpent(
                 f"{budget} of {self.tokens} tokens is too small for the next question.",
                 why=f"{_tokens(self.used):,} are used, and it may take {_tokens(least):,} or more.",
-                hint=f"Raise max_tokens {_REPLAYED}",
+                hint=f"Raise max_tokens (--max-tokens) {_REPLAYED}",
                 limit="max_tokens",
             )
         return BudgetSpent(

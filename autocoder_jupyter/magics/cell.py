@@ -14,6 +14,7 @@ from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.examples import collect_example, require_fit
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.launching import show_job, wait_for, waits
+from autocoder_jupyter.magics.no_data import require_data
 from autocoder_jupyter.magics.notebook import Notebook, is_ours
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import notice
@@ -56,6 +57,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
         show_preview(notebook, request, config, to_know)
         return
     refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
+    require_data(notebook, command, request)
     if notebook.is_headless:
         config = dataclasses.replace(config, ask=False)  # no user can answer
     launch(notebook, request, config, waits=waits(notebook, settings), notices=(*to_know, *notice(notebook, settings)))

@@ -132,7 +132,7 @@ def _model(settings: Settings) -> Iterable[Row]:
         yield (
             "  price",
             "unknown",
-            "so --max-cost is refused; set the prices in litellm_params, or use max_tokens",
+            "so --max-cost is refused; set the prices in litellm_params, or use max_tokens (--max-tokens)",
         )
     else:
         yield ("  price", f"${prices[0]:g} in, ${prices[1]:g} out", "per million tokens")

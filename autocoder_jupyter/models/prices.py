@@ -64,7 +64,7 @@ def require_price(config: ModelConfig, litellm: ModuleType) -> None:
             f"The price of {config.model} is not known, so max_cost cannot be kept. Nothing was sent.",
             why="litellm's table does not have it.",
             hint='Set it in litellm_params={"input_cost_per_token": …, "output_cost_per_token": …} (US dollars, 0 for '
-            "a local model), or use max_tokens instead of max_cost, or use another model.",
+            "a local model), or use max_tokens (--max-tokens) instead, or use another model.",
         )
 
 

@@ -86,16 +86,6 @@ class AdvancedSettings:
             example="20",
         ),
     ] = 100
-    max_tokens: Annotated[
-        int | None,
-        Setting("maximum number of tokens of one generation, input and output", minimum=1),
-        Option(
-            help="maximum number of tokens, input and output",
-            rule="stricter",
-            risk="a generation may cost you more",
-            example="200_000",
-        ),
-    ] = None
     max_seconds: Annotated[
         float | None,
         Setting("maximum wall-clock seconds of one generation", check.seconds, takes="float | dt.timedelta | None"),

@@ -178,6 +178,19 @@ class GenerationSettings:
         ),
         Page("Budget in US dollars", "Maximum cost of one function. Empty: not set here."),
     ] = None
+    max_tokens: Annotated[
+        int | None,
+        Setting("maximum number of tokens of one generation, input and output", minimum=1),
+        Option(
+            help="maximum number of tokens, input and output",
+            flags=("--max-tokens",),
+            placeholder="TOKENS",
+            rule="stricter",
+            risk="a generation may cost you more",
+            modes=BOTH,
+            example="200_000",
+        ),
+    ] = None
     timeout: Annotated[
         float,
         Setting(

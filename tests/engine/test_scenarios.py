@@ -12,10 +12,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.display import card
 from autocoder_jupyter.engine.dry_run import preview
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.run.events import ApprovalNeeded, Diagnosed, Finished, Retrying, SampleOutputs, TestReported
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
 from autocoder_jupyter.types.overview import Glimpse
 from tests.runner import CODE, MARKERS, PLAN, TESTS, Generated, Runner, fenced, sales
@@ -812,3 +814,18 @@ def test_a_preview_shows_the_answers_schema_too() -> None:
     shown = preview(request, AgentConfig())
     schema = json.loads(shown.rpartition("─────\n")[2])
     assert schema["type"] == "json_schema" and "outputs" in schema["json_schema"]["schema"]["properties"]
+
+
+@pytest.mark.parametrize("at_least", [0, 2], ids=["in a test", "on the sample"])
+async def test_a_function_that_ran_out_of_time_says_so_in_its_headline(runner: Runner, at_least: int) -> None:
+    code = CODE.replace("    return", f"    while len(sales) > {at_least}: pass\n    return")
+    again = json.dumps({"failures": [{"test_name": "test_sum", "error_message": "?", "error_type": "logic"}]})
+    played = await runner.generate(
+        {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)], "diagnose": [again]},
+        settings={"timeout": 2.0, "max_iterations": 1},
+    )
+    assert "The program ran longer than 2 s and was stopped." in (played.report.error or "")
+    state = FunctionRun("growth")
+    for event in (*played.events, Finished("failed", played.report.error or "")):
+        state = state.apply(event)
+    assert "The program ran longer than 2 s and was stopped." in card.facts(state)[0]

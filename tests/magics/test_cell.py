@@ -128,6 +128,7 @@ def test_a_forgotten_at_sign_is_said_with_the_card_and_with_a_dry_run(
     shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hint = "sales is a DataFrame of the notebook, and the request does not pass it. Write @sales to pass it."
+    monkeypatch.setattr("builtins.input", lambda prompt: "yes")
     shell.run("%%autocode growth\nGrowth of sales")
     assert hint in shell.shown and jobs.last.request.samples == {}
     monkeypatch.setattr(engine, "preview", lambda request, config: "…", raising=False)
@@ -319,3 +320,65 @@ def test_a_waiting_cell_says_once_that_it_waits_for_consent(
     jobs.ending = ending
     shell.run("%%autocode growth --wait\nWords")
     assert capsys.readouterr().out.count("waits for consent") == 1
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, word: str) -> list[str]:
+    """The user types a word at each prompt. The prompts are collected."""
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda prompt: asked.append(prompt) or word)
+    return asked
+
+
+@pytest.mark.usefixtures("sales")
+@pytest.mark.parametrize(("word", "submitted"), [("yes", 1), ("", 0), ("no", 0)])
+def test_a_request_without_data_in_a_notebook_with_tables_asks_before_it_costs(
+    shell: Any,
+    jobs: Any,
+    word: str,
+    submitted: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = answers(monkeypatch, word)
+    result = shell.run_cell("%%autocode growth\nMonthly revenue of sales.")
+    assert len(asked) == 1 and len(jobs.submitted) == submitted and result.success == bool(submitted)
+    printed = capsys.readouterr().out
+    assert "The request of growth passes no data, and the notebook has sales. Write @sales in the request" in printed
+
+
+@pytest.mark.usefixtures("sales")
+def test_without_a_user_a_request_without_data_is_refused_with_the_line_to_write(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autocoder_jupyter.magics.notebook.Notebook.is_headless", True)
+    with pytest.raises(InvalidRequest, match="passes no data") as caught:
+        shell.run("%%autocode growth\nMonthly revenue.")
+    assert "Write @sales in the request to pass it." in str(caught.value) and '-i "text: str"' in str(caught.value)
+    assert jobs.submitted == []
+
+
+@pytest.mark.usefixtures("sales")
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '%%autocode growth -i "text: str"\nThe digits of text.',
+        "%%autocode growth\nTotal of @sales.",
+        "%%autocode growth -s data=sales\nThe total.",
+        "%%autocode growth --dry-run\nThe total.",
+    ],
+)
+def test_a_request_with_data_or_inputs_and_a_preview_ask_nothing(
+    shell: Any, cell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = answers(monkeypatch, "no")
+    assert shell.run_cell(cell).success and asked == []
+
+
+@pytest.mark.usefixtures("sales")
+def test_a_request_that_is_recorded_is_not_asked_about_again(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autocoder_jupyter.magics.no_data._is_recorded", lambda notebook, request: True)
+    asked = answers(monkeypatch, "no")
+    shell.run("%%autocode growth\nThe total.")
+    assert asked == [] and len(jobs.submitted) == 1

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from autocoder_jupyter.errors import (
+    RAN_OUT_OF_TIME,
     EngineGone,
     OutOfMemory,
     OutputRefused,
@@ -46,6 +47,7 @@ from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.sandbox.worker.envelope import DISMISS, PING
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.sandbox.workspace import commands
+from autocoder_jupyter.types import TestOutcome
 
 START_SECONDS = 120.0
 TAKE_SECONDS = 60.0
@@ -186,14 +188,15 @@ class ChannelWorker:
         started = time.monotonic()
         allowed = self._seconds(tests.seconds)
         testing = Testing(program, tests, callee, verdicts, started + allowed)
-        ending, report = "", {}
+        ending, stopped, report = "", "", {}
         with self._lock:
             try:
                 report = self._run_tests(testing)
                 if verdicts.exit_code is None or report["out_of_memory"]:
                     ending = self._early_end(report)
             except SandboxTimeout:
-                ending = str(_too_long(allowed))
+                late = _too_long(allowed)
+                ending, stopped = str(late), late.what
             except (SandboxCrash, OutOfMemory) as error:
                 ending = str(error)
             except OutputRefused as error:
@@ -207,7 +210,7 @@ class ChannelWorker:
             exit_code = verdicts.exit_code or 0
             output = verdicts.output.strip() or verdicts.collection_error
         return TestRun(
-            outcomes=verdicts.outcomes(tests.expected),
+            outcomes=_with_reason(verdicts.outcomes(tests.expected), stopped),
             exit_code=exit_code,
             output=output,
             collection_error=verdicts.collection_error,
@@ -431,16 +434,23 @@ class ChannelWorker:
 
 def _too_long(seconds: float) -> SandboxTimeout:
     return SandboxTimeout(
-        f"The program ran longer than {seconds:g} s and was stopped.",
+        f"{RAN_OUT_OF_TIME} {seconds:g} s and was stopped.",
         hint="Allow more time, or let the function work on less.",
+    )
+
+
+def _with_reason(outcomes: tuple[TestOutcome, ...], why: str) -> tuple[TestOutcome, ...]:
+    """The outcomes; tests without a report say why they have none, if that is known."""
+    return tuple(
+        outcome.model_copy(update={"message": why}) if why and outcome.outcome == "missing" else outcome
+        for outcome in outcomes
     )
 
 
 def _refused_run(tests: TestSpec, why: str, seconds: float) -> TestRun:
     """A run without any report, because the reports may not all be written by pytest."""
-    missing = Verdicts(tests.source, "", None).outcomes(tests.expected)
     return TestRun(
-        outcomes=tuple(outcome.model_copy(update={"message": why}) for outcome in missing),
+        outcomes=_with_reason(Verdicts(tests.source, "", None).outcomes(tests.expected), why),
         exit_code=-1,
         output=why,
         collection_error="",
