@@ -54,6 +54,15 @@ def provider_of(model: str) -> str:
     return prefix if slash and prefix in provider_names() else _owners().get(model, "")
 
 
+def unlisted(model: str) -> str:
+    """A sentence about a model that is not in the table, although others of its provider are; "" if it is."""
+    known = known_models(provider_of(model))
+    if not provider_of(model) or not known or model in known or model in _owners():
+        return ""
+    close = " or ".join(difflib.get_close_matches(model, known, n=3))
+    return "litellm does not know this model." + (f" Did you mean {close}?" if close else "")
+
+
 def similar_names(model: str) -> list[str]:
     """Up to three names similar to `model`, also with another provider before the slash."""
     prefix, slash, name = model.partition("/")

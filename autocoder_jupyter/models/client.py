@@ -14,6 +14,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable
 from autocoder_jupyter.models import credentials, faults, library, preflight, received
 from autocoder_jupyter.models.cache_marks import as_sent
+from autocoder_jupyter.models.catalogue import unlisted
 from autocoder_jupyter.models.continuation import CONTINUE, join
 from autocoder_jupyter.models.cut_off import CUT_OFF, cut_off_error
 from autocoder_jupyter.models.dialect import Dialect, dialect_of
@@ -33,6 +34,9 @@ DECIDED_SECONDS = 1.0
 
 CONTINUATIONS = 3
 """How often an answer that was cut off is continued."""
+
+TRIES_OF_UNLISTED = 2
+"""How often a model is asked that litellm does not know, if there is no connection at all."""
 
 _ROOM = ("max_completion_tokens", "max_tokens")
 """Parameters that limit the length of an answer."""
@@ -206,7 +210,7 @@ class LiteLLMModel:
                     raise fault from error
                 failures += 1
                 seconds = self._patience.pause(failures, time.monotonic() - started, fault.retry_after)
-                if seconds is None:
+                if seconds is None or (failures >= TRIES_OF_UNLISTED and self._is_unlisted(fault.reason)):
                     raise self._unavailable(fault.reason, failures) from error
             session.listener.on_retry(fault.reason, seconds)
             await asyncio.sleep(seconds)
@@ -279,10 +283,15 @@ class LiteLLMModel:
         announcer.require_told(arguments)
         return stream
 
+    def _is_unlisted(self, reason: str) -> bool:
+        """Whether the name of the model is probably wrong, and no service answers that could say so."""
+        return reason == faults.NO_CONNECTION and self._config.api_base is None and bool(unlisted(self._config.model))
+
     def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
         place = f" Is the service at {self._config.api_base} running?" if self._config.api_base else ""
+        name = f" {unlisted(self._config.model)}" if self._is_unlisted(reason) else ""
         return ModelUnavailable(
             f"{self._config.model} did not answer in {tries} {'try' if tries == 1 else 'tries'}.",
             why=f"Last: {reason}.",
-            hint=f"Try again later (%autocode retry), or choose another model with -m.{place}",
+            hint=f"Try again later (%autocode retry), or choose another model with -m.{place}{name}",
         )

@@ -35,6 +35,8 @@ _REPEATING = re.compile(r"repeating the same chunk", re.IGNORECASE)
 _ADDRESSES = re.compile(r" ?(?:ssl:)?<[^<>]* object at 0x[0-9a-f]+>")
 _PREFIXES = re.compile(r"^(?:litellm\.\w+: |\w*(?:Error|Exception)\w*: |\w+Exception - )+")
 
+NO_CONNECTION = "no connection to the service"
+
 
 @dataclass(frozen=True)
 class Passing:
@@ -181,7 +183,7 @@ def _reason(status: int | None, said: str) -> str:
     if status in (503, 529):
         return "the service is overloaded"
     if not said or _NO_CONNECTION.search(said):
-        return "no connection to the service"
+        return NO_CONNECTION
     return f"the service failed: {said[:160].rstrip('.')}"
 
 

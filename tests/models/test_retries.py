@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import socket
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autocoder_jupyter.errors import ModelUnavailable
+from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
 
 PATIENCE = Patience(tries=5, first=1.0, longest=30.0, total=60.0)
@@ -26,3 +32,16 @@ def test_it_ends_after_so_many_tries() -> None:
 
 def test_no_call_begins_after_so_many_seconds() -> None:
     assert PATIENCE.pause(2, 59.9, None) is None
+
+
+@pytest.mark.parametrize(("model", "tries"), [("openai/gpt-nope", 2), ("openai/gpt-4.1", 3)])
+async def test_without_a_connection_a_model_that_is_not_known_is_not_asked_for_long(
+    question: Question, model: str, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    with socket.socket() as taken:  # bound, but nothing listens
+        taken.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("OPENAI_API_BASE", f"http://127.0.0.1:{taken.getsockname()[1]}")
+        with pytest.raises(ModelUnavailable, match=f"did not answer in {tries} tries") as caught:
+            await LiteLLMModel(ModelConfig(model), Patience(tries=3, first=0.01)).ask(question)
+    assert ("litellm does not know this model. Did you mean openai/" in str(caught.value)) == (tries == 2)
