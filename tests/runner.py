@@ -35,6 +35,7 @@ MARKERS = {
     "fix_tests": "You check the expectations of tests",
     "second": "You are an experienced analyst",
     "derive": "You work out by hand what a function must return",
+    "again": "Here is a small exercise in arithmetic with tables",
     "name": "Two analysts answered one request",
     "sort_tests": "You decide which tests of a function still hold",
 }

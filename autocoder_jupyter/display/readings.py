@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.view.amounts import spending
+from autocoder_jupyter.view.amounts import counted, spending
 from autocoder_jupyter.view.document import Block, Offer, Span, line, lines, muted
 from autocoder_jupyter.view.markup import clipped
 
@@ -29,13 +29,15 @@ def opinion_blocks(name: str, opinion: SecondOpinion | None) -> tuple[Block, ...
     if opinion is None:
         return ()
     if opinion.state == "none":
-        return (line(Span("none.", only="text"), Span(clipped(opinion.note, LONGEST), "muted")),)
+        none = line(Span("none.", only="text"), Span(clipped(opinion.note, LONGEST), "muted"))
+        return (none, *lines([_unanswered(opinion)], "muted"))
     return (*lines(_found_wrong(opinion)), *_compared(name, opinion), *lines(_notes(opinion), "muted"))
 
 
 def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
     if opinion.state in ("agree", "not compared"):
         yield line(Span("✓", "good") if opinion.state == "agree" else Span("–", "quiet"), _agrees(opinion))
+        yield from lines(map(_sentence, opinion.differences[:MOST]), "muted")
         return
     for number, reading in enumerate(opinion.readings, 1):
         yield line(Span("≠", "warn"), _read(opinion, number))
@@ -55,13 +57,18 @@ def _use(name: str, number: int, reading: Reading) -> Offer:
     return Offer("Use this reading", cell, command, f"adds to the request: {reading.line}")
 
 
-def _notes(opinion: SecondOpinion) -> tuple[str, str]:
-    return _not_compared(opinion), _cost(opinion)
+def _notes(opinion: SecondOpinion) -> tuple[str, str, str]:
+    return _not_compared(opinion), _unanswered(opinion), _cost(opinion)
+
+
+def _unanswered(opinion: SecondOpinion) -> str:
+    asked = " and ".join(opinion.unanswered)
+    return f"A question for {clipped(asked, LONGEST)} had no answer. The next run asks it again." if asked else ""
 
 
 def _agrees(opinion: SecondOpinion) -> str:
     count = len(opinion.tried)
-    inputs = f"on the sample{f' and {count} variations of it' if count else ''}"
+    inputs = f"on the sample and {counted(count, 'variation')} of it" if count else "on the sample"
     if opinion.state == "agree" and not opinion.not_compared:
         return f"A second solution gives the same result {inputs}."
     if opinion.state == "agree":
@@ -105,9 +112,14 @@ def _described(difference: Difference) -> str:
 
 def _judged(opinion: SecondOpinion) -> Iterator[str]:
     if opinion.confirms == "first":
-        yield "A third derivation on a small input confirms the function."
+        yield (
+            "A third derivation on a small input, made from the request and the plan's assumptions, confirms that the "
+            "function follows the plan. It does not confirm the assumptions."
+        )
     elif opinion.confirms == "second":
         yield "A third derivation on a small input confirms the second solution, so the function may be wrong."
+        if opinion.stays:
+            yield f"The function stays as it is. {clipped(opinion.stays, LONGEST)}"
 
 
 def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:

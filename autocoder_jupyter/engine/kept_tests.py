@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from autocoder_jupyter.engine.interface import FUNCTION
@@ -17,6 +19,8 @@ from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import parse
 
 _EARLIER = "earlier_run"
+
+_TESTS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def without_tests(source: str, names: Iterable[str]) -> str:
@@ -125,16 +129,33 @@ def _renamed(source: str, module: ast.Module, alias: str) -> str:
 
 
 def joined(kept: str, added: str) -> TestSuite:
-    """One suite of kept and new tests.
+    """One suite of kept and new tests. A new test with the name of a kept one is renamed.
 
     Raises:
-        ValueError: a name has two meanings; the message is text for the model.
+        ValueError: another name has two meanings; the message is text for the model.
     """
-    taken, new = defined(parse(kept)), defined(parse(added))
+    taken = defined(parse(kept))
+    added = _with_free_names(added, taken)
+    new = defined(parse(added))
     clashes = sorted(name for name, what in new.items() if name in taken and (what != taken[name] or not what))
     if clashes:
         raise ValueError(f"The tests that stay use these names already: {', '.join(clashes)}. Choose others.")
     return read_suite(f"{kept.rstrip()}\n\n\n{_without_future(added).strip()}\n")
+
+
+def _with_free_names(source: str, taken: Mapping[str, str]) -> str:
+    """A module whose tests have no name that is taken. Nothing else refers to the name of a test."""
+    module, lines = parse(source), source.split("\n")
+    names = {*taken, *defined(module)}
+    for node in module.body:
+        if not isinstance(node, _TESTS) or not node.name.lower().startswith("test") or node.name not in taken:
+            continue
+        name = next(other for number in itertools.count(2) if (other := f"{node.name}_{number}") not in names)
+        names.add(name)
+        at = node.lineno - 1
+        begin = re.compile(rf"^((?:async\s+)?(?:def|class)\s+){re.escape(node.name)}\b")
+        lines[at] = begin.sub(lambda found, name=name: found[1] + name, lines[at], count=1)  # type: ignore[misc]
+    return "\n".join(lines)
 
 
 def defined(module: ast.Module) -> Mapping[str, str]:

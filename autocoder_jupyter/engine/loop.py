@@ -35,7 +35,7 @@ from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, Start, start_of
-from autocoder_jupyter.engine.tests import read_suites
+from autocoder_jupyter.engine.tests import TestSuite, read_suites
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.writer import Writer, WriterFactory
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, DataDrift, Locked, UnusableAnswer
@@ -43,6 +43,7 @@ from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import (
     DriftFound,
     EndState,
+    EvidenceGathered,
     Finished,
     KeptHolds,
     Noticed,
@@ -180,6 +181,14 @@ def _told_environment(setup: GenerationSetup, packages: Packages) -> str:
     return before or surroundings.versions(setup.config, lock)
 
 
+@dataclass(frozen=True)
+class _Verified:
+    """An attempt that passed, with its tests."""
+
+    turn: Turn
+    suite: TestSuite | None
+
+
 class _Generation:
     """One generation, from its open version to its report.
 
@@ -200,6 +209,7 @@ class _Generation:
         self._writer: Writer | None = None  # like the state
         self._turns: list[Turn] = []
         self._limit = ""  # the setting whose limit ended it
+        self._doubted: _Verified | None = None  # verified, and then doubted by a second opinion
 
     async def run(self) -> Report:
         """Run the generation, within the seconds of the budget."""
@@ -208,7 +218,8 @@ class _Generation:
             async with asyncio.timeout(setup.budget.seconds_left) as deadline:
                 state, writer = await self._drafted()
                 reason = await self._try_until_it_holds(state, writer)
-                await self._compare(state)
+                if self._doubted is None:
+                    await self._compare(state, self._turns[-1])
         except TimeoutError:
             if not deadline.expired():
                 raise
@@ -218,7 +229,8 @@ class _Generation:
             raised = innermost(error)
             if isinstance(raised, Locked):
                 raised.why = self._why_asked
-            if not isinstance(raised, BudgetSpent | UnusableAnswer):
+            is_lost = self._doubted is None or not isinstance(raised, AutocodeError)
+            if is_lost and not isinstance(raised, BudgetSpent | UnusableAnswer):
                 raise
             over, reason = isinstance(raised, BudgetSpent), str(raised)
             self._limit = getattr(raised, "limit", "")
@@ -228,6 +240,9 @@ class _Generation:
             self._adviser.stop()
             if self._writer is not None:
                 await self._writer.close()
+        if self._doubted is not None and self._state is not None:
+            await self._restore(self._state, self._doubted)
+            over, reason, self._limit = False, "", ""
         if reason and not over and not self._packages.way_out:
             setup.services.journal.reject(setup.stages.answers_at_fault)
         report = self._recorded(await self._report(reason))
@@ -336,11 +351,20 @@ class _Generation:
         if draft.author == "you" and version.start.kept is None:
             setup.services.journal.write_draft(draft.code, draft.tests, draft.parent)
         state, writer = self._planned(Planned(Brief(setup.request, draft.plan, version.context)))
+        if self._lacks_answers and not setup.config.locked:
+            self._adviser.begin(version.context)
         state.constraints.recall(setup.services.journal)
         if draft.tests:
             state.set_suite(read_suites(draft.tests, draft.blind))
         state.set_code(draft.code)
         return state, writer
+
+    @property
+    def _lacks_answers(self) -> bool:
+        """Whether a question of the second opinion had no answer when the kept function was made."""
+        kept = self._version.start.kept
+        opinion = kept.report.second_opinion if kept is not None else None
+        return opinion is not None and bool(opinion.unanswered)
 
     async def _asked_for(self) -> tuple[GenerationState, Writer]:
         """Plan; then code, tests and constraints concurrently, while the base environment is built."""
@@ -379,7 +403,9 @@ class _Generation:
             code, tests, blind = sources_of(state)
             self._turns.append(Turn(number, code, tests, verdict, blind))
             if verdict.success:
-                verdict = await self._adviser.weigh(state, verdict)
+                verified = _Verified(self._turns[-1], state.suite)
+                verdict = await self._adviser.weigh(state, verdict, may_doubt=self._may_be_changed)
+                self._doubted = None if verdict.success else self._doubted or verified
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
             if self._version.start.carried is not None:
                 self._judge_carried(verdict)
@@ -413,9 +439,21 @@ class _Generation:
         way = " It was not sent to be fixed; --refresh writes it with what is shared now."
         return f"{verdict.summary}{way if self._version.start.withheld else ''}"
 
-    async def _compare(self, state: GenerationState) -> None:
+    async def _restore(self, state: GenerationState, verified: _Verified) -> None:
+        """Return to the function that was verified, because no attempt after the doubt about it passed."""
+        turn = verified.turn
+        self._turns = [turn if other.number == turn.number else other for other in self._turns]
+        state.set_code(turn.code)
+        if verified.suite is not None:
+            state.set_suite(verified.suite)
+        await self._packages.provide(state.brief.plan, state.sources)
+        self._setup.emit(EvidenceGathered(turn.number, turn.verdict.evidence))
+        self._adviser.restore()
+        await self._compare(state, turn)
+
+    async def _compare(self, state: GenerationState, turn: Turn) -> None:
         """Compare with the version that this one was made from, and emit the differences."""
-        turn, choices = self._turns[-1], state.choices
+        choices = state.choices
         earlier = await call_blocking(self._made_from)
         if earlier is None:
             return
@@ -454,6 +492,11 @@ class _Generation:
         state.brief = replace(state.brief, context=self._version.context)
         if not setup.config.skip_tests:
             setup.stages.attempts_allowed += 1
+
+    @property
+    def _may_be_changed(self) -> bool:
+        """Whether the function is new. One that was verified before, or that the user wrote, is only compared."""
+        return self._version.start.kept is None and not self._version.start.as_is
 
     def _same_failures(self) -> int:
         """How many of the last attempts failed in exactly the same way."""

@@ -194,7 +194,7 @@ def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report
             "sample_values": recorded.sample_values or report.sample_values,
             "attempts": recorded.attempts,
             "history": recorded.history,
-            "second_opinion": _as_recorded(recorded.second_opinion),
+            "second_opinion": report.second_opinion or _as_recorded(recorded.second_opinion),
             "changes": report.changes or recorded.changes,
             "answers": recorded.answers,
             "trace": recorded.trace,

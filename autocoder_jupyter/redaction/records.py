@@ -11,7 +11,7 @@ _SAID = frozenset(
         *("error", "output", "message", "error_message", "change", "drift"),
         *("expected_behavior", "actual_behavior", "root_cause", "suggested_fix"),
         *("generated_schemas", "sample_schemas"),  # which name the columns of the data
-        *("first", "second", "at", "not_compared", "smallest", "derivation"),  # of a second opinion
+        *("first", "second", "at", "not_compared", "smallest", "derivation", "stays"),  # of a second opinion
     )
 )
 """Fields of a report with messages about a run. The other fields hold its sources and the user's text."""

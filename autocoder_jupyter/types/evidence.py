@@ -141,8 +141,10 @@ class SecondOpinion(Record):
     `note` says why. `compared` names the outputs of which values were compared, `tried` the variations of the sample on
     which they were, `not_compared` the parts without a counterpart and the variations on which the second one failed.
     `smallest` is a small input on which they differ, as Python source, and `derivation` the correct output for it,
-    derived independently; `confirms` says which of the two has it. `tests` are the tests that were made from it.
-    `usage` is part of the report's.
+    derived independently from the request and the plan; `confirms` says which of the two has it. `tests` are the tests
+    that were made from it, and that the function has passed since. If the second one has the derived output and the
+    function was not changed, `stays` says why. `unanswered` are the questions without an answer; the next run asks them
+    again. `usage` is part of the report's.
     """
 
     state: Literal["agree", "differ", "not compared", "none"] = "none"
@@ -158,4 +160,6 @@ class SecondOpinion(Record):
     derivation: str = ""
     confirms: Literal["first", "second", ""] = ""
     tests: tuple[str, ...] = ()
+    stays: str = ""
+    unanswered: tuple[str, ...] = ()
     usage: Usage = Usage()

@@ -81,6 +81,32 @@ def test_rows_variations_and_errors_are_told_in_words() -> None:
     assert "total would be 3 instead of an error (ValueError: x)." in told
 
 
+def test_a_difference_outside_of_the_data_is_told_beside_an_agreement() -> None:
+    twice = Difference(where="total", first="4", second="5", on="if a key came twice")
+    opinion = SecondOpinion(state="agree", compared=("total",), tried=("with two rows",), differences=(twice,))
+    told = words(opinion_blocks("growth", opinion))
+    assert "✓  A second solution gives the same result on the sample and 1 variation of it." in told
+    assert "If a key came twice, total would be 5 instead of 4." in told and "≠" not in told
+
+
+def test_a_doubt_that_changed_nothing_says_why_and_a_derivation_what_it_was_given() -> None:
+    stays = DIFFERS.model_copy(update={"confirms": "second", "stays": "The test test_a contradicts it."})
+    told = words(opinion_blocks("growth", stays))
+    assert "confirms the second solution, so the function may be wrong." in told
+    assert "The function stays as it is. The test test_a contradicts it." in told
+    assert "an input on which the code was wrong" not in told
+    first = words(opinion_blocks("growth", DIFFERS))
+    assert "confirms that the function follows the plan. It does not confirm the assumptions." in first
+
+
+def test_a_question_without_an_answer_is_on_the_card() -> None:
+    asked = ("the correct output of a small input", "what is read otherwise")
+    said = f"A question for {asked[0]} and {asked[1]} had no answer. The next run asks it again."
+    assert said in words(opinion_blocks("growth", DIFFERS.model_copy(update={"unanswered": asked})))
+    none = SecondOpinion(note="It did not come.", unanswered=("a second solution",))
+    assert any("A question for a second solution had no answer." in line for line in lines_of("growth", none))
+
+
 def test_where_values_are_withheld_only_the_place_is_told() -> None:
     column = Difference(where="monthly.growth", first="", second="", count=10, of=12)
     told = words(opinion_blocks("", SecondOpinion(state="differ", differences=(column,), readings=(YEARLY,))))

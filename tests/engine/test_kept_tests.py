@@ -74,10 +74,17 @@ def test_new_tests_come_below_and_may_not_take_a_name_of_the_others() -> None:
     suite = joined(SUITE, "from __future__ import annotations\nfrom solution import run\ndef test_new():\n    run()\n")
     assert suite.ids == ("TestEdges::test_empty", "test_total", "test_new")
     compile(suite.source, "suite", "exec")
-    with pytest.raises(ValueError, match="frame, test_total"):
+    with pytest.raises(ValueError, match=r"already: frame\."):
         joined(SUITE, "def frame():\n    return 1\n\ndef test_total():\n    assert frame()\n")
     with pytest.raises(ValueError, match="pd"):
         joined(SUITE, "import polars as pd\n\ndef test_new():\n    run()\n")
+
+
+def test_a_new_test_with_the_name_of_a_kept_one_is_renamed() -> None:
+    added = "@mark\ndef test_total():\n    run()\n\nclass TestEdges:\n    def test_a(self): 1\n"
+    suite = joined(SUITE, added)
+    assert suite.ids == ("TestEdges::test_empty", "test_total", "test_total_2", "TestEdges_2::test_a")
+    assert joined(suite.source, added).ids[-2:] == ("test_total_3", "TestEdges_3::test_a")
 
 
 def test_a_kept_test_is_the_same_under_the_name_of_the_earlier_call_and_not_with_another_number() -> None:

@@ -88,24 +88,111 @@ def hand_derived(request: dict[str, Any]) -> str:
     return derived(float((sales["price"] * sales["quantity"]).sum()))
 
 
+NO_READING = [json.dumps({"readings": []})]
+
+
 async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_is_mended(
     runner: Runner,
 ) -> None:
     told = script(
-        WRONG, second=[fenced(AGREEING)], derive=hand_derived, name=[json.dumps({"readings": []})], fix_code=[MENDED]
+        WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[MENDED]
     )
     played = await runner.generate(told, settings=ON)
     report = played.report
     assert report.success and report.attempts == 2 and "clip" not in played.code
     assert "test_second_opinion_1" in {outcome.id for outcome in report.evidence.tests}
     assert played.opinion.state == "agree" and played.opinion.tests == ("test_second_opinion_1",)
-    assert "diagnose" not in played.asked
+    assert "diagnose" not in played.asked and played.opinion.stays == ""
 
 
-async def test_a_fault_that_is_never_mended_is_no_success(runner: Runner) -> None:
-    told = script(WRONG, second=[fenced(AGREEING)], derive=hand_derived, name=[json.dumps({"readings": []})])
-    played = await runner.generate(told, settings={**ON, "max_iterations": 1})
-    assert not played.report.success and "test_second_opinion_1" in played.error
+async def test_who_derives_again_is_asked_in_other_words_and_sees_no_first_answer(runner: Runner) -> None:
+    told = script(
+        WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[MENDED]
+    )
+    played = await runner.generate(told, settings=ON)
+    (asked,) = (prompt for prompt in map(prompt_of, played.model.requests) if "small exercise in arithmetic" in prompt)
+    assert "You work out by hand" not in asked and "1 * 2 = 2" not in asked and ".sum()" not in asked
+
+
+def off_by_one(request: dict[str, Any]) -> str:
+    value = json.loads(hand_derived(request))["values"][0]["values"][0]
+    return derived(value + 1)
+
+
+ANOTHER = (
+    TESTS
+    + """
+
+
+def test_at_most_two_count():
+    sales = pd.DataFrame({"price": [1.0], "quantity": [5]})
+    assert run(sales=sales) == 2.0
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("tests", "again", "second", "why"),
+    [
+        (TESTS, off_by_one, AGREEING, "Asked again in other words, the derivation did not say so."),
+        (TESTS, "no JSON", AGREEING, "The derivation could not be asked again."),
+        (ANOTHER, hand_derived, AGREEING, "The test test_at_most_two_count contradicts it."),
+    ],
+    ids=["not confirmed", "not answered", "contradicted"],
+)
+async def test_one_derivation_does_not_overturn_a_function_that_passed(
+    runner: Runner, tests: str, again: Any, second: str, why: str
+) -> None:
+    told = script(WRONG, tests, second=[fenced(second)], derive=hand_derived, again=again, name=[NAMED])
+    played = await runner.generate(told, settings={**ON, "max_iterations": 3})
+    opinion = played.opinion
+    assert played.report.success and played.report.attempts == 1 and "clip" in played.code
+    assert (opinion.state, opinion.confirms, opinion.tests) == ("differ", "second", ())
+    assert opinion.stays == why and opinion.readings
+    assert "test_second_opinion" not in (played.report.tests or "")
+
+
+async def test_a_function_that_was_verified_is_not_lost_if_no_change_of_it_passes(runner: Runner) -> None:
+    useless = json.dumps({"edits": [{"find": "upper=2", "replace": "upper=1", "mends": ["test_second_opinion_1"]}]})
+    told = script(
+        WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=useless
+    )
+    for settings in ({"max_iterations": 1}, {"max_iterations": 3, "cache": "disable"}):
+        played = await runner.generate(told, settings={**ON, **settings})
+        assert played.report.success and played.error == "" and "upper=2" in played.code
+        assert "test_second_opinion" not in played.report.tests and len(played.report.evidence.tests) == 2
+        opinion = played.opinion
+        assert (opinion.state, opinion.tests) == ("differ", ()) and opinion.confirms == "second"
+        assert opinion.stays == "No change of the function passed this and all other tests."
+        assert played.of(Finished)[-1].state == "ready" and played.of(OpinionGiven)[-1].opinion == opinion
+
+
+async def test_a_second_solution_with_packages_of_its_own_gets_them_and_the_function_does_not(runner: Runner) -> None:
+    second = AGREEING.replace("import pandas as pd", "import pandas as pd\nimport tabulate")
+    played = await runner.generate(script(second=[fenced(second)]), settings=ON)
+    assert played.opinion.state == "agree"
+    assert not any("tabulate" in line for line in played.report.lock)
+
+
+async def test_a_second_solution_with_an_unknown_package_is_not_run_and_nobody_is_asked(runner: Runner) -> None:
+    second = AGREEING.replace("import pandas as pd", "import pandas as pd\nimport who_knows_this")
+    played = await runner.generate(script(second=[fenced(second)]), settings=ON)
+    assert played.report.success and runner.approvals == []
+    assert "who-knows-this, which is not a well-known package" in played.opinion.note
+
+
+async def test_a_question_that_failed_is_asked_again_by_the_next_run_and_its_absence_is_told(runner: Runner) -> None:
+    down = Answer(status=401, error="no such key")
+    first = await runner.generate(script(second=[down]), settings=ON)
+    assert first.report.success and first.opinion.unanswered == ("a second solution",)
+    again = await runner.generate({"second": [fenced(OTHERWISE)], "derive": [down], "name": [down]}, settings=ON)
+    assert again.report.kept and set(again.asked) == {"second", "derive", "name"}
+    assert again.opinion.state == "differ"
+    assert set(again.opinion.unanswered) == {"the correct output of a small input", "what is read otherwise"}
+    third = await runner.generate({"derive": [derived(2.0)], "name": [NAMED]}, settings=ON)
+    assert set(third.asked) == {"derive", "name"} and third.opinion.readings and not third.opinion.unanswered
+    fourth = await runner.generate({}, settings=ON)
+    assert fourth.asked == [] and fourth.opinion.readings and fourth.report.success
 
 
 async def test_a_derivation_that_decides_nothing_changes_nothing(runner: Runner) -> None:
@@ -330,10 +417,10 @@ def test_v():
 
 async def test_characters_that_no_source_can_hold_spoil_nothing(runner: Runner) -> None:
     odd = json.dumps({**json.loads(derived(1.0)), "derivation": "a\x00b", "sentence": "\ud800 \u202e \x00"})
-    told = script(second=[fenced(OTHERWISE)], derive=[odd], name=[NAMED])
+    tests = TESTS.replace('"quantity": [1, 2]', '"quantity": [1, 1]').replace("== 8.0", "== 5.0")
+    told = script(tests=tests, second=[fenced(OTHERWISE)], derive=[odd], again=[odd], name=[NAMED])
     played = await runner.generate(told, settings={**ON, "max_iterations": 1})
-    assert "test_second_opinion_1" in played.error
-    written = played.of(SourceWritten)[-1].text
+    (written,) = [event.text for event in played.of(SourceWritten) if "test_second_opinion_1" in event.text]
     assert "# a\\x00b" in written and "\u202e" not in written and "\ufffd" in written
 
 

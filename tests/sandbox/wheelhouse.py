@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from autocoder_jupyter.sandbox.environments.locking import PYTEST
+
 
 def make_wheel(
     folder: Path,
@@ -54,7 +56,8 @@ def make_wheelhouse(folder: Path) -> Path:
         make_wheel(folder, name, importlib.metadata.version(name))
     make_wheel(folder, "pandas", "0.1")
     make_wheel(folder, "numpy", "2.0")
-    make_wheel(folder, "pytest", "9.0")
+    make_wheel(folder, "pytest", PYTEST.partition("==")[2])
+    make_wheel(folder, "pytest", "99.0")
     make_wheel(folder, "alpha", "1.0")
     make_wheel(folder, "alpha", "2.0")
     make_wheel(folder, "beta", "1.0", requires=["alpha<2"])

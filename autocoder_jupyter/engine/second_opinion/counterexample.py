@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from autocoder_jupyter.engine.second_opinion.derivation import Derivation, tolerance
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, SmallInput
+from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.types import CodePlan, OutputSpec
 from autocoder_jupyter.untrusted.visible import visible
+
+_NAN = 'float("nan")'
 
 PREFIX = "test_second_opinion_"
 
@@ -26,6 +30,12 @@ def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> lis
     """
     rows = tuple(f"{place.where}." for place in places if place.keys)
     return [p for p in places if p.others and not p.where.startswith(rows) and _expression(p, outputs)]
+
+
+def free_number(suite: TestSuite) -> int:
+    """A number for a new test that no test of the suite has; a refined function keeps its earlier ones."""
+    taken = {test.rpartition("::")[2] for module in suite.modules for test in module.ids}
+    return next(number for number in itertools.count(1) if f"{PREFIX}{number}" not in taken)
 
 
 def as_test(number: int, small: SmallInput, plan: CodePlan, places: Sequence[OpenPlace], derivation: Derivation) -> str:
@@ -65,7 +75,10 @@ def _assertion(place: OpenPlace, expected: Sequence[Any], outputs: Sequence[Outp
     if place.keys:
         return f"assert len({place.where}) == {len(expected)}"
     if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in expected):
-        return f"assert {found} == pytest.approx({list(expected)!r}, rel=1e-9, abs={tolerance(place):.3g})"
+        numbers = ", ".join(_NAN if value is None else repr(value) for value in expected)
+        found = found.replace("None", _NAN, 1)  # pytest refuses to compare None with a number
+        nan_ok = ", nan_ok=True" if None in expected else ""
+        return f"assert {found} == pytest.approx([{numbers}], rel=1e-9, abs={tolerance(place):.3g}{nan_ok})"
     if any(isinstance(value, str) for value in expected):
         found = found.replace("else value", 'else str(value).removesuffix(" 00:00:00")', 1)
     return f"assert {found} == {list(expected)!r}"

@@ -12,11 +12,21 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace
 
-_INSTRUCTIONS = """\
+_BY_HAND = """\
 You work out by hand what a function must return for a small input. You see a request, the plan that fixes how it is
 read, and the input. You see no implementation and no result, and you must not imagine one.
 
 Keep to the request, to the plan and to its assumptions as they stand. Go step by step, with the numbers. Then answer:
+"""
+
+_AGAIN = """\
+Here is a small exercise in arithmetic with tables. Under <input> stands all the data there is. What the request asks
+for, read as the plan says, has one right answer on it: find that answer with pencil and paper. Before you count, write
+down for each row whether it belongs to what is asked, and which sentence says so. No program and no earlier answer
+exist. Then answer:
+"""
+
+_ANSWER = """\
 - `derivation`: your sum, in a few lines.
 - `sentence`: the one sentence of the request, or the assumption of the plan, that decides the outcome, in one line.
 - `decided`: false when neither the request nor the plan decides what must come out.
@@ -47,10 +57,13 @@ class Derivation(BaseModel):
     values: list[DerivedPlace]
 
 
-def derivation_messages(brief: Brief, source: str, places: Sequence[OpenPlace]) -> Messages:
-    """The question: the input, and the places whose values are wanted. It has no result of the two solutions."""
+def derivation_messages(brief: Brief, source: str, places: Sequence[OpenPlace], *, again: bool = False) -> Messages:
+    """The question: the input, and the places whose values are wanted. It has no result of the two solutions.
+
+    Asked again, it has other words, and nothing of the first answer.
+    """
     asked = "\n".join(map(_asked, places))
-    return brief.question(block("input", source), block("asked", asked), _INSTRUCTIONS)
+    return brief.question(block("input", source), block("asked", asked), (_AGAIN if again else _BY_HAND) + _ANSWER)
 
 
 def _asked(place: OpenPlace) -> str:
@@ -59,7 +72,9 @@ def _asked(place: OpenPlace) -> str:
     return f"- {place.where}"
 
 
-async def derive(talk: Conversation, brief: Brief, source: str, places: Sequence[OpenPlace]) -> Derivation:
+async def derive(
+    talk: Conversation, brief: Brief, source: str, places: Sequence[OpenPlace], *, again: bool = False
+) -> Derivation:
     """Ask for a derivation.
 
     Args:
@@ -67,8 +82,9 @@ async def derive(talk: Conversation, brief: Brief, source: str, places: Sequence
         brief: the request, the plan and the data context.
         source: the input, as Python source.
         places: where the two solutions differ on it.
+        again: whether it was asked before. The question is put in other words.
     """
-    messages = derivation_messages(brief, source, places)
+    messages = derivation_messages(brief, source, places, again=again)
     return await talk.structured("second", messages, Derivation)
 
 

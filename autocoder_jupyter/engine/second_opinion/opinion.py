@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, is_complete, reachable
+from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, free_number, is_complete, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
 from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
+from autocoder_jupyter.engine.second_opinion.rehearsal import objections
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, OpinionTrial, SmallInput
 from autocoder_jupyter.engine.second_opinion.variations import is_outside
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
-from autocoder_jupyter.engine.tests import with_tests
+from autocoder_jupyter.engine.tests import TestSuite, with_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.errors import AutocodeError, SandboxError
+from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
@@ -31,8 +32,23 @@ T = TypeVar("T")
 PATIENCE = 60.0
 """The maximum seconds that a verified function waits for the second solution, and for each question about it."""
 
+SOLUTION, DERIVATION, READING = "a second solution", "the correct output of a small input", "what is read otherwise"
+"""What the questions ask for, as it is told if one has no answer."""
+
+KEPT = "It was verified before, and is not changed."
+"""Why a function that was only verified again stays."""
+
 ROUNDS = 2
 """How often a derivation of a small input may lead to a fix of the code."""
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """A difference that a trial found, on a small input that may be told."""
+
+    trial: OpinionTrial
+    small: SmallInput
+    places: Sequence[OpenPlace]
 
 
 class Adviser:
@@ -54,6 +70,8 @@ class Adviser:
         self._writing: asyncio.Task[SecondSolution] | None = None
         self._rounds = 0
         self._tests: tuple[str, ...] = ()
+        self._before_doubt: SecondOpinion | None = None
+        self._unanswered: dict[str, None] = {}
 
     def begin(self, context: str) -> None:
         """Start the request for the second solution, if one is wanted. Called with the question for the plan.
@@ -91,33 +109,54 @@ class Adviser:
             self._without("The run ended before the comparison.")
             self._setup.stages.finished("second", False)
 
-    async def weigh(self, state: GenerationState, verdict: Verdict) -> Verdict:
+    async def weigh(self, state: GenerationState, verdict: Verdict, *, may_doubt: bool = True) -> Verdict:
         """Compare a verified function with the second solution.
 
+        Args:
+            state: the state of the generation.
+            verdict: of the attempt that passed.
+            may_doubt: whether the function may be changed for what is found.
+
         Returns:
-            The verdict; or a failed one, if an independent derivation shows that the code is wrong. Then the tests
+            The verdict; or a failed one, if two independent derivations show that the code is wrong. Then the tests
             contain the input that shows it.
         """
         if not self._wanted:
             return verdict
         stages = self._setup.stages
         stages.started("second")
-        fault = await self._weighed(state, verdict)
+        changed = set(verdict.tests_changed)
+        present = (
+            {test.rpartition("::")[2] for module in state.suite.modules for test in module.ids} if state.suite else ()
+        )
+        self._tests = tuple(test for test in self._tests if test in present and test not in changed)
+        fault = await self._weighed(state, verdict, may_doubt=may_doubt)
         replayed = all(exchange.replayed for exchange in self._setup.second_talk.exchanges)
         stages.finished("second", True, replayed=replayed)
         return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
 
-    async def _weighed(self, state: GenerationState, verdict: Verdict) -> TestFailure | None:
+    def restore(self) -> None:
+        """Give the opinion on the function that was doubted, because no other one passed: the function stays."""
+        if self._before_doubt is not None:
+            why = "No change of the function passed this and all other tests."
+            self._conclude(self._before_doubt.model_copy(update={"tests": (), "stays": why}))
+
+    async def _weighed(self, state: GenerationState, verdict: Verdict, *, may_doubt: bool) -> TestFailure | None:
         """The failure of the code, if the second opinion found one."""
         setup, brief = self._setup, state.brief
+        self._unanswered.clear()
         writing = self._ask(brief.request, brief.context)
         done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
         if not done:
+            self._unanswered[SOLUTION] = None
             self._without("The second solution did not come in time.")
             return None
         try:
             second = writing.result()
         except AutocodeError as error:
+            self._unanswered[SOLUTION] = None
+            if isinstance(error, UnusableAnswer):  # the same answer would be replayed
+                setup.services.journal.reject(setup.second_talk.exchanges[:])
             self._without(f"No second solution was written. {error.what}")
             return None
         try:
@@ -154,25 +193,29 @@ class Adviser:
         places = (await trial.run_once(told))[:MOST_ASKED] if told else []
         if told is None or not places:
             withheld = tuple(dict.fromkeys(map(found.declared, outcome.smallest.places[:MOST_ASKED])))
-            readings = await self._optional(name_readings(setup.second_talk, brief, second.readings, "", withheld))
+            naming = name_readings(setup.second_talk, brief, second.readings, "", withheld)
+            readings = await self._optional(naming, READING)
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))
             return None
-        return await self._explained(state, opinion, told, places, second)
+        return await self._explained(state, opinion, _Difference(trial, told, places), second, may_doubt=may_doubt)
 
     async def _explained(
         self,
         state: GenerationState,
         opinion: SecondOpinion,
-        small: SmallInput,
-        places: Sequence[OpenPlace],
+        found: _Difference,
         second: SecondSolution,
+        *,
+        may_doubt: bool,
     ) -> TestFailure | None:
         """Find out why they differ: another reading of the request, or an error in the code."""
-        brief = state.brief
+        brief, small, places = state.brief, found.small, found.places
         asked = reachable(places, brief.plan.outputs) if is_complete(small, brief.plan) else []
         differs = [state.redaction.masked(differing(place)) for place in places]
         naming = name_readings(self._setup.second_talk, brief, second.readings, small.source, differs)
-        derivation, readings = await asyncio.gather(self._derived(brief, small.source, asked), self._optional(naming))
+        derivation, readings = await asyncio.gather(
+            self._derived(brief, small.source, asked), self._optional(naming, READING)
+        )
         confirms = confirmed(derivation, asked) if derivation else ""
         opinion = opinion.model_copy(
             update={
@@ -185,24 +228,53 @@ class Adviser:
         if confirms != "second" or derivation is None or state.suite is None:
             self._conclude(opinion)
             return None
-        name = f"{PREFIX}{len(self._tests) + 1}"
-        written = as_test(len(self._tests) + 1, small, brief.plan, asked, derivation)
+        number = free_number(state.suite)
+        name = f"{PREFIX}{number}"
+        suite = with_tests(state.suite, as_test(number, small, brief.plan, asked, derivation))
+        stays = await self._stays(state, found.trial, suite, name, asked, small) if may_doubt else KEPT
+        if stays:
+            self._conclude(opinion.model_copy(update={"stays": stays}))
+            return None
         self._tests = (*self._tests, name)
-        state.set_suite(with_tests(state.suite, written))
+        self._before_doubt = opinion
+        state.set_suite(suite)
         self._conclude(opinion.model_copy(update={"tests": self._tests}))
         return _fault(name, small, asked, derivation)
+
+    async def _stays(
+        self,
+        state: GenerationState,
+        trial: OpinionTrial,
+        suite: TestSuite,
+        name: str,
+        asked: Sequence[OpenPlace],
+        small: SmallInput,
+    ) -> str:
+        """Why the verified function stays as it is, although a derivation has the output of the second solution."""
+        if against := await objections(self._setup.session, trial, suite, name):
+            return state.redaction.masked(against)
+        asking = derive(self._setup.second_talk, state.brief, small.source, asked, again=True)
+        again = await self._optional(asking, DERIVATION)
+        if again is None:
+            return "The derivation could not be asked again."
+        return (
+            "" if confirmed(again, asked) == "second" else "Asked again in other words, the derivation did not say so."
+        )
 
     async def _derived(self, brief: Brief, source: str, places: Sequence[OpenPlace]) -> Derivation | None:
         if not places or self._rounds >= ROUNDS:
             return None
         self._rounds += 1
-        return await self._optional(derive(self._setup.second_talk, brief, source, places))
+        return await self._optional(derive(self._setup.second_talk, brief, source, places), DERIVATION)
 
-    async def _optional(self, answer: Awaitable[T]) -> T | None:
-        """An answer; None if there is an error or a timeout."""
+    async def _optional(self, answer: Awaitable[T], what: str) -> T | None:
+        """An answer; None if there is an error or a timeout, which is noted as a question without an answer."""
         try:
             return await asyncio.wait_for(answer, PATIENCE)
-        except (AutocodeError, TimeoutError):
+        except (AutocodeError, TimeoutError) as error:
+            self._unanswered[what] = None
+            if isinstance(error, UnusableAnswer):
+                self._setup.services.journal.reject(self._setup.second_talk.exchanges[-1:])
             return None
 
     def _may_be_told(self, small: SmallInput) -> bool:
@@ -219,7 +291,8 @@ class Adviser:
         self._conclude(SecondOpinion(note=note, tests=self._tests))
 
     def _conclude(self, opinion: SecondOpinion) -> None:
-        self.opinion = opinion.model_copy(update={"usage": self._setup.second_talk.spent})
+        told = {"usage": self._setup.second_talk.spent, "unanswered": tuple(self._unanswered)}
+        self.opinion = opinion.model_copy(update=told)
         self._setup.emit(OpinionGiven(self.opinion))
 
 

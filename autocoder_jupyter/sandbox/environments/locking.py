@@ -40,6 +40,10 @@ BASE_PACKAGES = ("numpy", "pandas", "pyarrow", "pytest")
 PINNED_TO_NOTEBOOK = ("pandas", "pyarrow")
 """Packages that determine the dtypes. They have the versions of the notebook if the other requirements allow it."""
 
+PYTEST = "pytest==9.2.0"
+"""The version that runs the tests, because it decides what a test means: `None == pytest.approx(None)` is an error in
+one version and true in another."""
+
 LOCK_SECONDS = 7 * 24 * 3600
 """How long the lock of a request is reused without resolving it again."""
 
@@ -111,21 +115,20 @@ def lock(
     if spec.lock:
         return _hashed(spec, platform, watch)
     wanted = (*_check_requirements(spec.packages), *map(pin_of, spec.pinned))
-    pinned = _base(spec.python_version, pinned=True)
-    plain = _base(spec.python_version, pinned=False)
-    cached = _cached_lock_file(spec.python_version, platform, (*pinned, *wanted, *spec.pinned))
+    bases = _bases(spec.python_version)
+    cached = _cached_lock_file(spec.python_version, platform, (*bases[0], *wanted, *spec.pinned))
     if found := _read_lock(cached):
         return found
     watch.tell(f"resolving {', '.join(wanted) or 'the base packages'}")
-    try:
-        resolved = _resolve((*pinned, *wanted), spec.python_version, platform, wanted, watch)
-    except (IndexUnreachable, PackageRefused):
-        raise
-    except PackageError:
-        if pinned == plain:
+    for base in bases:
+        try:
+            resolved = _resolve((*base, *wanted), spec.python_version, platform, wanted, watch)
+            break
+        except (IndexUnreachable, PackageRefused):
             raise
-        # Other versions of pandas and pyarrow are possible, because values are transferred as Arrow.
-        resolved = _resolve((*plain, *wanted), spec.python_version, platform, wanted, watch)
+        except PackageError:
+            if base == bases[-1]:
+                raise
     own = {name_of(line): line for line in spec.pinned}
     resolved = tuple(own.get(name_of(line), line) for line in resolved)  # the hashes of the user's lock are kept
     _write_lock(cached, resolved)
@@ -219,10 +222,15 @@ def _for_target(python_version: tuple[int, int], platform: str | None) -> list[s
     return [*arguments, "--python-platform", platform] if platform else arguments
 
 
-def _base(python_version: tuple[int, int], *, pinned: bool) -> tuple[str, ...]:
-    if not pinned or python_version != sys.version_info[:2]:
-        return BASE_PACKAGES
-    return tuple(f"{name}=={_installed(name)}" if name in PINNED_TO_NOTEBOOK else name for name in BASE_PACKAGES)
+def _bases(python_version: tuple[int, int]) -> list[tuple[str, ...]]:
+    """The base packages with versions; then with fewer, for requirements or an index that do not allow these.
+
+    Other versions of pandas and pyarrow are possible, because values are transferred as Arrow.
+    """
+    notebook = {name: f"{name}=={_installed(name)}" for name in PINNED_TO_NOTEBOOK}
+    notebook = notebook if python_version == sys.version_info[:2] else {}
+    bases = ({**notebook, "pytest": PYTEST}, notebook, {})
+    return list(dict.fromkeys(tuple(versions.get(name, name) for name in BASE_PACKAGES) for versions in bases))
 
 
 def _installed(name: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter.errors import PackageError, PackageRefused
 from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.environments import locking, uv
-from autocoder_jupyter.sandbox.environments.locking import environment_key, install_target, lock
+from autocoder_jupyter.sandbox.environments.locking import PYTEST, environment_key, install_target, lock
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.trust import agree
@@ -52,6 +52,8 @@ def test_the_base_packages_are_in_every_lock_in_the_notebooks_versions(wheelhous
     assert {pin.partition("==")[0] for pin in found} == {"numpy", "pandas", "pyarrow", "pytest"}
     for name in ("pandas", "pyarrow"):
         assert f"{name}=={importlib.metadata.version(name)}" in found
+    assert PYTEST in found  # although the index has a newer one
+    assert "pytest==99.0" in pins(_spec("pytest>90"))
 
 
 def test_a_lock_is_the_same_whatever_the_order_and_spelling(wheelhouse: Path) -> None:
