@@ -92,7 +92,9 @@ def title(state: FunctionRun) -> str:
     """The state in a few words."""
     if state.phase == "ready":
         has_changed = state.evidence is not None and parts.has_changed_tests(state.evidence, state.trace)
+        is_empty = state.evidence is not None and bool(state.evidence.remarks)
         warnings = (
+            "look at the outputs" if is_empty else "",
             "with changed tests" if has_changed else "",
             "over its budget" if state.reason else "",
             "on data that differ" if state.drift else "",
@@ -190,6 +192,8 @@ def _stage_mark(state: FunctionRun, stage: StageName, how: StageState | None) ->
     opinion = state.second_opinion
     if stage == "second" and opinion and opinion.state in ("not compared", "none"):
         return "–", "quiet"
+    if stage == "second" and opinion and opinion.state == "differ" and how.status == "done":
+        return "≠", "warn"
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), "good"
     if state.phase in ("cancelled", "over_budget") or (STAGES[stage].runs_beside and state.finished):

@@ -108,13 +108,20 @@ def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:
     return bool(evidence.tests_changed or (trace and trace.suite_changed))
 
 
+def remarks(evidence: Evidence) -> Iterator[str]:
+    """Which outputs on the sample say nothing, one sentence each."""
+    for remark in evidence.remarks:
+        yield f"{clipped(remark[:1].upper() + remark[1:])}. Look at the outputs before you rely on it."
+
+
 def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
-    """Warnings about tests: those that were changed, and those that also pass on an empty function.
+    """Warnings about outputs that say nothing, and about tests that were changed or also pass on an empty function.
 
     Args:
         evidence: the evidence of the attempt.
         trace: the trace of the agent that wrote the tests, if an agent wrote them.
     """
+    yield from remarks(evidence)
     if trace is not None and trace.suite_changed:
         yield f"Tests changed by the agent since it first wrote them: {', '.join(trace.suite_changed)}"
     if evidence.tests_changed:

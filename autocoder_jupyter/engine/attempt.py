@@ -12,6 +12,7 @@ from autocoder_jupyter.data.glimpse import glimpses
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
 from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.contracts import judged_on_sample, watch_of
+from autocoder_jupyter.engine.emptiness import remarks
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
@@ -81,7 +82,19 @@ class Trials:
             *failures_of(stated),
         )
         accepted = replace(accepted, outcomes=(*accepted.outcomes, *own, *promised), failures=())
-        return Verdict(state.suite, tested, sample, stated, vacuous, failures, tests_changed, "", accepted, blind)
+        noticed = await call_blocking(lambda: self._remarks(sample))
+        return Verdict(
+            state.suite, tested, sample, stated, vacuous, failures, tests_changed, "", accepted, blind, noticed
+        )
+
+    def _remarks(self, sample: SampleRun | None) -> tuple[str, ...]:
+        state = self._state
+        if sample is None or sample.error is not None:
+            return ()
+        declared = {column.name for output in state.brief.plan.outputs for column in output.columns}
+        shows = state.redaction.shows_values
+        found = remarks(sample.values, state.brief.request.samples, None if shows else declared)
+        return tuple(map(state.redaction.masked, found))
 
     def _seen(self, sample: SampleRun) -> SampleOutputs:
         config = self._setup.config

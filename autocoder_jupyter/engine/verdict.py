@@ -30,6 +30,7 @@ class Verdict:
         error: why nothing could run; "" if it could.
         accepted: the outcomes of the user's examples, tests and checks.
         blind: the outcomes of the blind tests, if there are any.
+        remarks: which outputs on the sample say nothing.
     """
 
     suite: TestSuite | None = None
@@ -42,6 +43,7 @@ class Verdict:
     error: str = ""
     accepted: Acceptance = Acceptance()
     blind: TestRun | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def is_vacuous(self) -> bool:
@@ -97,6 +99,7 @@ class Verdict:
             checks=checks,
             vacuous_tests=self.vacuous,
             tests_changed=self.tests_changed,
+            remarks=self.remarks,
         )
 
     def _outcomes(self) -> tuple[TestOutcome, ...]:

@@ -51,6 +51,7 @@ class Evidence(Record):
     """The evidence for `success`, which needs every part of it. A part that was not reached is empty.
 
     `acceptance` has the outcomes of the user's examples, tests and checks, in this order. Only the user changes these.
+    `remarks` say which outputs on the sample are empty, all missing or constant; they do not fail it.
     """
 
     acceptance: tuple[CheckOutcome, ...] = ()
@@ -58,6 +59,7 @@ class Evidence(Record):
     checks: tuple[CheckOutcome, ...] = ()
     vacuous_tests: tuple[str, ...] = ()
     tests_changed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def conditions(self) -> tuple[CheckOutcome, ...]:

@@ -28,7 +28,9 @@ def evidence_section(
     evidence = report.evidence
     if not evidence.tests and not evidence.conditions and not report.tests:
         return lines(["The run ended before a test was written."])
+    noticed = tuple(line(Span("⚠", "warn"), remark) for remark in parts.remarks(evidence))
     return (
+        Row("Outputs", noticed, prefix=""),
         Row("Your tests", parts.checks(evidence.acceptance, in_full=in_full), only="html"),
         Row("Tests", parts.tests(evidence.tests) or (muted("no tests were run"),), prefix=""),
         Row("Checks", parts.checks(evidence.checks), prefix=""),

@@ -229,7 +229,7 @@ def _bases(python_version: tuple[int, int]) -> list[tuple[str, ...]]:
     """
     notebook = {name: f"{name}=={_installed(name)}" for name in PINNED_TO_NOTEBOOK}
     notebook = notebook if python_version == sys.version_info[:2] else {}
-    bases = ({**notebook, "pytest": PYTEST}, notebook, {})
+    bases: tuple[dict[str, str], ...] = ({**notebook, "pytest": PYTEST}, notebook, {})
     return list(dict.fromkeys(tuple(versions.get(name, name) for name in BASE_PACKAGES) for versions in bases))
 
 
