@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate
+from autocoder_jupyter.data.conflicts import conflicts
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import examples_text
 from autocoder_jupyter.data.files import describe_path
@@ -41,6 +42,7 @@ _SHARE_NOTES: Mapping[Share, str] = {
     ),
     "schema": "Only names, dtypes and sizes are given; values and statistics are withheld.",
 }
+_UNFIT = "What the request says and the data do not fit here, as a check found. Follow the data:"
 _MASK_NOTE = "Placeholders such as <email-1> stand for private values; the real data hold the real ones."
 
 
@@ -60,6 +62,7 @@ class DataContext:
         masked: the number of different masked values of each kind.
         left_out: by sample, the parts that did not fit.
         share: the sharing level.
+        conflicts: what the request says of the data that is not so, one sentence each. It is also in the text.
     """
 
     text: str
@@ -67,6 +70,7 @@ class DataContext:
     masked: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, tuple[str, ...]] = field(default_factory=dict)
     share: Share = "rows"
+    conflicts: tuple[str, ...] = ()
 
     def sent(self) -> dict[str, Any]:
         """What left the notebook, as JSON, for the record. `text` is exactly the text in the prompt."""
@@ -120,6 +124,10 @@ def build_context(
         *links,
         *([f"Not described: {neutral(', '.join(unnamed))[:400]}"] if unnamed else []),
     ]
+    found = conflicts(request, frames, share=share, masked=withheld.masked)
+    unfit = tuple(masker.mask(neutral(text)[:400]) for text in found)
+    if unfit:
+        closing.append("\n".join([_UNFIT, *(f"- {text}." for text in unfit)]))
     budget = MAX_TOKENS - cost(_INTRODUCTION) - cost(_SHARE_NOTES[share]) - cost(_MASK_NOTE) - sum(map(cost, closing))
     rendered = _render_fairly(sections, budget)
     text = _joined(rendered, closing, share, examples_text(examples, share, masker))
@@ -129,6 +137,7 @@ def build_context(
         masked=count_masked(text),
         left_out={name: part.left_out for name, part in rendered.items() if part.left_out},
         share=share,
+        conflicts=unfit,
     )
 
 

@@ -183,7 +183,7 @@ def _date_forms(formats: tuple[str, ...], texts: dict[str, int]) -> dict[str, in
     """The number of texts of one shape that each date format can parse; {} if too few are dates."""
     reading: Counter[tuple[str, ...]] = Counter()
     for text, count in texts.items():
-        reading[tuple(form for form in formats if _reads(text, form))] += count
+        reading[tuple(form for form in formats if reads(text, form))] += count
     total = reading.total()
     if formats == ("%H:%M",) and sum(count for text, count in texts.items() if text[-2:] < "60") == total:
         return {_clock(texts): total}
@@ -225,7 +225,8 @@ def _day_first_or_month_first(formats: tuple[str, ...], reading: Counter[tuple[s
     return {f"dates {form}": only[form] for form in formats} | {f"dates that {names} read alike": either}
 
 
-def _reads(text: str, form: str) -> bool:
+def reads(text: str, form: str) -> bool:
+    """Whether a text is a date of this format."""
     try:
         dt.datetime.strptime(text, form)
     except ValueError:

@@ -51,6 +51,8 @@ class _AskingPlan(PlanAnswer):
 async def briefed(setup: GenerationSetup, context: str) -> Brief:
     """Ask for the plan. If the user may be asked, the answers become part of the brief's request.
 
+    Where the request says of the data what is not so, the plan has an assumption that the data are followed.
+
     Args:
         setup: the setup of the generation.
         context: the text about the data and the environment.
@@ -58,6 +60,15 @@ async def briefed(setup: GenerationSetup, context: str) -> Brief:
     Raises:
         UnusableAnswer: no plan could be read.
     """
+    brief = await _briefed(setup, context)
+    unfit = tuple(f"{conflict}: the data are followed." for conflict in setup.prepared.context.conflicts)
+    new = tuple(line for line in unfit if line not in brief.plan.assumptions)
+    if not new:
+        return brief
+    return replace(brief, plan=brief.plan.model_copy(update={"assumptions": (*new, *brief.plan.assumptions)}))
+
+
+async def _briefed(setup: GenerationSetup, context: str) -> Brief:
     request, inputs = setup.request, setup.prepared.inputs
     if not setup.config.ask:
         return await _brief(setup, request, context)
