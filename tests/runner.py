@@ -36,6 +36,7 @@ MARKERS = {
     "second": "You are an experienced analyst",
     "derive": "You work out by hand what a function must return",
     "again": "Here is a small exercise in arithmetic with tables",
+    "match": "the columns of their results have different names",
     "name": "Two analysts answered one request",
     "sort_tests": "You decide which tests of a function still hold",
 }

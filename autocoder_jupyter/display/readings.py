@@ -38,16 +38,21 @@ def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
     if opinion.state in ("agree", "not compared"):
         yield line(Span("✓", "good") if opinion.state == "agree" else Span("–", "quiet"), _agrees(opinion))
         yield from lines(map(_sentence, opinion.differences[:MOST]), "muted")
+        yield from _readings(name, opinion)
         return
+    yield from _readings(name, opinion)
+    rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
+    yield from (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
+    yield from lines(_judged(opinion), "muted")
+
+
+def _readings(name: str, opinion: SecondOpinion) -> Iterator[Block]:
     for number, reading in enumerate(opinion.readings, 1):
         yield line(Span("≠", "warn"), _read(opinion, number))
         if reading.assumption:
             yield muted(f"It depends on: {clipped(reading.assumption, LONGEST)}")
         if name:
             yield _use(name, number, reading)
-    rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
-    yield from (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
-    yield from lines(_judged(opinion), "muted")
 
 
 def _use(name: str, number: int, reading: Reading) -> Offer:
@@ -82,6 +87,8 @@ def _agrees(opinion: SecondOpinion) -> str:
 def _read(opinion: SecondOpinion, number: int) -> str:
     """`With the reading “year on year”, best_month would be 2024-03 instead of 2024-11.`"""
     words = opinion.readings[number - 1].words.removeprefix("read ")
+    if opinion.state == "agree":
+        return f"With the reading “{words}”, the result is the same on this data, and may differ on other data."
     if number > 1 or not opinion.differences:
         return f"With the reading “{words}”, the result differs too."
     return f"With the reading “{words}”, {_described(opinion.differences[0])}."

@@ -9,6 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.display.readings import opinion_blocks
+from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.run.events import Finished, OpinionGiven, SourceWritten
 from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Secret, TypeName
@@ -258,6 +260,93 @@ async def test_a_recorded_opinion_is_replayed_too(runner: Runner) -> None:
     assert again.asked == [] and again.opinion.readings
     assert again.opinion.usage.input_tokens == 0
     assert again.opinion.note == "Result on the original sample."
+
+
+WELCH = AGREEING.replace("- a missing price counts as zero", "- the means are compared by Welch's test")
+NAMED_WELCH = json.dumps({"readings": [{"assumption": 1, "words": "Welch's test", "line": "Compare by Welch's test."}]})
+
+
+async def test_other_assumptions_are_told_although_the_numbers_agree(runner: Runner) -> None:
+    student = PLAN.replace("Rows with a missing price count as zero.", "The means are compared by Student's test.")
+    told = script(second=[fenced(WELCH)], name=[NAMED_WELCH])
+    played = await runner.generate({**told, "plan": [student]}, settings=ON)
+    assert played.opinion.state == "agree" and played.opinion.differences == ()
+    (reading,) = played.opinion.readings
+    assert (reading.words, reading.assumption) == ("Welch's test", "The means are compared by Student's test.")
+    said = "With the reading “Welch's test”, the result is the same on this data, and may differ on other data."
+    assert said in str(opinion_blocks("growth", played.opinion))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "other"),
+    [
+        (["Student's t-test."], ["Welch's test"], True),
+        (["A missing price counts as zero."], ["missing prices are left out"], True),
+        (["Pearson correlation"], ["the correlation of Pearson, not Spearman's"], False),
+        (["Growth is month on month."], ["empty input gives an empty table"], False),
+        ([], ["year on year"], False),
+    ],
+)
+def test_choices_with_a_name_are_compared(first: list[str], second: list[str], *, other: bool) -> None:
+    assert name_other_choices(first, second) is other and name_other_choices(second, first) is other
+
+
+TWO = "import pandas as pd\n\n\ndef run(sales):\n    return pd.DataFrame(COLUMNS)\n"
+PLAN_OF_TWO = json.dumps(
+    {
+        "description": "d",
+        "approach": "a",
+        "outputs": [
+            {
+                "name": "out",
+                "type": "DataFrame",
+                "columns": [{"name": name, "dtype": "float64"} for name in ("spread", "middle")],
+            }
+        ],
+    }
+)
+FIRST_NAMES = TWO.replace("COLUMNS", "{'spread': [sales['price'].max()], 'middle': [sales['price'].mean()]}")
+OTHER_NAMES = TWO.replace("COLUMNS", "{'breadth': [sales['price'].max() + 1], 'centre': [sales['price'].mean() + 2]}")
+TESTS_OF_TWO = (
+    "import pandas as pd\nfrom solution import run\n\n\ndef test_a():\n"
+    "    assert list(run(sales=pd.DataFrame({'price': [2.0], 'quantity': [1]}))['spread']) == [2.0]"
+)
+
+
+def pairs_of(*pairs: tuple[str, str]) -> str:
+    return json.dumps({"pairs": [{"table": "out", "first": first, "second": second} for first, second in pairs]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (pairs_of(("spread", "breadth"), ("middle", "centre")), {"out.spread", "out.middle"}),
+        (pairs_of(("spread", "breadth"), ("middle", "breadth"), ("x", "centre")), {"out.spread", "out.middle"}),
+        (pairs_of(), set()),
+    ],
+    ids=["both", "what is invented is left out", "none"],
+)
+async def test_columns_that_nothing_matches_are_asked_for_by_their_names(
+    runner: Runner, answer: str, found: set[str]
+) -> None:
+    played = await runner.generate(
+        {
+            "plan": [PLAN_OF_TWO],
+            "code": [fenced(FIRST_NAMES)],
+            "tests": [fenced(TESTS_OF_TWO)],
+            "second": [fenced(f"OUTPUTS = {{'out': 'DataFrame'}}\n\n{OTHER_NAMES}")],
+            "match": [answer],
+            "name": NO_READING,
+        },
+        outputs=(OutputSpec(name="out", type="DataFrame"),),
+        settings={**ON, "share": "stats"},
+    )
+    opinion = played.opinion
+    assert {difference.where for difference in opinion.differences} == found
+    assert opinion.state == ("differ" if found else "not compared")
+    (asked,) = (prompt for prompt in map(prompt_of, played.model.requests) if "have different names" in prompt)
+    told = asked.partition("<first>")[2].partition("</second>")[0]
+    assert "- out: spread, middle" in told and "- out: breadth, centre" in told
 
 
 async def test_where_tokens_are_limited_the_function_comes_first(runner: Runner) -> None:

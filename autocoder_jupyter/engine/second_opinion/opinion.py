@@ -11,9 +11,11 @@ from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, free_number, is_complete, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
 from autocoder_jupyter.engine.second_opinion.findings import Findings
+from autocoder_jupyter.engine.second_opinion.matching import ask_names, askable
 from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
 from autocoder_jupyter.engine.second_opinion.rehearsal import objections
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, OpinionTrial, SmallInput
@@ -25,7 +27,7 @@ from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
-from autocoder_jupyter.types import SecondOpinion, TestFailure
+from autocoder_jupyter.types import Reading, SecondOpinion, TestFailure
 
 T = TypeVar("T")
 
@@ -33,6 +35,10 @@ PATIENCE = 60.0
 """The maximum seconds that a verified function waits for the second solution, and for each question about it."""
 
 SOLUTION, DERIVATION, READING = "a second solution", "the correct output of a small input", "what is read otherwise"
+NAMES = "which columns belong together"
+
+AGREE = "no result on this data; say which reading would make a difference on other data"
+"""What the question for the readings says if all results agree."""
 """What the questions ask for, as it is told if one has no answer."""
 
 KEPT = "It was verified before, and is not changed."
@@ -167,7 +173,12 @@ class Adviser:
         values = verdict.sample.values if verdict.sample else {}
         samples, redaction = brief.request.samples, state.redaction
         trial = OpinionTrial(setup.session, state.program(), second, samples, values, redaction, environment)
-        outcome = await trial.run()
+        outcome = await trial.run(stops_if_unmatched=True)
+        if outcome.unmatched:
+            alone = askable(outcome.unmatched, brief, second.code)
+            names = await self._optional(ask_names(setup.second_talk, brief, alone), NAMES) if alone else None
+            trial = replace(trial, names=names or {})
+            outcome = await trial.run()
         found = Findings(outcome, brief.plan.outputs, state.redaction)
         opinion = SecondOpinion(
             code=second.code,
@@ -186,7 +197,8 @@ class Adviser:
         differs = any(not is_outside(difference.on) for difference in differences)
         opinion = opinion.model_copy(update={"state": "differ" if differs else same, "differences": differences})
         if outcome.smallest is None:
-            self._conclude(opinion)
+            readings = await self._read_otherwise(brief, second) if opinion.state == "agree" else None
+            self._conclude(opinion.model_copy(update={"readings": readings or ()}))
             return None
         small = SmallInput.of(outcome.smallest, trial.given)
         told = small if small is not None and self._may_be_told(small) else None
@@ -198,6 +210,13 @@ class Adviser:
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))
             return None
         return await self._explained(state, opinion, _Difference(trial, told, places), second, may_doubt=may_doubt)
+
+    async def _read_otherwise(self, brief: Brief, second: SecondSolution) -> tuple[Reading, ...] | None:
+        """What is read otherwise although the results agree, if the two name different choices."""
+        if not name_other_choices((*brief.plan.assumptions, brief.plan.approach), second.readings):
+            return None
+        naming = name_readings(self._setup.second_talk, brief, second.readings, "", [AGREE])
+        return await self._optional(naming, READING)
 
     async def _explained(
         self,

@@ -17,12 +17,14 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.second_opinion.made_up import is_made_up
+from autocoder_jupyter.engine.second_opinion.matching import Names, Unmatched, unmatched
 from autocoder_jupyter.engine.second_opinion.places import Compared, OutputPlace, against_an_error, compared_outputs
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
 from autocoder_jupyter.engine.second_opinion.smallest import TRIALS, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.variations import ROWS, Tables, Variation, trimmed_tables, variations
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
 from autocoder_jupyter.engine.second_opinion.written import cells, dtypes, source
+from autocoder_jupyter.equality.tables import flat
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.words import Redaction
@@ -184,6 +186,7 @@ class TrialOutcome:
         tried: the variations.
         ended: why not all variations were tried; "" if they were.
         smallest: a small input on which they differ.
+        unmatched: columns without a counterpart on either side. Then only the sample was compared, if that was wanted.
     """
 
     failed: str = ""
@@ -193,6 +196,7 @@ class TrialOutcome:
     tried: tuple[Tried, ...] = ()
     ended: str = ""
     smallest: Smallest | None = None
+    unmatched: Unmatched = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,7 @@ class OpinionTrial:
         verified: the outputs of the function on the sample, from the run that was verified.
         redaction: removes the values of secrets from the findings.
         environment: that of the second solution; None for that of the function.
+        names: for columns of the second solution those of their counterparts, by output.
     """
 
     session: SandboxSession
@@ -216,19 +221,26 @@ class OpinionTrial:
     verified: Mapping[str, Any]
     redaction: Redaction
     environment: Environment | None = None
+    names: Names = field(default_factory=dict)
 
     @property
     def given(self) -> dict[str, Any]:
         """The sample, as far as it is an input of the function."""
         return {spec.name: self.samples[spec.name] for spec in self.program.inputs if spec.name in self.samples}
 
-    async def run(self) -> TrialOutcome:
-        """Compare on the sample and its variations. Errors are in the outcome."""
+    async def run(self, *, stops_if_unmatched: bool = False) -> TrialOutcome:
+        """Compare on the sample and its variations. Errors are in the outcome.
+
+        Args:
+            stops_if_unmatched: if both sides have columns without a counterpart, end after the sample.
+        """
         pairs, missing = self._pairs()
         if not pairs:
             return TrialOutcome(failed="no output can be compared", not_compared=tuple(missing))
         try:
-            found = await self._work(lambda ours, theirs: self._trial(ours, theirs, pairs).run(self.verified))
+            found = await self._work(
+                lambda ours, theirs: self._trial(ours, theirs, pairs).run(self.verified, stops_if_unmatched)
+            )
         except (SandboxError, TrialEnded) as error:
             why = error.what if isinstance(error, SandboxError) else str(error)
             return TrialOutcome(failed=f"{SIDE_BY_SIDE}: {why}", not_compared=tuple(missing))
@@ -267,7 +279,7 @@ class OpinionTrial:
         others = {name: value for name, value in self.given.items() if name not in tables}
         first = Side("the function", ours, self.program)
         second = Side("the second solution", theirs, self.second_program)
-        return Trial(first, second, tuple(pairs.items()), tables, others, self.redaction)
+        return Trial(first, second, tuple(pairs.items()), tables, others, self.redaction, self.names)
 
 
 @dataclass
@@ -280,6 +292,7 @@ class Trial:
         tables: the tables among the inputs.
         others: the other inputs. They do not vary.
         redaction: removes the values of secrets.
+        names: for columns of the second solution those of their counterparts, by output of the first.
     """
 
     first: Side
@@ -288,13 +301,15 @@ class Trial:
     tables: Mapping[str, Any]
     others: Mapping[str, Any]
     redaction: Redaction
+    names: Names = field(default_factory=dict)
     _differing: list[tuple[str, Tables, list[OutputPlace]]] = field(default_factory=list)
 
-    def run(self, verified: Mapping[str, Any]) -> TrialOutcome:
+    def run(self, verified: Mapping[str, Any], stops_if_unmatched: bool = False) -> TrialOutcome:
         """Compare on the sample and its variations, and search for the smallest input on which they differ.
 
         Args:
             verified: the outputs of the function on the sample.
+            stops_if_unmatched: if both sides have columns without a counterpart, end after the sample.
 
         Raises:
             TrialEnded: the second solution gave no answer on the sample.
@@ -303,7 +318,10 @@ class Trial:
         theirs = self.second.on({**self.others, **self.tables}, deadline)
         if theirs.error:
             return TrialOutcome(failed=f"the second solution raises {self._clean(theirs.error)}")
-        found = compared_outputs(verified, theirs.values, self.pairs)
+        named = self._named(theirs.values)
+        if stops_if_unmatched and (alone := unmatched(verified, named, self.pairs)):
+            return TrialOutcome(unmatched=alone)
+        found = compared_outputs(verified, named, self.pairs)
         outcome = TrialOutcome(
             sample=self._told(found.places),
             not_compared=tuple(Uncompared(where=self._clean(w), why=self._clean(y)) for w, y in found.not_compared),
@@ -343,8 +361,16 @@ class Trial:
         if theirs.error:
             return "both solutions fail there" if ours.error else "the second solution fails there"
         if ours.error:
-            return against_an_error(f"{RAISED} ({ours.error})", theirs.values, self.pairs)
-        return compared_outputs(ours.values, theirs.values, self.pairs)
+            return against_an_error(f"{RAISED} ({ours.error})", self._named(theirs.values), self.pairs)
+        return compared_outputs(ours.values, self._named(theirs.values), self.pairs)
+
+    def _named(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs of the second solution with the names of columns that are known."""
+        named = dict(values)
+        for one, other in self.pairs:
+            if one in self.names and isinstance(named[other], pd.DataFrame):
+                named[other] = flat(named[other], one).rename(columns=dict(self.names[one]))
+        return named
 
     def _smallest(self) -> Smallest | None:
         """The smallest input that was found in time and still shows the first of the differences."""
