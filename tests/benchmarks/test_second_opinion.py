@@ -131,6 +131,7 @@ async def played(root: Path, case: Ambiguous, code: str, other: str | None = Non
         "tests": blind_tests(case),
         "fix_code": json.dumps(mended),
         "derive": derived(case),
+        "again": derived(case),
         "name": named(case, other=other == case.other),
         **({"second": second(case, other, reading)} if other else {}),
     }
