@@ -25,7 +25,6 @@ from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import (
-        RAN_OUT_OF_TIME,
         CheckOutcome,
         CodePlan,
         Evidence,
