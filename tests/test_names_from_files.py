@@ -38,6 +38,8 @@ ORIGINS = {
     "lab/results.py::_of_launch": CODE,
     "magics/codemode/settings.py::agent_settings": CODE,
     "models/received.py::install": CODE,
+    "run/of_report.py::facts_of": CODE,
+    "run/of_report.py::run_of": CODE,
     "magics/settings.py::AutocodeTraits.given": CODE,
     "magics/settings.py::defaults": CODE,
     "sandbox/host/redaction.py::RedactingWorker._outcome": CODE,
