@@ -767,7 +767,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.plain_answer:_object",
         "models.received:_limited.UnpackedStream.__aiter__",
         "models.received:_unpacked",
+        "sandbox.docker.detection:_about",
         "sandbox.workspace.workspace:Workspace.restore",
-        "tasks.export:_require_own",
+        "tasks.export:_is_of_export",
     ),
 }
