@@ -60,6 +60,10 @@ _FORK_FLAGS = (0x01200011, 0x11)
 """CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD, or SIGCHLD alone. They share nothing with the parent."""
 
 
+_LAYERS = 2
+"""Layers of Landlock: one of the loading process, and one of the worker, without which it could reach its siblings."""
+
+
 @dataclass(frozen=True)
 class Loading:
     """The first message: how to start the loading process.
@@ -91,8 +95,11 @@ def main(link: int, lock: int) -> None:
     given = json.loads(kernel.recv(_MESSAGE))
     loading = Loading(Policy(**given.pop("policy")), **given)
     process_tree.adopt_orphans()
+    tier = tier_named(loading.policy.tier)
     with contextlib.suppress(CannotConfine, OSError):
-        pid, listener = start_shared(loading.policy, tier_named(loading.policy.tier))
+        if tier.landlock and not landlock.room_for(_LAYERS):
+            raise CannotConfine("there is no room for the layer of a worker")
+        pid, listener = start_shared(loading.policy, tier)
         release_streams()
         _Supervision(kernel, parent, loading, pid, listener).run()
     process_tree.kill_descendants(os.getpid())

@@ -8,7 +8,6 @@ standard streams from the supervisor. The loading process never has them.
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 
 from . import lockdown
@@ -51,7 +50,8 @@ def _report_arrival() -> None:
 
 
 def _apply_own_layer() -> None:
-    """Restrict this worker to its own folder, so that it cannot reach those of other workers.
+    """Restrict this worker to its own folder, so that it cannot reach those of other workers. If that fails, it ends,
+    and workers load the libraries themselves.
 
     Without Landlock the supervisor gives no ruleset; the call itself may then be unknown to the kernel.
     """
@@ -61,7 +61,7 @@ def _apply_own_layer() -> None:
         return
     error = _call(_RESTRICT_SELF, RULES)
     os.close(RULES)
-    if error and error != errno.E2BIG:  # the notebook itself already has the largest number of Landlock layers
+    if error:  # for example because the notebook already has the largest number of layers but one
         raise OSError(error, "the Landlock ruleset of the worker cannot be applied")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -397,3 +398,29 @@ def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
     finally:
         worker.kill()
     assert all(place.unfit for places in local_loading._slots.values() for place in places)
+
+
+def test_where_a_worker_can_have_no_layer_of_its_own_it_is_not_forked(environment: Environment) -> None:
+    """The notebook runs in 15 layers of Landlock, and 16 are allowed: one for a worker, none for it beside siblings."""
+    if not landlock.version():
+        pytest.skip("this kernel has no Landlock")
+    script = f"""
+        import ctypes, os, struct, sys
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(38, 1, 0, 0, 0)
+        for _ in range(15):
+            handled = struct.pack("Q", 1 << 6)
+            ruleset = libc.syscall(ctypes.c_long(444), handled, ctypes.c_long(8), ctypes.c_long(0))
+            assert libc.syscall(ctypes.c_long(446), ctypes.c_long(ruleset), ctypes.c_long(0)) == 0
+        from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
+        from autocoder_jupyter.sandbox.protocol import Environment, WorkerLimits, WorkerSpec
+        from tests.sandbox.sandboxes import say
+        spec = WorkerSpec({environment!r}, WorkerLimits())
+        one, other = LocalSandbox().start(spec), LocalSandbox().start(spec)
+        assert not hasattr(one._process, "_loading") and not hasattr(other._process, "_loading")
+        folder = say(one, "return str(Path(os.getcwd()).parents[1])")
+        print(say(other, f"return str(os.listdir({{folder!r}}))"))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
+    assert "Permission denied" in done.stderr or "No such file" in done.stderr, done.stderr
+    assert not done.stdout

@@ -34,15 +34,17 @@ def test_without_a_ruleset_a_kernel_without_landlock_is_not_asked(
     forks._apply_own_layer()
 
 
-def test_a_ruleset_that_cannot_be_applied_ends_the_worker(rules: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "_call", lambda *_: errno.ENOSYS)
+@pytest.mark.parametrize("answer", [errno.ENOSYS, errno.E2BIG], ids=lambda code: errno.errorcode[code])
+def test_a_ruleset_that_cannot_be_applied_ends_the_worker(
+    rules: int, answer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forks, "_call", lambda *_: answer)
     with pytest.raises(OSError, match="cannot be applied"):
         forks._apply_own_layer()
 
 
-@pytest.mark.parametrize("answer", [0, errno.E2BIG])
-def test_an_applied_ruleset_is_closed(rules: int, answer: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "_call", lambda *_: answer)
+def test_an_applied_ruleset_is_closed(rules: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_call", lambda *_: 0)
     forks._apply_own_layer()
     with pytest.raises(OSError):
         os.fstat(rules)

@@ -7,6 +7,7 @@ import os
 
 from autocoder_jupyter.sandbox.worker import bpf
 
+PR_SET_NO_NEW_PRIVS = 38
 _PR_CAPBSET_DROP = 24
 _LAST_CAPABILITY = 63
 _CAPABILITY_VERSION_3 = 0x20080522

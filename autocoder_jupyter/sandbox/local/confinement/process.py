@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import NoReturn
 
 from autocoder_jupyter.sandbox.local.confinement import filters, landlock, namespaces
-from autocoder_jupyter.sandbox.local.confinement.kernel import drop_capabilities, set_process_option
+from autocoder_jupyter.sandbox.local.confinement.kernel import (
+    PR_SET_NO_NEW_PRIVS,
+    drop_capabilities,
+    set_process_option,
+)
 from autocoder_jupyter.sandbox.local.confinement.listener import SystemCallListener
 from autocoder_jupyter.sandbox.local.confinement.notices import Notices
 from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
 from autocoder_jupyter.sandbox.local.control_group import ControlGroup
 
 _PR_SET_PDEATHSIG = 1
-_PR_SET_NO_NEW_PRIVS = 38
 _HIGHEST_DESCRIPTOR = 1 << 16
 _MESSAGE = 4096
 _GO = b"go"
@@ -181,7 +184,7 @@ def _confine_and_exec(
     os.chdir(wanted.folder)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     drop_capabilities()
-    set_process_option(_PR_SET_NO_NEW_PRIVS, 1)
+    set_process_option(PR_SET_NO_NEW_PRIVS, 1)
     version = 0
     if tier.landlock:
         version = landlock.restrict(wanted.readable, [wanted.folder, *wanted.writable], network=wanted.network)
