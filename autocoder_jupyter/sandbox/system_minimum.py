@@ -9,6 +9,7 @@ configuration folders of a user (`~/.jupyter`, `JUPYTER_CONFIG_DIR`) are not rea
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,9 +50,7 @@ def _minimums(folders: dict[Path, None]) -> Iterator[SandboxMinimum]:
     for folder in folders:
         path = folder / FILE
         try:
-            with path.open("rb") as file:
-                text = file.read(MOST_BYTES + 1)
-            settings = _settings(text)
+            settings = _settings(_content(path))
         except (FileNotFoundError, NotADirectoryError) as error:
             if path.is_symlink() or folder.is_symlink():  # it leads nowhere, perhaps to a disk that is not mounted
                 raise _unusable(path, "it is a link to a file that does not exist") from error
@@ -61,6 +60,20 @@ def _minimums(folders: dict[Path, None]) -> Iterator[SandboxMinimum]:
             raise _unusable(path, why) from None
         if SETTING in settings:
             yield SandboxMinimum(settings[SETTING], by=f"the administrator, in {path}")
+
+
+def _content(path: Path) -> bytes:
+    """The first bytes of a file.
+
+    Raises:
+        OSError: it cannot be read, or is a folder.
+        ValueError: it is a FIFO or a device. Without `O_NONBLOCK` a FIFO would be waited for without end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is not a regular file")
+        return file.read(MOST_BYTES + 1)
 
 
 def _unusable(path: Path, why: str) -> SandboxUnavailable:

@@ -111,6 +111,13 @@ def test_a_folder_in_the_place_of_the_file_stops_everything_too(folders: tuple[P
         system_minimums()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_fifo_in_the_place_of_the_file_stops_everything_at_once(folders: tuple[Path, Path]) -> None:
+    os.mkfifo(folders[0] / FILE)
+    with pytest.raises(SandboxUnavailable, match="not a regular file"):
+        system_minimums()
+
+
 @pytest.mark.parametrize("what", ["the file", "its folder"])
 def test_a_link_that_leads_nowhere_stops_everything_too(folders: tuple[Path, Path], what: str) -> None:
     if what == "the file":
