@@ -68,9 +68,7 @@ def test_no_form_dtype_or_index_of_a_text_tells_a_text(share: Any) -> None:
     frame.attrs["note"] = "canary"
     index = pd.MultiIndex.from_arrays([texts, pd.Categorical(texts)], names=["who", "also"])
     for table in (frame, frame.set_index(index), frame.set_index(pd.CategoricalIndex(texts)), frame["plain"]):
-        text = build_context(
-            {"t": table, "part": table.iloc[:3]}, share=share, request=" ".join(map(str, frame.columns))
-        ).text
+        text = build_context({"t": table, "part": table.iloc[:3]}, share=share, request=" ".join(cells)).text
         assert "canary" not in text
 
 
