@@ -238,7 +238,12 @@ class CodeConversation:
         return replace(ran, value=value)
 
     async def _ready(self, said: Messages) -> CodeInterpreter:
-        """The sandbox, with the variables of the blocks in these messages."""
+        """The sandbox, with the variables of the blocks in these messages.
+
+        Raises:
+            AutocodeError: a block exceeds a limit. One that did is not recorded as run, so the record is not ours, or
+                this machine is slower; the blocks after it are not tried.
+        """
         if self._sandbox is not None:
             return self._sandbox
         sandbox = await background.call_blocking(lambda: self._start().__enter__())
@@ -248,7 +253,12 @@ class CodeConversation:
             code = read_answer(message["content"])
             if message["role"] == "assistant" and isinstance(code, Code) and self._journal.ran(key):
                 self._calls.scope = BlockScope(0, key, restoring=True)
-                await self._in_sandbox(sandbox, code.source)
+                if (ran := await self._in_sandbox(sandbox, code.source)).lost:
+                    raise AutocodeError(
+                        "What the conversation defined cannot be restored.",
+                        why=f"A block of it exceeds a limit now: {self._shown.for_model(ran.error)}",
+                        hint="Begin a new conversation, or raise its limits.",
+                    )
         return sandbox
 
     async def _in_sandbox(self, sandbox: CodeInterpreter, source: str) -> Ran:

@@ -203,6 +203,13 @@ def test_calls_that_restore_what_was_defined_are_limited_too(attack: Attack) -> 
     assert [call.outcome for call in more.calls] == ["ok"] * 10 + ["failed"]
 
 
+@pytest.mark.parametrize("code", ["while True:\n    pass", "[0] * 10**10\nx = [1] * 10**9"])
+def test_a_record_whose_block_exceeds_a_limit_is_not_restored(attack: Attack, code: str) -> None:
+    root, history = attack(code)
+    more, _ = run(root, ["```python\n1\n```", "One."], history, message="And now?", limits=Limits(seconds=0.5))
+    assert more.error is not None and "cannot be restored" in more.error and "exceeds a limit" in more.error
+
+
 def test_that_nobody_could_be_asked_is_no_answer_of_the_person(tmp_path: Path) -> None:
     root = tmp_path / ".autocode"
     answers = ["```python\nread_secret('key')\n```", "It was not called."]
