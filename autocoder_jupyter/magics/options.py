@@ -72,15 +72,6 @@ _FUNCTION = (
         example='"orders=@few, min_orders=3 -> @expected"',
     ),
     Option(
-        "rename",
-        "the name that a column has in the data, if the function reads it under another one; kept with the function",
-        flags=("--rename",),
-        placeholder="READS=HAS",
-        repeatable=True,
-        is_setting=False,
-        example="price=unit_price",
-    ),
-    Option(
         "schema",
         "the meaning of the data, as free text; @NAME is a variable with the text or a pandera schema",
         flags=("--schema",),
@@ -96,6 +87,15 @@ _FUNCTION = (
         repeatable=True,
         is_setting=False,
         example="monthly=@MonthlySchema",
+    ),
+    Option(
+        "rename",
+        "the name that a column has in the data, if the function reads it under another one; kept with the function",
+        flags=("--rename",),
+        placeholder="READS=HAS",
+        repeatable=True,
+        is_setting=False,
+        example="price=unit_price",
     ),
 )
 """Options that describe the function."""

@@ -95,6 +95,7 @@ def hostile_state() -> FunctionRun:
         why=HOSTILE,
         writer=HOSTILE,
         drift=(HOSTILE,),
+        option=HOSTILE,
         is_kept=True,
         kept=HOSTILE,
         phase="failed",
@@ -130,8 +131,9 @@ def hostile_state() -> FunctionRun:
 def test_nothing_from_outside_becomes_markup(read: Any) -> None:
     page = read(card_html(hostile_state()))
     blocks = {"div", "details", "summary", "pre", "ul", "li", "table", "tr", "th", "td"}
-    assert page.tags <= {*blocks, "span", "strong"}
-    assert page.attributes <= {"style", "class", "title", "open", "tabindex", "role", "aria-label", "scope"}
+    assert page.tags <= {*blocks, "span", "strong", "button"}
+    ours = {"style", "class", "title", "open", "tabindex", "role", "aria-label", "scope"}
+    assert page.attributes <= {*ours, "hidden", "data-autocode-option"}  # of the button that adds an option
     assert page.text.count("<script>alert(1)</script>") >= 15
 
 

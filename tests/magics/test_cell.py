@@ -382,3 +382,30 @@ def test_a_request_that_is_recorded_is_not_asked_about_again(
     asked = answers(monkeypatch, "no")
     shell.run("%%autocode growth\nThe total.")
     assert asked == [] and len(jobs.submitted) == 1
+
+
+def test_a_renamed_column_has_the_name_that_the_function_reads(shell: Any, jobs: Any) -> None:
+    shell.run("import pandas as pd; sales = pd.DataFrame({'unit_price': [1.0]})")
+    shell.run("%%autocode growth --rename price=unit_price\nTotal of @sales")
+    request = jobs.last.request
+    assert request.renames == {"price": "unit_price"} and list(request.samples["sales"].columns) == ["price"]
+    assert list(shell.user_ns["sales"].columns) == ["unit_price"]
+    with pytest.raises(InvalidRequest, match="There is no column 'amount' to be read as 'net'"):
+        shell.run("%%autocode growth --rename net=amount\nTotal of @sales")
+
+
+def test_a_recorded_rename_is_used_for_data_that_are_passed_again(shell: Any) -> None:
+    import pandas as pd
+
+    from autocoder_jupyter.magics.current_version import recorded_request
+    from autocoder_jupyter.types import Report
+    from autocoder_jupyter.versions import Version, Versions
+
+    class Recorded(Versions):
+        def request(self, version: str) -> dict[str, Any]:
+            return {"samples": {"sales": "DataFrame"}, "renames": {"price": "unit_price", "x": 3}}
+
+    report = Report(name="growth", run_id="r", prompt="Total of @sales", success=True)
+    passed = {"sales": pd.DataFrame({"unit_price": [1.0]})}
+    request = recorded_request(Recorded(Path(".autocode"), "growth"), Version("r", 1, report), passed, "")
+    assert request.renames == {"price": "unit_price"} and list(request.samples["sales"].columns) == ["price"]

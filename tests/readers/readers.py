@@ -754,7 +754,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "contracts.sample_schema:_read",
         "data.files:_describe_arrow",
         "data.text_formats:_is_json",
-        "data.renames:_text",
+        "data.renames:likely_renames",
         "data.value_profile:recorded_values",
         "display.inspector.outputs:_file",
         "engine.constraints:Constraints.recall",
