@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.calls.function import Function
@@ -11,6 +12,7 @@ from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.types import File, InputSpec
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def bind(
     bound: dict[str, Any] = {}
     for spec in function.inputs:
         if spec.name in given:
-            bound[spec.name] = checked_value(spec, given[spec.name])
+            bound[spec.name] = checked_value(spec, _read(function, spec, given[spec.name]))
             if function.renames:
                 bound[spec.name] = _with_own_names(function, spec.name, bound[spec.name], notes)
             if spec.name in function.contracts:
@@ -61,11 +63,32 @@ def bind(
     return {name: value for name, value in bound.items() if value is not None}
 
 
+def takes_long(function: Function, values: Iterable[Any]) -> bool:
+    """Whether `bind` may take long: it runs contracts, reads a file, or computes a table that is not computed yet."""
+    from autocoder_jupyter.data.foreign import is_lazy
+
+    has_table = any(KINDS[spec.type].form == "table" for spec in function.inputs)
+    return bool(function.contracts) or (has_table and any(_names_a_file(value) or is_lazy(value) for value in values))
+
+
+def _names_a_file(value: Any) -> bool:
+    return isinstance(value, str | os.PathLike | File)
+
+
+def _read(function: Function, spec: InputSpec, value: Any) -> Any:
+    """The table in a file, if the input is a DataFrame and the value names a file; else the value."""
+    if spec.type != "DataFrame" or not _names_a_file(value):
+        return value
+    from autocoder_jupyter.data.table_file import read_table
+
+    return read_table(spec.name, value, function.shapes.get(spec.name))
+
+
 def misfit(function: Function, name: str, value: Any) -> str:
     """The reason why a value cannot be this input, as a sentence; "" if it can."""
     spec = next(spec for spec in function.inputs if spec.name == name)
     try:
-        checked = checked_value(spec, value)
+        checked = checked_value(spec, _read(function, spec, value))
         if function.renames:
             checked = _with_own_names(function, name, checked, None)
         if KINDS[spec.type].form == "table":

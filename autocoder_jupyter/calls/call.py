@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.calls import outcome_cache
-from autocoder_jupyter.calls.binding import bind
+from autocoder_jupyter.calls.binding import bind, takes_long
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.outputs import moved_to_destination, packed
@@ -59,7 +59,7 @@ async def call(
         SandboxError: the program or its sandbox failed; a failed program never returns a value.
     """
     _require_agreed(function, options)
-    if function.contracts:  # the user's code, which may take long
+    if takes_long(function, (*positional, *keywords.values())):
         arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
     else:
         arguments = bind(function, positional, keywords, notes)

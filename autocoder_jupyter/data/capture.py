@@ -11,6 +11,7 @@ from autocoder_jupyter.codec import Unencodable, encode
 from autocoder_jupyter.codec.plain import to_json
 from autocoder_jupyter.data.foreign import converted, original_kind, with_original_kind
 from autocoder_jupyter.errors import InvalidRequest, working_folder
+from autocoder_jupyter.kinds.checks import one_table
 from autocoder_jupyter.types import Dir, File
 
 
@@ -112,5 +113,5 @@ def _hint(value: object) -> str:
     if isinstance(value, str) or hasattr(value, "__fspath__"):
         return f"For a file write File({str(value)[:80]!r})."
     if isinstance(value, list | dict):
-        return "Make a table of it: pd.DataFrame(value)."
+        return f"Make a table of it: {one_table('value', value)}."
     return "Convert it to a DataFrame first."

@@ -190,10 +190,10 @@ def is_compatible(then: str, now: str, column: pd.Series[Any]) -> bool:
     """Whether a column can stand for one of another dtype; see `check_drift`."""
     if len(column) == 0:
         return True
-    before, after = _family(then), _family(now)
+    before, after = family(then), family(now)
     if before not in ("text", "object") and before != after:
         column = _plain(column)
-        after = _family(str(column.dtype))
+        after = family(str(column.dtype))
     if before == after or (before, after) in {("float", "int"), ("object", "text"), ("text", "object")}:
         return True
     if (before, after) == ("int", "float"):
@@ -203,7 +203,8 @@ def is_compatible(then: str, now: str, column: pd.Series[Any]) -> bool:
     return bool(missing_in(column).all())
 
 
-def _family(dtype: str) -> str:
+def family(dtype: str) -> str:
+    """The kind of values of a dtype: `int`, `float`, `bool`, `time`, `time with zone`, `duration`, `text`, `object`."""
     text = dtype.removesuffix("[pyarrow]").lower()
     if text.startswith("sparse["):
         text = text[len("sparse[") :].split(",")[0]
@@ -233,12 +234,12 @@ def restore_dtypes(frame: pd.DataFrame, shape: Mapping[str, Any], reads: Columns
     then = {literal: dtype for literal, dtype in shape["columns"] if reads.covers(literal)}
     made = frame
     for place, (literal, now) in enumerate(shape_of(frame)["columns"]):
-        if literal not in then or _family(now) == _family(then[literal]):
+        if literal not in then or family(now) == family(then[literal]):
             continue
         column = _plain(frame.iloc[:, place])
-        if _family(then[literal]) == "int" and _is_whole(column):
+        if family(then[literal]) == "int" and _is_whole(column):
             column = column.astype("int64")
-        if _family(str(column.dtype)) == _family(then[literal]):
+        if family(str(column.dtype)) == family(then[literal]):
             made = frame.copy(deep=False) if made is frame else made
             made.isetitem(place, column.array)
     return made
@@ -253,7 +254,7 @@ def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def _is_whole(column: pd.Series[Any]) -> bool:
     """Whether all values are whole numbers."""
-    if _family(str(column.dtype)) != "float" or column.hasnans:
+    if family(str(column.dtype)) != "float" or column.hasnans:
         return False
     return bool(((column == column.round()) & (column.abs() < 2**53)).all())
 

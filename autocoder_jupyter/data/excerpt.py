@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from autocoder_jupyter.data.cells import (
     cell_text,
     is_null,
     label_literal,
+    number_text,
     shorten,
 )
 from autocoder_jupyter.data.profile import as_frame, is_default_index
@@ -23,7 +25,11 @@ from autocoder_jupyter.types.overview import Excerpt
 
 ROWS = 10
 COLUMNS = 20
+DIGITS = 6
+"""Significant digits of a number that is not whole."""
+
 _MISSING = "–"
+_FLOAT = re.compile(r"-?\d+\.\d+(e[-+]\d+)?|-?\d+e[-+]\d+")
 
 Tell = Callable[[list[str]], list[str]]
 """Masks the texts of one column. It gets them before they are truncated, so that no part of a secret is missed."""
@@ -48,11 +54,11 @@ def excerpt(
     """
     frame = as_frame(value)
     head = frame.iloc[:rows, :columns]
-    cells = [tell(texts_of(head.iloc[:, place])) for place in range(head.shape[1])]
+    cells = [_readable(texts_of(head.iloc[:, place]), tell) for place in range(head.shape[1])]
     headings = tell([_label(label) for label in head.columns])
     numeric = [pdt.is_numeric_dtype(dtype) and not pdt.is_bool_dtype(dtype) for dtype in head.dtypes]
     if not is_default_index(frame.index):
-        cells.insert(0, tell([_text(label, float, _MISSING) for label in head.index]))
+        cells.insert(0, _readable([_text(label, float, _MISSING) for label in head.index], tell))
         names = [_label(name) for name in frame.index.names if name is not None]
         headings.insert(0, ", ".join(tell(names)) or "index")
         numeric.insert(0, False)
@@ -65,6 +71,19 @@ def excerpt(
         numeric=tuple(numeric),
         cut=len(frame) > rows or frame.shape[1] > columns,
     )
+
+
+def _readable(texts: list[str], tell: Tell) -> list[str]:
+    """The masked texts of a column. Numbers have six digits, and two behind the point, as a person reads them."""
+    told = tell(texts)  # the exact texts are masked: a rounded number is not recognized
+    return [_rounded(text) if text == before else text for text, before in zip(told, texts, strict=True)]
+
+
+def _rounded(text: str) -> str:
+    if not _FLOAT.fullmatch(text):
+        return text
+    whole = len(text.lstrip("-").partition(".")[0])
+    return number_text(float(text), DIGITS if "e" in text else max(DIGITS, whole + 2))
 
 
 def texts_of(column: pd.Series[Any], missing: str = _MISSING) -> list[str]:

@@ -14,6 +14,9 @@ import pandas as pd
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.visible import visible
 
+MOST_CELLS = 2**26
+"""Cells of a table that is computed for a call: half a gigabyte of numbers."""
+
 Table = TypeVar("Table", pd.DataFrame, "pd.Series[Any]", "pd.DataFrame | pd.Series[Any]")
 
 _kinds: dict[int, str] = {}
@@ -30,6 +33,8 @@ def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
         return None
     try:
         table = _converted(value)
+    except InvalidRequest:
+        raise
     except Exception as error:  # another library may raise any exception
         raise InvalidRequest(
             f"A {kind_of(value)} cannot be made a pandas table.",
@@ -43,14 +48,53 @@ def is_table(value: object) -> bool:
     """Whether it is a table, of pandas or of a library that converts."""
     if isinstance(value, type):
         return False
-    return isinstance(value, pd.DataFrame | pd.Series) or any(
-        callable(getattr(type(value), name, None)) for name in ("to_pandas", "__dataframe__")
+    return (
+        isinstance(value, pd.DataFrame | pd.Series)
+        or is_lazy(value)
+        or any(callable(getattr(type(value), name, None)) for name in ("to_pandas", "__dataframe__"))
     )
+
+
+def is_lazy(value: object) -> bool:
+    """Whether it is a table that is not computed yet: a lazy frame of polars, or a relation of DuckDB."""
+    return _lazy_kind(value) != ""
+
+
+def _lazy_kind(value: object) -> str:
+    """Their libraries are not imported: if there is such a value, they are imported already."""
+    library = type(value).__module__.partition(".")[0].lstrip("_")
+    return {("polars", "LazyFrame"): "polars", ("duckdb", "DuckDBPyRelation"): "duckdb"}.get(
+        (library, type(value).__name__), ""
+    )
+
+
+def _computed(value: Any, library: str) -> pd.DataFrame:
+    """The rows of a lazy table, if they are few. They are counted first.
+
+    Raises:
+        InvalidRequest: there are too many.
+    """
+    if library == "polars":
+        import polars
+
+        rows, columns = value.select(polars.len()).collect().item(), len(value.collect_schema())
+    else:
+        rows, columns = value.shape
+    if rows * columns > MOST_CELLS:
+        raise InvalidRequest(
+            f"A {kind_of(value)} of {rows:,} rows × {columns:,} columns is not computed for a call.",
+            why=f"That is more than {MOST_CELLS:,} cells.",
+            hint="Filter or aggregate it first, or compute it yourself and pass the table.",
+        )
+    if library == "polars":
+        return _converted(value.collect())  # type: ignore[return-value]
+    arrow = value.to_arrow_table() if hasattr(value, "to_arrow_table") else value.arrow()
+    return _of_arrow_table(arrow)
 
 
 def kind_of(value: object) -> str:
     """`polars DataFrame`, `pyarrow Table`."""
-    return f"{type(value).__module__.partition('.')[0]} {type(value).__name__}"
+    return f"{type(value).__module__.partition('.')[0].lstrip('_')} {type(value).__name__}"
 
 
 def original_kind(table: object) -> str:
@@ -67,6 +111,8 @@ def with_original_kind(table: Table, kind: str) -> Table:
 
 
 def _converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
+    if lazy := _lazy_kind(value):
+        return _computed(value, lazy)
     library = type(value).__module__.partition(".")[0]
     if library == "polars" and callable(getattr(value, "to_arrow", None)):
         import polars
@@ -132,7 +178,8 @@ def restored(value: Any, kind: str) -> Any:
         )
     plain = value if isinstance(value.index, pd.RangeIndex) else value.reset_index()
     try:
-        return _of_pandas(plain, library)
+        table = _of_pandas(plain, library)
+        return table.lazy() if kind == "polars LazyFrame" else table
     except Exception as error:
         raise InvalidRequest(
             f"An output cannot be made a table of {library}.",

@@ -95,8 +95,20 @@ def hint_of_path(kind: str) -> Callable[[str, Any], str]:
 
 
 def hint_of_frame(name: str, value: Any) -> str:
-    """Hint for a Series: convert it to a DataFrame."""
+    """Hint for a Series: convert it to a DataFrame; for a list or dict: make one table of it."""
+    if isinstance(value, list | tuple | dict):
+        return f"Pass {one_table(name, value)}."
     return f"Pass {name}.to_frame()." if hasattr(value, "to_frame") else ""
+
+
+def one_table(name: str, value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> str:
+    """The expression that makes one DataFrame of a list or dict: of its tables, or of its values."""
+    parts = list(value.values()) if isinstance(value, dict) else list(value)
+    if not parts or not all(callable(getattr(type(part), "head", None)) for part in parts):
+        return f"pd.DataFrame({name})"
+    if isinstance(value, dict):
+        return f'pd.concat({name}, names=["key"]).reset_index("key")'
+    return f"pd.concat({name}, ignore_index=True)"
 
 
 def hint_of_series(name: str, value: Any) -> str:

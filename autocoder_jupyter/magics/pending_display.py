@@ -22,12 +22,12 @@ _log = redacting_logger(__name__)
 
 
 def unfinished(notebook: Notebook, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any] | None:
-    """The mime bundle of a result in a terminal, or of one that is not done; None for a result to show. Never waits."""
+    """The mime bundle of a result that is not done; None for a result to show. Never waits."""
+    if result.done:
+        return None
     words = repr(result)
     if notebook.is_terminal:
         return {"text/plain": words}
-    if result.done:
-        return None
     from autocoder_jupyter.display.inspector.static import pending_html
     from autocoder_jupyter.view.html import html_output
 

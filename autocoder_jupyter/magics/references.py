@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.checks import one_table
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import names_a_schema, schema_names
 from autocoder_jupyter.magics.suggestions import did_you_mean
@@ -184,6 +185,9 @@ def _way_out(name: str, value: object) -> str:
             f'Declare it as an input, -i "{name}: {type(value).__name__} = {_short(value)}", or write the value itself.'
         )
     if isinstance(value, list | dict):
+        table = one_table(name, value)
+        if "concat" in table:
+            return f"Make one table of it: {name} = {table}."
         return f'Declare it as an input: -i "{name}: {type(value).__name__}".'
     return ""
 

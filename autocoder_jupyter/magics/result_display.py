@@ -61,7 +61,10 @@ class ResultDisplay:
         if (shown := unfinished(self._notebook, result)) is not None:
             return shown
         from autocoder_jupyter.display.bundles import widget_bundle
-        from autocoder_jupyter.display.inspector.static import render_html
+        from autocoder_jupyter.display.inspector.static import render_html, render_text
+
+        if self._notebook.is_terminal:
+            return {"text/plain": render_text(subject_of(result))}
         from autocoder_jupyter.view.html import html_output
 
         inspector = self._inspector(result)

@@ -11,16 +11,27 @@ def test_the_first_rows_as_short_texts() -> None:
     )
     found = excerpt(frame)
     assert found.headings == ("day", "x", "n", "long") and len(found.rows) == ROWS and found.cut
-    assert found.rows[0][:3] == ("2024-01-01", "0.3333333333333333", "7") and len(found.rows[0][3]) < 80
+    assert found.rows[0][:3] == ("2024-01-01", "0.333333", "7") and len(found.rows[0][3]) < 80
     assert found.numeric == (False, True, True, False) and found.size == "30 rows × 4 columns"
 
 
-def test_numbers_are_not_rounded() -> None:
-    values = [1234567.891, 1e300 / 3, 0.1, 2.0]
-    assert excerpt(pd.Series(values)).rows == (("1234567.891",), ("3.3333333333333335e+299",), ("0.1",), ("2",))
-    assert excerpt(pd.Series(values[2:], dtype="float32")).rows == (("0.1",), ("2",))
+def test_numbers_have_as_many_digits_as_a_person_reads() -> None:
+    values = [246.05138012618298, 1234567.891234, 1e300 / 3, 0.1 + 0.2, 2.0, -0.000012345678, 12345.678]
+    told = [row[0] for row in excerpt(pd.Series(values)).rows]
+    assert told == ["246.051", "1234567.89", "3.33333e+299", "0.3", "2", "-1.23457e-05", "12345.68"]
+    assert excerpt(pd.Series(values[4:5], dtype="float32")).rows == (("2",),)
     assert excerpt(pd.Series([0.1], dtype="Float32")).rows == (("0.1",),)
-    assert excerpt(pd.DataFrame({"n": [1]}, index=[1 / 3])).rows == (("0.3333333333333333", "1"),)
+    assert excerpt(pd.DataFrame({"n": [1]}, index=[1 / 3])).rows == (("0.333333", "1"),)
+    assert excerpt(pd.Series([1234567890123])).rows == (("1234567890123",),)
+    assert excerpt(pd.Series(["1.23456789 is text", "1.5.2024"])).rows == (("1.23456789 is text",), ("1.5.2024",))
+
+
+def test_a_number_is_masked_before_it_is_rounded() -> None:
+    card = 4111111111111111.5
+    seen: list[str] = []
+    excerpt(pd.Series([card]), tell=lambda texts: seen.extend(texts) or texts)
+    assert seen[0] == "4111111111111111.5"
+    assert excerpt(pd.Series([1.23456789]), tell=lambda texts: ["1.234567[masked]"]).rows == (("1.234567[masked]",),)
 
 
 def test_an_index_that_says_something_comes_first() -> None:

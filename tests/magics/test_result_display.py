@@ -65,9 +65,11 @@ def test_without_ipywidgets_there_is_the_static_form_only(shell: Any, monkeypatc
     assert set(shown(shell, finished())) == {"text/html", "text/plain"}
 
 
-def test_a_terminal_gets_words(shell: Any) -> None:
-    del shell.kernel
-    assert set(shown(shell, finished())) == {"text/plain"}
+def test_a_terminal_gets_the_evidence_and_the_code_as_text(shell: Any) -> None:
+    shell.kernel = None
+    data = shown(shell, finished())
+    assert set(data) == {"text/plain"}
+    assert "def run(sales): return 1" in data["text/plain"] and "growth" in data["text/plain"]
 
 
 def pending_result(state: Any = "running") -> tuple[Pending[Any], CodeGenEvalResult]:

@@ -26,10 +26,12 @@ class AnswerDisplay:
         """The mime bundle of an answer. Never waits."""
         if (shown := unfinished(self._notebook, result)) is not None:
             return shown
-        from autocoder_jupyter.display.shown import card_html
+        from autocoder_jupyter.display.shown import card_html, card_text
         from autocoder_jupyter.magics.codemode.outcome import state_of
         from autocoder_jupyter.view.html import html_output
 
+        if self._notebook.is_terminal:
+            return {"text/plain": card_text(state_of(result))}
         return {**html_output(card_html(state_of(result)), repr(result))}
 
     def show(self, result: CodeModeResult) -> None:
