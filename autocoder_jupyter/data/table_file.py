@@ -49,7 +49,7 @@ def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[s
         ) from error
     for place, label in enumerate(frame.columns):
         if label in wanted:
-            frame.isetitem(place, _with_dtype(name, frame.iloc[:, place], wanted[label]))
+            frame.isetitem(place, _with_dtype(name, frame.iloc[:, place], wanted[label]).array)
     return frame
 
 

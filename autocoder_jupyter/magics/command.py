@@ -87,7 +87,8 @@ def parse_cell(line: str, body: str) -> CellCommand:
     Raises:
         InvalidRequest: the cell is not valid; the message describes the first error.
     """
-    option_text, prompt = split_cell(line, body)
+    option_text, written = split_cell(line, body)
+    prompt = without_quotes(written)
     words = split_words(option_text)
     if any(word in FLAGS and FLAGS[word].name == "help" for word in words):
         return CellCommand(help=True)
@@ -136,6 +137,19 @@ def require_prompt(prompt: str) -> None:
         raise InvalidRequest(
             "The cell has no request.", hint="Describe below the first line what the function should do."
         )
+
+
+def without_quotes(text: str) -> str:
+    """The request without triple quotes around all of it. With them, a cell is Python below its first line.
+
+    So a notebook that is stored as a script (jupytext, percent format) stays valid Python.
+    """
+    plain = text.strip()
+    for mark in ('"""', "'''"):
+        inner = plain[len(mark) : -len(mark)]
+        if plain == f"{mark}{inner}{mark}" and mark not in inner:
+            return inner.strip("\n")
+    return text
 
 
 def split_cell(line: str, body: str) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
@@ -184,3 +185,18 @@ def test_an_h_inside_a_value_is_no_cry_for_help() -> None:
 def test_text_that_cannot_be_sent_is_named() -> None:
     with pytest.raises(InvalidRequest, match=r"The request holds '\\ud800', which is invalid Unicode"):
         parse_cell("growth", "Monthly \ud800 revenue")
+
+
+@pytest.mark.parametrize("mark", ['"""', "'''"])
+def test_a_request_in_triple_quotes_is_the_request_and_python(mark: str) -> None:
+    """jupytext writes a cell into a script with its first line as a comment, and the rest as it is."""
+    prose = "Monthly revenue growth from @sales, one row a month;\nskip months with fewer than 5 orders."
+    body = f"{mark}\n{prose}\n{mark}\n"
+    ast.parse(f"# %%autocode growth\n{body}")
+    assert parse_cell("growth", body).prompt == prose == parse_cell("growth", prose).prompt
+    assert parse_cell("growth", f"{mark}{prose}{mark}").prompt == prose
+
+
+@pytest.mark.parametrize("text", ['"""', '""', '"""a""" and """b"""', 'Use """x""".', '"""', "a '''b'''"])
+def test_other_quotes_are_prose(text: str) -> None:
+    assert parse_cell("growth", text).prompt == text
