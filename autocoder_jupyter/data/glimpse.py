@@ -22,6 +22,9 @@ COLUMNS = 6
 CHARACTERS = 24
 """Maximum length of a cell."""
 
+PICTURE_BYTES = 48 * 2**10
+"""Bytes of the largest picture on a card, which is saved with the notebook."""
+
 
 def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
     """A preview of each output.
@@ -56,7 +59,8 @@ def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
         return Glimpse(name, table=excerpt(value, rows=ROWS, columns=COLUMNS, characters=CHARACTERS, tell=tell))
     if isinstance(value, Figure):
         size = f"a picture of {value.width} × {value.height} pixels"
-        return Glimpse(name, size if value.width else f"a figure of {value.kind}")
+        picture = value.png if len(value.png) <= PICTURE_BYTES else b""
+        return Glimpse(name, size if value.width else f"a figure of {value.kind}", picture=picture)
     if isinstance(value, File | Dir):
         return Glimpse(name, "a file" if isinstance(value, File) else "a folder")
     if is_null(value):

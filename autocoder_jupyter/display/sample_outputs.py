@@ -1,13 +1,20 @@
-"""The first rows of each output on the sample. They are untrusted: text only."""
+"""The first rows of each output on the sample, and its pictures. They are untrusted: text, and PNG that was checked."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.overview import Glimpse
-from autocoder_jupyter.view.document import Block, Span, Table, line, muted
+from autocoder_jupyter.view.as_html import data_address
+from autocoder_jupyter.view.document import Block, Drawing, Span, Table, line, muted
+from autocoder_jupyter.view.html import element
 
 MOST = 6
 """Outputs that are shown; of the others only the names."""
+
+MOST_PICTURES = 2
+"""Pictures that are shown; a card has room for so many."""
 
 
 def output_blocks(seen: SampleOutputs | None, name: str) -> tuple[Block, ...]:
@@ -19,7 +26,11 @@ def output_blocks(seen: SampleOutputs | None, name: str) -> tuple[Block, ...]:
     """
     if seen is None:
         return ()
-    shown = [block for glimpse in seen.glimpses[:MOST] for block in glimpse_blocks(glimpse)]
+    shown, pictures = list[Block](), 0
+    for glimpse in seen.glimpses[:MOST]:
+        pictures += bool(glimpse.picture)
+        drawn = glimpse if pictures <= MOST_PICTURES else replace(glimpse, picture=b"")
+        shown += glimpse_blocks(drawn)
     if seen.withheld:
         shown.append(muted(f"Rows are not saved here because share forbids it. {name}.run() shows them."))
     if len(seen.glimpses) > MOST:
@@ -28,8 +39,11 @@ def output_blocks(seen: SampleOutputs | None, name: str) -> tuple[Block, ...]:
 
 
 def glimpse_blocks(glimpse: Glimpse) -> tuple[Block, ...]:
-    """One output: its size and first rows, or its value."""
+    """One output: its size and first rows, its picture, or its value."""
     named = Span(glimpse.name, "strong", only="html"), Span(f"output {glimpse.name}:", only="text")
+    if glimpse.picture:
+        picture = element("img", alt=glimpse.name, src=data_address(glimpse.picture, "image/png"), look="figure small")
+        return line(*named, Span(glimpse.text, "muted")), Drawing(picture, is_counted=False)
     if glimpse.table is None:
         return (line(*named, Span(glimpse.text, "code")),)
     table = glimpse.table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Drawing = Literal["histogram", "timeline", "ranking", "none"]
@@ -90,8 +90,10 @@ class Glimpse:
         name: the name of the output.
         text: the preview of a value that is not a table.
         table: the first rows of a table; None for any other value.
+        picture: a small picture as PNG; b"" if there is none, or only a large one.
     """
 
     name: str
     text: str = ""
     table: Excerpt | None = None
+    picture: bytes = field(default=b"", repr=False)

@@ -46,6 +46,7 @@ def document_html(document: Document, most: int) -> Html:
     sections = {section.title: section for section in document.sections if section.only != "text"}
     shown = {title: _section(section, document.is_indented) for title, section in sections.items()}
     room = most - len(first) + sum(len(shown[title]) for title in sections if not sections[title].is_counted)
+    room += sum(_uncounted(section.blocks) for section in sections.values() if section.is_counted)
     for title, blocks in document.shorter:
         if sum(map(len, shown.values())) <= room:
             break
@@ -53,6 +54,15 @@ def document_html(document: Document, most: int) -> Html:
             form = _section(replace(sections[title], blocks=blocks), document.is_indented)
             shown[title] = min(shown[title], form, key=len)
     return markup.frame(document.kind, document.tone, first, *shown.values())
+
+
+def _uncounted(blocks: Iterable[Block]) -> int:
+    """Characters of the drawings that do not count."""
+    return sum(
+        _uncounted(block.blocks) if isinstance(block, Row) else len(block.html)
+        for block in blocks
+        if isinstance(block, Row) or (isinstance(block, Drawing) and not block.is_counted)
+    )
 
 
 def head_html(document: Document) -> Html:

@@ -174,10 +174,14 @@ class Offer:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Something that is drawn elsewhere, as a chart, with the text for a terminal."""
+    """Something that is drawn elsewhere, as a chart, with the text for a terminal.
+
+    `is_counted` is whether it counts for the size of the document; a picture is bounded where it is made.
+    """
 
     html: Html
     text: str = ""
+    is_counted: bool = True
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.glimpse import CHARACTERS, COLUMNS, ROWS, glimpses
+from autocoder_jupyter.data.glimpse import CHARACTERS, COLUMNS, PICTURE_BYTES, ROWS, glimpses
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.types.overview import Glimpse
 
@@ -43,3 +43,10 @@ def test_private_values_and_secrets_are_replaced_before_anything_is_cut() -> Non
 )
 def test_anything_else_is_a_short_text(value: Any, text: str) -> None:
     assert seen(value).text == text
+
+
+def test_a_small_picture_is_in_the_preview_and_a_large_one_only_by_its_size() -> None:
+    small, large = Figure(b"\x89PNG small", 610, 333), Figure(b"\x89PNG" + bytes(PICTURE_BYTES), 6100, 3330)
+    one, other = glimpses({"chart": small, "poster": large}, {})
+    assert one.picture == small.png and one.text == "a picture of 610 × 333 pixels"
+    assert other.picture == b"" and other.text == "a picture of 6100 × 3330 pixels"
