@@ -409,3 +409,11 @@ def test_a_recorded_rename_is_used_for_data_that_are_passed_again(shell: Any) ->
     passed = {"sales": pd.DataFrame({"unit_price": [1.0]})}
     request = recorded_request(Recorded(Path(".autocode"), "growth"), Version("r", 1, report), passed, "")
     assert request.renames == {"price": "unit_price"} and list(request.samples["sales"].columns) == ["price"]
+
+
+@pytest.mark.usefixtures("sales")
+def test_the_limit_of_tokens_that_messages_recommend_can_be_written_in_a_cell(shell: Any, jobs: Any) -> None:
+    shell.run("%%autocode growth --max-tokens 200_000\nTotal of @sales.")
+    assert jobs.last.config.max_tokens == 200_000
+    with pytest.raises(InvalidRequest, match="max-tokens"):
+        shell.run("%%autocode growth --max-tokens 0\nTotal of @sales.")
