@@ -299,7 +299,7 @@ class CodeModeAgent:
         for note in notes:
             tracker(Noticed(note))
         tracker(finished)
-        run = tracker.run.apply(finished, tracker.seconds)
+        run = tracker.run.apply(finished, tracker.stop())
         return AgentResult(
             code=run.code,
             charts=talk.charts,

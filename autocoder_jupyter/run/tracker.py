@@ -36,6 +36,7 @@ class RunTracker(Generic[R]):
         self._listeners = listeners
         self._now = now
         self._began = now()
+        self._took: float | None = None
         self._last: Finished | None = None
         self._lock = threading.RLock()
 
@@ -46,8 +47,14 @@ class RunTracker(Generic[R]):
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
-        return self._now() - self._began
+        """Seconds since the start; those of the whole run after `stop`."""
+        return self._now() - self._began if self._took is None else self._took
+
+    def stop(self) -> float:
+        """Stop the clock, and return the seconds of the whole run: the report and the card have the same."""
+        with self._lock:
+            self._took = self.seconds
+            return self._took
 
     @property
     def last(self) -> Finished | None:
@@ -65,6 +72,7 @@ class RunTracker(Generic[R]):
             if self._last is None and not self._run.finished:
                 if isinstance(event, Finished):
                     self._last = event
+                    self.stop()
                 else:
                     self._apply(event)
 

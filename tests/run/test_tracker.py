@@ -71,3 +71,15 @@ def test_events_of_many_threads_are_all_there() -> None:
     for thread in threads:
         thread.join()
     assert len(tracker.run.notice) == 200
+
+
+def test_the_report_and_the_card_have_the_same_seconds_although_the_run_ends_later() -> None:
+    now = [100.0]
+    tracker = RunTracker(FunctionRun("growth"), now=lambda: now[0])
+    now[0] += 136.0
+    reported = tracker.stop()
+    now[0] += 4.0  # the report is written
+    tracker(Finished("ready"))
+    now[0] += 3.0  # the job ends
+    tracker.finish(Finished("failed"))
+    assert tracker.run.seconds == reported == tracker.seconds == 136.0
