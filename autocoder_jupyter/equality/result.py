@@ -66,7 +66,8 @@ class Comparison:
         differences: the first ones.
         more: the number of values that differ besides.
         not_compared: the first parts that were not compared.
-        compared: the number of values that were compared. Columns that only identify a row are not counted.
+        compared: the number of values that were compared. Columns that only identify a row are not counted, unless the
+            table has no others.
     """
 
     differences: tuple[ValueDifference, ...]

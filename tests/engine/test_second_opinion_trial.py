@@ -15,7 +15,7 @@ import pytest
 
 from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.made_up import forms, is_made_up
-from autocoder_jupyter.engine.second_opinion.places import Compared, compared_outputs
+from autocoder_jupyter.engine.second_opinion.places import BOTH_EMPTY, Compared, compared_outputs
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.trial import (
@@ -125,6 +125,21 @@ def test_dicts_lists_and_files_are_compared_too(tmp_path: pathlib.Path) -> None:
 def test_what_is_of_another_kind_is_not_compared() -> None:
     assert compared(3, "much").not_compared == [("out", "int here, str there")]
     assert compared(MONTHLY, 3).not_compared == [("out", "DataFrame here, int there")]
+
+
+@pytest.mark.parametrize("empty", [{}, [], pd.DataFrame({"a": []}), pd.Series([], dtype="float64")])
+def test_two_empty_outputs_have_no_value_that_was_compared(empty: Any) -> None:
+    found = compared(empty, empty)
+    assert found.outputs == [] and found.not_compared == [("out", BOTH_EMPTY)] and not found.places
+
+
+def test_a_table_of_names_alone_is_compared_by_its_rows() -> None:
+    names = pd.DataFrame({"who": ["a", "b", "c", "d"]})
+    assert compared(names, names.iloc[::-1]).outputs == ["out"]
+    (place,) = compared(names, names.iloc[1:]).places
+    assert place.at == "a only in the function"
+    only_key = compared(names.assign(note="x"), names)
+    assert only_key.outputs == [] and only_key.not_compared
 
 
 def every_dtype(rows: int = 50) -> pd.DataFrame:

@@ -21,7 +21,7 @@ import pytest
 from autocoder_jupyter.engine.difference_words import changes
 from autocoder_jupyter.engine.examples import BoundExample, run_examples
 from autocoder_jupyter.engine.sample_run import SampleRun, run_again
-from autocoder_jupyter.engine.second_opinion.places import compared_outputs
+from autocoder_jupyter.engine.second_opinion.places import BOTH_EMPTY, compared_outputs
 from autocoder_jupyter.equality import EXAMPLE, INDEPENDENT, STRICT, Leniency, compare
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program
@@ -55,6 +55,8 @@ def by_change(one: Any, other: Any) -> str:
 
 def by_second_opinion(one: Any, other: Any) -> str:
     found = compared_outputs({"y": one}, {"y": other}, [("y", "y")])
+    if found.not_compared == [("y", BOTH_EMPTY)]:
+        return "equal"
     return "different" if found.places else "equal" if found.outputs else "not compared"
 
 

@@ -25,6 +25,8 @@ LOOKED_AT = 10_000
 LONGEST = 80
 """The number of characters of a value that are shown."""
 
+BOTH_EMPTY = "it is empty in both, so there was no value to compare"
+
 SIDES = ("the function", "the second solution")
 
 
@@ -76,7 +78,9 @@ def compared_outputs(first: Mapping[str, Any], second: Mapping[str, Any], pairs:
         found = compare(first[one], second[other], INDEPENDENT, name=one, sides=SIDES)
         all_found.places.extend(_place(one, difference) for difference in found.differences)
         all_found.not_compared.extend((_where(one, note.path), note.why) for note in found.not_compared)
-        all_found.outputs.extend([one] if found.verdict != "not compared" else [])
+        all_found.outputs.extend([one] if found.compared or found.differences else [])
+        if found.verdict == "equal" and not found.compared:
+            all_found.not_compared.append((one, BOTH_EMPTY))
     del all_found.places[MOST:]
     return all_found
 

@@ -241,9 +241,8 @@ class OpinionTrial:
             found = await self._work(
                 lambda ours, theirs: self._trial(ours, theirs, pairs).run(self.verified, stops_if_unmatched)
             )
-        except (SandboxError, TrialEnded) as error:
-            why = error.what if isinstance(error, SandboxError) else str(error)
-            return TrialOutcome(failed=f"{SIDE_BY_SIDE}: {why}", not_compared=tuple(missing))
+        except Exception as error:  # values of untrusted code, and odd data, must not fail a verified function
+            return TrialOutcome(failed=f"{SIDE_BY_SIDE}: {_why(error)}", not_compared=tuple(missing))
         return replace(found, not_compared=(*missing, *found.not_compared))
 
     async def run_once(self, small: SmallInput) -> list[OpenPlace]:
@@ -251,7 +250,7 @@ class OpinionTrial:
         pairs, _ = self._pairs()
         try:
             return await self._work(lambda ours, theirs: self._trial(ours, theirs, pairs).once(small.tables))
-        except (SandboxError, TrialEnded):
+        except Exception:  # see `run`
             return []
 
     @property
@@ -333,9 +332,9 @@ class Trial:
         try:
             for variation in variations(self.tables):
                 tried.extend(self._tried(variation, deadline))
-        except (TrialEnded, SandboxError) as error:
-            ended = error.what if isinstance(error, SandboxError) else str(error)
-        return replace(outcome, tried=tuple(tried), ended=self._clean(ended), smallest=self._smallest())
+        except Exception as error:  # what was found stays
+            ended = _why(error)
+        return replace(outcome, tried=tuple(tried), ended=self._clean(ended), smallest=self._small())
 
     def once(self, tables: Mapping[str, Any]) -> list[OpenPlace]:
         """Where both differ on one small input, with all values there."""
@@ -371,6 +370,12 @@ class Trial:
             if one in self.names and isinstance(named[other], pd.DataFrame):
                 named[other] = flat(named[other], one).rename(columns=dict(self.names[one]))
         return named
+
+    def _small(self) -> Smallest | None:
+        try:
+            return self._smallest()
+        except Exception:  # values that cannot be changed or compared
+            return None
 
     def _smallest(self) -> Smallest | None:
         """The smallest input that was found in time and still shows the first of the differences."""
@@ -424,6 +429,12 @@ def _alike(one: OutputPlace, other: OutputPlace) -> bool:
         return one.where.partition(".")[0] == other.where.partition(".")[0]
     named = bool(one.keys) == bool(other.keys)  # rows without key columns are only counted
     return one.where == other.where and raised[0] == raised[1] and one.both == other.both and named
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, TrialEnded):
+        return str(error)
+    return error.what if isinstance(error, SandboxError) else f"they cannot be compared ({type(error).__name__})"
 
 
 def _is_table(value: Any) -> bool:

@@ -341,7 +341,9 @@ def _shared_column(one: Any, other: Any) -> Any:
 
 
 def _can_be_joined(column: Any) -> bool:
-    return isinstance(column, pd.Series) and column.dtype.kind not in "fc" and not column.map(_is_nested).any()
+    return (
+        isinstance(column, pd.Series) and column.dtype.kind not in "fc" and not column.iloc[:ROWS].map(_is_nested).any()
+    )
 
 
 def _are_equal(one: Tables, other: Tables) -> bool:
