@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
-import itertools
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from autocoder_jupyter.engine.interface import FUNCTION
@@ -147,14 +147,17 @@ def _with_free_names(source: str, taken: Mapping[str, str]) -> str:
     """A module whose tests have no name that is taken. Nothing else refers to the name of a test."""
     module, lines = parse(source), source.split("\n")
     names = {*taken, *defined(module)}
+    numbers: Counter[str] = Counter()
     for node in module.body:
+        at = node.lineno - 1
         if not isinstance(node, _TESTS) or not node.name.lower().startswith("test") or node.name not in taken:
             continue
-        name = next(other for number in itertools.count(2) if (other := f"{node.name}_{number}") not in names)
+        while (name := f"{node.name}_{numbers[node.name] + 2}") in names:
+            numbers[node.name] += 1
         names.add(name)
-        at = node.lineno - 1
-        begin = re.compile(rf"^((?:async\s+)?(?:def|class)\s+){re.escape(node.name)}\b")
-        lines[at] = begin.sub(lambda found, name=name: found[1] + name, lines[at], count=1)  # type: ignore[misc]
+        begin = lines[at].find(node.name, len("def")) if at < len(lines) else -1
+        if begin >= 0:
+            lines[at] = lines[at][:begin] + name + lines[at][begin + len(node.name) :]
     return "\n".join(lines)
 
 

@@ -27,12 +27,14 @@ from autocoder_jupyter.display.inspector.reading import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.engine import kept_tests, own_tests
 from autocoder_jupyter.engine.adapting import _with_default
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.patches import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
+from autocoder_jupyter.engine.second_opinion.matching import askable
 from autocoder_jupyter.engine.second_opinion.writer import read_second
 from autocoder_jupyter.engine.start import tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
@@ -51,6 +53,7 @@ from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.models.code import extract_code
 from autocoder_jupyter.models.structured import read_record
 from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.sandbox.environments.locking import _read_lock
 from autocoder_jupyter.sandbox.environments.package_index import folder_indexes
@@ -258,6 +261,13 @@ def _tests_read(text: str, _: Path) -> None:
 def _joined(text: str, _: Path) -> None:
     kept_tests.joined(text, "def test_other(): pass")
     kept_tests.joined("def test_other(): pass", text)
+    kept_tests.joined("def test_a(): pass", "def test_a(): pass\n" * text.count("def ", 0, 100_000))
+
+
+def _second_read(text: str, _: Path) -> None:
+    with contextlib.suppress(SyntaxError):
+        askable({PLAN.outputs[0].name: (["a"], ["b"])}, Brief(Request(name="r", prompt="p"), PLAN, ""), text)
+    read_second(text, ())
 
 
 def _own_tests(text: str, _: Path) -> None:
@@ -507,14 +517,18 @@ READERS: dict[str, Reader] = {
         ("engines.staged.code_edits:add_imports",),
     ),
     "a second solution": Reader(
-        lambda text, _: read_second(text, ()),
+        _second_read,
         {
             **_sources("names", "functions"),
             "colliding outputs": lambda: (
                 "def run(): pass\nOUTPUTS = {" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(10_000)) + "}"
             ),
         },
-        ("engine.second_opinion.writer:read_second", "engine.second_opinion.writer:_outputs"),
+        (
+            "engine.second_opinion.writer:read_second",
+            "engine.second_opinion.writer:_outputs",
+            "engine.second_opinion.matching:askable",
+        ),
     ),
     # Code and tests
     "tests": Reader(
@@ -538,7 +552,7 @@ READERS: dict[str, Reader] = {
     "tests of two versions": Reader(
         _joined,
         _sources("tests", "functions", "names"),
-        ("engine.kept_tests:joined", "engine.kept_tests:_without_future"),
+        ("engine.kept_tests:joined", "engine.kept_tests:_without_future", "engine.kept_tests:_with_free_names"),
     ),
     "own tests of a cell": Reader(
         _own_tests,
