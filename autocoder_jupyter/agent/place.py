@@ -16,6 +16,26 @@ def journal_root() -> Path:
     return (_notebook_folder() or working_folder()) / FOLDER
 
 
+def places() -> tuple[Path, ...]:
+    """The `.autocode` folders in which a recorded function is looked for, in order.
+
+    They are the one of the notebook or of the current folder, and the one beside the script that runs; then those
+    above each, up to the root of the project (with `.git` or `pyproject.toml`).
+    """
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    starts = [journal_root().parent, *([Path(main).resolve().parent] if isinstance(main, str) else [])]
+    found = dict.fromkeys(start / FOLDER for start in starts)
+    for start in starts:
+        above = (start, *start.parents)
+        root = next((number for number, folder in enumerate(above) if _is_root(folder)), 0)
+        found |= dict.fromkeys(folder / FOLDER for folder in above[: root + 1])
+    return tuple(found)
+
+
+def _is_root(folder: Path) -> bool:
+    return any((folder / mark).exists() for mark in (".git", "pyproject.toml"))
+
+
 def _notebook_folder() -> Path | None:
     """The folder of the running notebook. VS Code sets a name in the namespace, Jupyter an environment variable."""
     path = _vscode_path() or os.environ.get("JPY_SESSION_NAME")

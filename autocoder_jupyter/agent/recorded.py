@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from autocoder_jupyter.agent.place import journal_root as default_journal_root
+from autocoder_jupyter.agent.place import places
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
@@ -36,25 +36,37 @@ def load(
     Args:
         name: the name of the result.
         version: its number in `%autocode history`, or its id; by default the version that counts.
-        journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
+        journal_root: the `.autocode` folder. By default the first that has the function: beside the notebook or in the
+            current folder, beside the script that runs, or above these, up to the root of the project.
         trusted: whether packages that are not well known may be installed for it. The folder may be untrusted.
 
     Raises:
         InvalidRequest: there is no such function.
     """
-    root = default_journal_root() if journal_root is None else Path(journal_root)
-    versions = Versions(root, name)
-    found = versions.last_good() if version is None else versions.numbered(str(version))
-    if found is None:
-        known = [other for other in Folder(root.parent).names(root.name) if is_input_name(other)]
-        if version is None and name in known:
-            raise _unfinished(name, root, versions)
-        what = name if version is None else f"version {version} of {name}"
-        raise InvalidRequest(
-            f"There is no recorded {what} in {root}.",
-            hint=did_you_mean(name, known) or "Run its cell first; only a finished function can be loaded.",
-        )
-    return result_of(found, root, CallOptions(), trusted=trusted)
+    roots = places() if journal_root is None else (Path(journal_root),)
+    for root in roots:
+        versions = Versions(root, name)
+        found = versions.last_good() if version is None else versions.numbered(str(version))
+        if found is not None:
+            return result_of(found, root, CallOptions(), trusted=trusted)
+    known = {root: [other for other in Folder(root.parent).names(root.name) if is_input_name(other)] for root in roots}
+    if version is None and (begun := next((root for root in roots if name in known[root]), None)) is not None:
+        raise _unfinished(name, begun, Versions(begun, name))
+    what = name if version is None else f"version {version} of {name}"
+    here, *others = [root.absolute() for root in roots]
+    also = f"These were looked at too: {', '.join(map(str, others))}." if others else ""
+    way = "Run its cell first; only a finished function can be loaded. One of another folder: journal_root=…."
+    raise InvalidRequest(
+        f"There is no recorded {what} in {here}.",
+        why=also,
+        hint=did_you_mean(name, [other for names in known.values() for other in names]) or way,
+    )
+
+
+def loadable() -> list[str]:
+    """The names of the functions that `load` finds, sorted."""
+    known = {(root, name) for root in places() for name in Folder(root.parent).names(root.name) if is_input_name(name)}
+    return sorted({name for root, name in known if Versions(root, name).last_good() is not None})
 
 
 def _unfinished(name: str, root: Path, versions: Versions) -> InvalidRequest:

@@ -131,7 +131,7 @@ _DTYPE = re.compile(r"[\w., \[\]/+-]{1,80}")
 
 def _converted(place: str, then: str, now: str) -> str:
     """The expression that converts a column; "" if there is none."""
-    before, after = _family(then), _family(now)
+    before, after = family(then), family(now)
     if not _DTYPE.fullmatch(then):
         return ""
     if before in ("int", "float") and after in ("text", "object"):

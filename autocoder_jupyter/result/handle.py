@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from autocoder_jupyter.calls.binding import misfit
 from autocoder_jupyter.calls.callable import DocumentationOfInstance, Live, SignatureOfInstance
@@ -18,6 +18,7 @@ from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taki
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
@@ -26,6 +27,7 @@ from autocoder_jupyter.result.run import Run
 from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.run.events import state_words
 from autocoder_jupyter.tasks.export import export
+from autocoder_jupyter.tasks.package import export_package
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
 
@@ -294,15 +296,30 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         configured = self.with_options(name=name, **options)
         return Task(name, self.wait()._built(), configured._options)
 
-    def export(self, path: str | os.PathLike[str], *, tests: bool = True) -> Path:
-        """Write a script with a command line for `uv run`, and its tests beside it. Waits if pending.
+    def export(
+        self, path: str | os.PathLike[str], *, tests: bool = True, kind: Literal["script", "package"] = "script"
+    ) -> Path:
+        """Write the function as plain code, which runs without a sandbox, a model and this package. Waits if pending.
+
+        Args:
+            path: the file of a script, or the folder of a package.
+            tests: whether its tests are written too.
+            kind: `script` for one module with a command line for `uv run`; `package` for a folder that can be installed
+                with `pip install`, so that others write `from growth import growth`.
+
+        Returns:
+            The path that was written.
 
         Raises:
             GenerationFailed: there is no function that passed.
-            InvalidRequest: the path is not that of a module, or cannot be written.
+            InvalidRequest: the path does not fit or cannot be written, or there is no such kind.
         """
         function = self.wait()._built()
-        return export(self.report, function, Path(path), tests=tests)
+        if kind == "script":
+            return export(self.report, function, Path(path), tests=tests)
+        if kind == "package":
+            return export_package(self.report, function, Path(path), tests=tests)
+        raise InvalidRequest(f"There is no kind {kind!r} of export.", hint="Write kind='script' or kind='package'.")
 
     # As data
 

@@ -1,6 +1,6 @@
-"""Functions outside of their notebook: as a task of a pipeline, or exported as a script.
+"""Functions outside of their notebook: as a task of a pipeline, or exported as a script or a package.
 
-A function outside of its notebook: `as_task`, `export` (a script with its `harness`; `script_parts`: fixed parts of
-the script; `quoting`: text from others as comments and literals; `renamed`: a function under another name;
-`readable`: code without hidden characters).
+`as_task`; `export` (a script with its `harness`; `script_parts`: fixed parts of the script; `figures_as_data`: figures
+for its tests); `package` (an installable folder); `quoting` (text from others as comments and literals); `renamed` (a
+function under another name); `readable` (code without hidden characters).
 """

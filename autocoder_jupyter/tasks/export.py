@@ -30,17 +30,19 @@ from autocoder_jupyter.untrusted.parsing import parse
 
 _FIRST_LINE = "#!/usr/bin/env -S uv run --script"
 _WRITTEN_BY = "written by a language model"
-_TESTS_OF = "# The tests of {}.py, "
-_RUN_THEM = "Run them with the versions that the script names:"
+_TESTS_OF = "# The tests of {}, "
+_RUN_THEM = "Run them with the versions that were tested:"
 _FIGURES_HEAD = "# Figures as the tests of a function get them."
 
+_ABOUT = rf"[^\n]*, {_WRITTEN_BY}[^\n]* by autocoder-jupyter\.\n"
 _EXPORTED = re.compile(
-    rf"{re.escape(_FIRST_LINE)}\n# /// script\n(?:#[^\n]*\n)*?# ///\n#\n# [^\n]*, {_WRITTEN_BY}"
-    r"|" + _TESTS_OF.format(r"\w+") + rf"[a-z ]+\. {_RUN_THEM}\n|{_FIGURES_HEAD}\n"
+    rf"(?:{re.escape(_FIRST_LINE)}\n# /// script\n(?:#[^\n]*\n)*?# ///\n)?#\n# {_ABOUT}"
+    rf"|# \w+\n\n    {_ABOUT}"
+    r"|" + _TESTS_OF.format(r"[\w.]+") + rf"[a-z ]+\. {_RUN_THEM}\n|{_FIGURES_HEAD}\n"
 )
-"""The beginning of a script, of its tests and of what these import, by which the files of an export are known."""
+"""The beginnings of the files of an export: code, text about it, tests, and what these import."""
 
-_FIGURES = "figures_as_data.py"
+FIGURES = "figures_as_data.py"
 """The file beside exported tests that shows them figures as they were tested."""
 
 _MOST_OF_A_BEGINNING = 30_000
@@ -70,25 +72,29 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
             written; or the code contains lines that are not allowed in a script.
     """
     path = path.expanduser()
-    _require_importable(path, function, report.tests if tests else "")
+    require_importable(path, function, report.tests if tests else "")
     written = {path.name: script(report, function)}
     if tests and report.tests:
         source, version = readable(report.tests, report.name), function.environment.python_version
         draws = any(spec.type == "Figure" for spec in function.outputs)
         tested = _without_metadata(source, report.name)
-        written[f"test_{path.name}"] = tests_for(tested, path.stem, version, not function.unverified, draws)
+        how = (
+            f"#   uv run --no-project --python {'.'.join(map(str, version))} --with pytest "
+            f"--with-requirements {path.name} python -m pytest test_{path.name}"
+        )
+        written[f"test_{path.name}"] = tests_for(tested, path.stem, how, passed=not function.unverified, draws=draws)
         if draws:
-            written[_FIGURES] = figures_as_data()
+            written[FIGURES] = figures_as_data()
     with writing(f"The script of {report.name}", path):
         files = Folder(path.parent)  # it does not follow an existing link
         for name in written:
-            _require_own(files, name)
+            require_own(files, name)
         for name, text in written.items():
             files.write(name, text.encode())
     return path
 
 
-def _require_own(files: Folder, name: str) -> None:
+def require_own(files: Folder, name: str) -> None:
     """Refuse to replace a file that no export wrote: it may be the user's work. A link is replaced."""
     path = files.root / name
     is_file = files.exists(name) and not path.is_symlink() and not path.is_dir()
@@ -117,7 +123,7 @@ def script(report: Report, function: Function) -> str:
     parts = [
         _FIRST_LINE,
         _metadata(function),
-        _provenance(report, function),
+        provenance(report, function),
         "",
         entered(code),
         "",
@@ -130,7 +136,7 @@ def script(report: Report, function: Function) -> str:
             function.outputs,
             function="run",
             description=function.description,
-            contracts=_written(function),
+            contracts=written_contracts(function),
             shapes=function.shapes,
             reads=columns_read(function.code, function.inputs),
         ),
@@ -148,39 +154,37 @@ def _without_metadata(source: str, name: str) -> str:
     return source
 
 
-def _written(function: Function) -> dict[str, str]:
+def written_contracts(function: Function) -> dict[str, str]:
     """The contracts that can be written as source. A contract that is only recorded is untrusted and is left out."""
     return {name: contract.source for name, contract in function.contracts.items() if contract.source}
 
 
 def _not_written(report: Report, function: Function) -> list[str]:
-    written = _written(function)
+    written = written_contracts(function)
     return [name for name in dict.fromkeys((*function.contracts, *report.contracts)) if name not in written]
 
 
-def tests_for(tests: str, stem: str, python_version: tuple[int, int], passed: bool = True, draws: bool = False) -> str:
-    """The tests, importing the script by its own name; only their import statements differ from what ran.
+def tests_for(tests: str, module: str, command: str, *, passed: bool = True, draws: bool = False) -> str:
+    """The tests, importing the function by the name of its module; only their import statements differ from what ran.
 
-    Tests of a function that draws get its figures as data, as in the sandbox.
+    Args:
+        tests: as they ran.
+        module: the module with the function.
+        command: how to run them, as a comment.
+        passed: whether they passed here.
+        draws: whether the function draws. Then the tests get its figures as data, as in the sandbox.
     """
-    version = ".".join(map(str, python_version))
     how = "as they passed" if passed else "not verified here"
-    note = "\n".join(
-        [
-            f"{_TESTS_OF.format(stem)}{how}. {_RUN_THEM}",
-            f"#   uv run --no-project --python {version} --with pytest --with-requirements {stem}.py "
-            f"python -m pytest test_{stem}.py",
-        ]
-    )
-    renamed = _imports_renamed(tests, stem).strip()
-    return f"{note}\n\n{_with_figures(renamed, stem) if draws else renamed}\n"
+    note = f"{_TESTS_OF.format(module)}{how}. {_RUN_THEM}\n{command}"
+    renamed = _imports_renamed(tests, module).strip()
+    return f"{note}\n\n{_with_figures(renamed, module) if draws else renamed}\n"
 
 
 def _with_figures(tests: str, stem: str) -> str:
     """The tests, after a line that lets the function of the script return its figures as data."""
     lines = [
         f"import {stem} as _script",
-        f"from {_FIGURES.removesuffix('.py')} import as_tested as _as_tested",
+        f"from {FIGURES.removesuffix('.py')} import as_tested as _as_tested",
         "",
         "_script.run = _as_tested(_script.run)",
     ]
@@ -189,7 +193,7 @@ def _with_figures(tests: str, stem: str) -> str:
 
 def figures_as_data() -> str:
     """The text of the file that shows figures to exported tests. It is the same for each function."""
-    data, shown = Path(figure_data.__file__), Path(__file__).with_name(_FIGURES)
+    data, shown = Path(figure_data.__file__), Path(__file__).with_name(FIGURES)
     below = shown.read_text("utf-8").partition("specification\n\n\n")[2]
     above = data.read_text("utf-8").rstrip().replace("import Iterator", "import Callable, Iterator")
     return f"{_FIGURES_HEAD}\n\n{above}\n\n\n{below}"
@@ -228,7 +232,7 @@ def _metadata(function: Function) -> str:
     pins = {requirement_name(pin): pin for pin in map(pin_of, environment.lock)}
     if any(KINDS[spec.type].form == "table" for spec in function.inputs):
         needed, pins = needed | {requirement_name(_READS_EXCEL)}, {requirement_name(_READS_EXCEL): _READS_EXCEL, **pins}
-    if _written(function):
+    if written_contracts(function):
         needed, pins = needed | {"pandera"}, {"pandera": "pandera>=0.24", **pins}
     return "\n".join(
         [
@@ -249,7 +253,8 @@ def _toml_list(name: str, requirements: Iterable[str]) -> list[str]:
     return [f"# {name} = [", *(f'#   "{requirement}",' for requirement in requirements), "# ]"]
 
 
-def _provenance(report: Report, function: Function) -> str:
+def provenance(report: Report, function: Function) -> str:
+    """Where the code comes from, as a comment: request, model, evidence, assumptions."""
     tested = ", not verified here," if function.unverified else " and tested in a sandbox"
     lines = ["", f"{report.name}, {_WRITTEN_BY}{tested} by autocoder-jupyter."]
     lines += ["", "The request:", *_wrapped(report.prompt)]
@@ -266,7 +271,7 @@ def _provenance(report: Report, function: Function) -> str:
     if lacking := _not_written(report, function):
         told = f"Not in this script are the contracts of {', '.join(lacking)}: these are code of the notebook."
         lines += ["", *_wrapped(f"{told} Tables are not held to them here.", bullet="! ")]
-    if _written(function):
+    if written_contracts(function):
         lines += ["", "The command line holds tables to their contracts; `run` itself does not."]
     if report.detected_system_packages:
         lines += ["", f"It needs system packages (apt): {', '.join(report.detected_system_packages)}."]
@@ -292,7 +297,8 @@ def _evidence(report: Report) -> str:
     return summary
 
 
-def _require_importable(path: Path, function: Function, tests: str) -> None:
+def require_importable(path: Path, function: Function, tests: str = "") -> None:
+    """Refuse a name that cannot be imported, or that hides a module that the function or its tests need."""
     stem = path.stem
     if path.suffix != ".py":
         raise InvalidRequest(f"export() writes a Python script, and {path.name} is not one.", hint=f"Write {stem}.py.")

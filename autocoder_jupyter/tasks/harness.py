@@ -60,7 +60,9 @@ def command_line(
     parts.append(_writer({KINDS[spec.type].form for spec in outputs}))
     if contracts:
         parts.append(_contracts(contracts))
-    parts.append(_main(inputs, outputs, function, description, _tables(inputs, shapes or {}, reads), bool(contracts)))
+    parts.append(
+        _main(inputs, outputs, function, description, recorded_tables(inputs, shapes or {}, reads), bool(contracts))
+    )
     return "\n\n\n".join(parts) + "\n"
 
 
@@ -232,7 +234,9 @@ def _reader(spec: InputSpec) -> str:
     return f"_cli_recorded({reader}, *tables[{literal(spec.name)}])" if KINDS[spec.type].form == "table" else reader
 
 
-def _tables(inputs: Sequence[InputSpec], shapes: Mapping[str, Mapping[str, Any]], reads: ColumnsRead) -> list[str]:
+def recorded_tables(
+    inputs: Sequence[InputSpec], shapes: Mapping[str, Mapping[str, Any]], reads: ColumnsRead
+) -> list[str]:
     """The dict of the recorded tables: the dtypes of their columns, and of the levels of their index."""
     tables = [spec for spec in inputs if KINDS[spec.type].form == "table"]
     if not tables:

@@ -603,7 +603,7 @@ READERS: dict[str, Reader] = {
         ("untrusted.readable_code:readable_code", "tasks.renamed:places"),
     ),
     "code for a script": Reader(
-        lambda text, _: (entered(text), tests_for(text, "growth", (3, 12))),
+        lambda text, _: (entered(text), tests_for(text, "growth", "# how")),
         _sources("names", "imports", "functions"),
         ("tasks.harness:below_the_head", "tasks.export:_imports_renamed", "tasks.export:_imported"),
     ),

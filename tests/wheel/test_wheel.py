@@ -62,9 +62,13 @@ def test_it_holds_the_package_and_the_extension_and_nothing_of_the_machine(wheel
         names = archive.namelist()
         tops = {name.split("/", 1)[0] for name in names}
         version = autocoder_jupyter.__version__
-        assert tops == {"autocoder_jupyter"} | {f"autocoder_jupyter-{version}.{part}" for part in ("data", "dist-info")}
+        assert tops == {"autocode_functions", "autocoder_jupyter"} | {
+            f"autocoder_jupyter-{version}.{part}" for part in ("data", "dist-info")
+        }
         shipped = ("sandbox/programs/loader.py", "engine/programs/stub.py", "codemode/programs/names.pyi")
-        assert {f"autocoder_jupyter/{name}" for name in (*shipped, "tasks/script_parts.py")} <= {*names}
+        assert {
+            f"autocoder_jupyter/{name}" for name in (*shipped, "tasks/script_parts.py", "tasks/figures_as_data.py")
+        } <= {*names}
         shared = [name.split(SHARED, 1)[1] for name in names if ".data/" in name]
         assert {"install.json", "package.json", "schemas/autocoder-jupyter/plugin.json"} <= set(shared)
         entry = json.loads(archive.read(next(n for n in names if n.endswith(f"{SHARED}package.json"))))

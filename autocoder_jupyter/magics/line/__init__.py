@@ -120,7 +120,16 @@ _ALL = (
         2,
         True,
     ),
-    Subcommand("export", "results", "NAME PATH", "write a script with a command line, and its tests", 2, 2, True),
+    Subcommand(
+        "export",
+        "results",
+        "NAME PATH [--package]",
+        "write a script with a command line, or a package, and its tests",
+        2,
+        2,
+        True,
+        (_flag("package", "a folder that can be installed: from NAME import NAME"),),
+    ),
     Subcommand("insert", "results", "NAME", "put the code into a new cell", 1, 1, True),
     Subcommand("preview", "runs", "NAME", "show what the last run sent to the model", 1, 1, True, modes=BOTH),
     Subcommand(

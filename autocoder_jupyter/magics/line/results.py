@@ -94,9 +94,10 @@ def diff(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def export(notebook: Notebook, arguments: Arguments) -> None:
-    """Export the function as a script."""
+    """Export the function as a script or a package."""
     name, path = arguments.positional
-    print(f"Written to {find_callable(notebook, name).export(path)}")
+    kind = "package" if arguments.given.get("package") else "script"
+    print(f"Written to {find_callable(notebook, name).export(path, kind=kind)}")
 
 
 def insert(notebook: Notebook, arguments: Arguments) -> None:
