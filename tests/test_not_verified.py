@@ -65,7 +65,7 @@ def root(recorded: tuple[Path, Path, Generated], tmp_path: Path) -> Path:
 @pytest.fixture
 def folder(root: Path, recorded: tuple[Path, Path, Generated]) -> Path:
     """The folder of the version in it."""
-    return root / "growth" / recorded[2].report.run_id
+    return root / "growth" / "versions" / recorded[2].report.run_id
 
 
 def restart() -> None:

@@ -1,6 +1,6 @@
 """The journal of a generation, in a folder beside the notebook. Answers are replayed from it.
 
-    .autocode/<name>/<run>/
+    .autocode/<name>/versions/<run>/
         request.json      the request, with the settings that shape the function
         sent.json         the text about the data, and every request to the model's service as it was sent
         journal.jsonl     append-only: every exchange with the model and every sandbox step, by content key
@@ -32,7 +32,9 @@ from autocoder_jupyter.types import Exchange, Report, Usage
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.readable_code import readable_code
-from autocoder_jupyter.versions.edits import sources_of, undo_edit
+from autocoder_jupyter.versions.edits import undo_edit
+from autocoder_jupyter.versions.layout import file_path, home_of, move, run_path, store_once
+from autocoder_jupyter.versions.sources import sources_of
 from autocoder_jupyter.versions.store import Versions
 
 
@@ -45,18 +47,23 @@ class Journal(RunJournal):
     """
 
     FILE = "journal.jsonl"
+    IS_OF_VERSIONS = True
 
     def __init__(self, root: Path, name: str) -> None:
         super().__init__(root, name)
         self.versions = Versions(root, name)
-        self.folder = root / name
         self._steps: dict[tuple[str, str], dict[str, Any]] = {}
         self._grown = False
 
     def begin(self, run_id: str) -> None:
         """Open the folder of a run (see `versions`), and load what this run and earlier ones recorded."""
-        self.folder = self.root / self.name / run_id
         self._open(run_id)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run; that of the name until the run has begun."""
+        home = home_of(self.root.name, self.name)
+        return self.root.parent / (run_path(self._files, home, self.run_id) if self.run_id else home)
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
         super()._remember(entry)
@@ -100,8 +107,14 @@ class Journal(RunJournal):
         self._sent = {**sent, "requests": recorded.pop("requests", [])}
         if self._home.holds_json("request.json") and self._home.holds_json("sent.json") and recorded == sent:
             return
+        self._move_earlier()
         self._home.write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
         self._home.write("sent.json", self._sent_text())
+
+    def _move_earlier(self) -> None:
+        """Move what is in an earlier layout. If that fails, it is read where it is."""
+        with contextlib.suppress(OSError):
+            move(self._files, home_of(self.root.name, self.name))
 
     def write_report(self, report: Report) -> None:
         """Write the report. A run that only replayed changes its folder only to repair lost or damaged files.
@@ -113,6 +126,16 @@ class Journal(RunJournal):
         if overwrite:
             record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))
             self._home.write("report.json", sealed(record, self.name, self.run_id, indent=1))
+            with contextlib.suppress(OSError):  # then they are stored twice
+                store_once(self._files, home_of(self.root.name, self.name), self.run_id)
+
+    def show_current(self) -> None:
+        """Let the files at the top of the function's folder say what runs.
+
+        Raises:
+            InvalidRequest: they cannot be written.
+        """
+        self._home.notes.extend(self.versions.show_current())
 
     def write_draft(self, code: str, tests: str, parent: str) -> None:
         """Write the user's code and tests, before they are used. Then the files of the version that was edited get back
@@ -135,14 +158,16 @@ def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
     """What a run sent to the model about the data, and by which rule (`DataContext.sent`); empty if nothing."""
     if run_id and name.isidentifier():
         with contextlib.suppress(OSError, ValueError):
-            sent = parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{run_id}/sent.json"))
+            files = Folder(root.parent)
+            sent = parse(files.read_bytes(file_path(files, home_of(root.name, name), run_id, "sent.json")))
             return _Sent.model_validate(sent).model_dump(exclude_unset=True)
     return {}
 
 
 def conversation(root: Path, name: str, run_id: str) -> tuple[Exchange, ...]:
     """The exchanges of a recorded run, in order, with a cost of zero."""
-    lines = lines_of(Folder(root.parent), f"{root.name}/{name}/{run_id}/journal.jsonl")
+    files = Folder(root.parent)
+    lines = lines_of(files, f"{run_path(files, home_of(root.name, name), run_id)}/journal.jsonl")
     said = []
     for entry in (entry for line in lines for entry in entry_of(line) if entry.get("kind") == "exchange"):
         with contextlib.suppress(ValueError):

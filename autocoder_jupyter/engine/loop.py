@@ -304,6 +304,10 @@ class _Generation:
             if report.success:
                 self._setup.services.journal.versions.made(report.request_key, report.run_id)
                 self._tell_key_problem()
+            self._setup.services.journal.show_current()
+            if report.author == "you" and not report.success:
+                where = self._setup.services.journal.folder
+                self._setup.emit(Noticed(f"Your edit is kept in {where}. Edit it there, or again what runs now."))
         except AutocodeError as error:
             self._setup.emit(
                 Noticed(
@@ -321,6 +325,7 @@ class _Generation:
         """Restore lost or damaged files of a kept version. The function itself needs none of them."""
         with suppress(AutocodeError):
             self._setup.services.journal.write_sources(report)
+            self._setup.services.journal.show_current()
         self._setup.services.tell_notes()
 
     async def _drafted(self) -> tuple[GenerationState, Writer]:

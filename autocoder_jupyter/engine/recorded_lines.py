@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from autocoder_jupyter.untrusted.folder import Folder
@@ -21,22 +21,22 @@ TOTAL_BYTES = 64 * 2**20
 """Bytes. No more is read of the records of one name."""
 
 
-def recorded_lines(files: Folder, home: str, name: str, *, own: str) -> list[dict[str, Any]]:
+def recorded_lines(files: Folder, runs: Mapping[str, str], name: str, *, own: str) -> list[dict[str, Any]]:
     """The records in the files of one kind from all runs: the oldest first, those of one run last, so that they win.
 
     If there are too many, the oldest are left out.
 
     Args:
         files: the folder around `.autocode`.
-        home: the folder of the runs, relative to it.
+        runs: the folders of the runs by id, relative to it.
         name: the name of the file in a run's folder.
         own: the run whose lines come last.
     """
-    ages = {run_id: _age(files, f"{home}/{run_id}/{name}") for run_id in {own, *files.names(home)}}
+    ages = {run_id: _age(files, f"{path}/{name}") for run_id, path in runs.items()}
     newest_first = sorted(ages, key=lambda run_id: (run_id == own, ages[run_id], run_id), reverse=True)
     journals, left = [], TOTAL_BYTES
     for run_id in newest_first:
-        lines = lines_of(files, f"{home}/{run_id}/{name}", total=left)
+        lines = lines_of(files, f"{runs[run_id]}/{name}", total=left)
         left -= sum(map(len, lines))
         journals.append(lines)
     return [entry for lines in reversed(journals) for line in lines for entry in entry_of(line)]

@@ -15,6 +15,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder, Refused
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.versions.layout import file_path, home_of, run_path
 
 
 @dataclass
@@ -37,13 +38,15 @@ class RunFolder:
         root: the `.autocode` folder.
         name: the name of the result.
         run_id: the id of the run.
+        is_version: whether it is a version of a function, whose place `versions.layout` knows.
     """
 
-    def __init__(self, root: Path, name: str, run_id: str) -> None:
+    def __init__(self, root: Path, name: str, run_id: str, *, is_version: bool = False) -> None:
         self._root = root
         self._name = name
+        self._run_id = run_id
+        self._is_version = is_version
         self._files = Folder(root.parent)
-        self._home = f"{root.name}/{name}/{run_id}"
         self.notes: list[str] = []
         """Sentences for the user about files that were repaired or could not be written."""
 
@@ -55,7 +58,7 @@ class RunFolder:
         """
         content, path = (text.rstrip("\n") + "\n").encode(), self._path(name)
         with contextlib.suppress(OSError):
-            if self._files.read_bytes(path) == content:
+            if self._files.read_bytes(self._stored(name)) == content:
                 return content
         with self._writable():
             if self._is_damaged(name):
@@ -127,7 +130,13 @@ class RunFolder:
 
     @property
     def _key(self) -> tuple[Path, str]:
-        return self._root, self._home
+        return self._root, f"{self._name}/{self._run_id}"
+
+    @property
+    def _home(self) -> str:
+        """Its folder now. Another kernel can move a version of an earlier layout at any time."""
+        home = home_of(self._root.name, self._name)
+        return run_path(self._files, home, self._run_id) if self._is_version else f"{home}/{self._run_id}"
 
     def append_surely(self, name: str, line: str) -> None:
         """Append a line to a file, after the lines that the disk refused before. It is on disk when this returns.
@@ -143,12 +152,12 @@ class RunFolder:
 
     def holds(self, name: str) -> bool:
         """Whether anything has that name: a file, a folder or a link."""
-        return self._files.exists(self._path(name))
+        return self._files.exists(self._stored(name))
 
     def holds_json(self, name: str) -> bool:
         """Whether the file exists and contains a JSON object."""
         with contextlib.suppress(OSError, ValueError):
-            return isinstance(parse(self._files.read_bytes(self._path(name))), dict)
+            return isinstance(parse(self._files.read_bytes(self._stored(name))), dict)
         return False
 
     def holds_report(self) -> bool:
@@ -170,6 +179,11 @@ class RunFolder:
         except OSError:
             return False
         return not self.holds_json(name) if name.endswith(".json") else _is_merge_conflict(content)
+
+    def _stored(self, name: str) -> str:
+        """The path from which a file is read: another version may have the same one."""
+        home = home_of(self._root.name, self._name)
+        return file_path(self._files, home, self._run_id, name) if self._is_version else self._path(name)
 
     def _path(self, name: str) -> str:
         return f"{self._home}/{name}"

@@ -22,6 +22,7 @@ from autocoder_jupyter.models.cut_off import CUT_OFF
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.versions.layout import home_of, run_ids, run_path
 
 
 class RunJournal:
@@ -34,6 +35,9 @@ class RunJournal:
 
     FILE: ClassVar[str]
     """The name of the file with the lines."""
+
+    IS_OF_VERSIONS: ClassVar[bool] = False
+    """Whether a run is a version of a function."""
 
     def __init__(self, root: Path, name: str) -> None:
         self.root = root
@@ -49,8 +53,13 @@ class RunJournal:
     def _open(self, run_id: str) -> RunFolder:
         """Open the folder of a run, and load what this run and earlier ones recorded."""
         self.run_id = run_id
-        self._run = run = RunFolder(self.root, self.name, run_id)
-        recorded = recorded_lines(self._files, f"{self.root.name}/{self.name}", self.FILE, own=run_id)
+        self._run = run = RunFolder(self.root, self.name, run_id, is_version=self.IS_OF_VERSIONS)
+        home = home_of(self.root.name, self.name)
+        if self.IS_OF_VERSIONS:
+            runs = {run_id: run_path(self._files, home, run_id) for run_id in (run_id, *run_ids(self._files, home))}
+        else:
+            runs = {run_id: f"{home}/{run_id}" for run_id in (run_id, *self._files.names(home))}
+        recorded = recorded_lines(self._files, runs, self.FILE, own=run_id)
         waiting = [entry for line in run.waiting_lines(self.FILE) for entry in entry_of(line.encode())]
         for entry in (*recorded, *waiting):
             with contextlib.suppress(ValueError, TypeError, KeyError):

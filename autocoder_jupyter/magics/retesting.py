@@ -17,6 +17,7 @@ from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of, file_of
+from autocoder_jupyter.versions.store import key_of
 
 
 def retest(
@@ -68,6 +69,8 @@ def _edit(notebook: Notebook, found: CurrentVersion, code: str | None, tests: st
     if code is not None:
         return EditedVersion(version, code, report.tests if tests is None else tests)
     edit = edit_of(versions, version)
+    if edit is None and (current := versions.last_good()) is not None and key_of(current) == report.request_key:
+        version, edit = current, edit_of(versions, current)  # the newest is an edit that failed
     if edit is None:
         raise InvalidRequest(
             f"The code and the tests of {report.name} were not edited.",

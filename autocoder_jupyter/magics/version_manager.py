@@ -61,10 +61,11 @@ class VersionManager:
         require_idle(self._notebook, self._name)
         version = self._good(word)
         self._versions.restore(version)
+        notes = self._shown()
         bind(self._notebook, self._name, version)
         return (
             f"{self._name} is version {version.number} again, also when its cell is run unchanged. "
-            "A changed cell, or --refresh, makes a new version."
+            f"A changed cell, or --refresh, makes a new version.{notes}"
         )
 
     def pin(self, word: str = "") -> str:
@@ -82,10 +83,11 @@ class VersionManager:
             )
         version = self._good(word) if word or counting is None else counting
         self._versions.pin(version.id)
+        notes = self._shown()
         bind(self._notebook, self._name, version)
         return (
             f"{self._name} is pinned to version {version.number}: its cell verifies this version, and neither asks a "
-            f"model nor fixes the code. %autocode pin {self._name} --off unpins it."
+            f"model nor fixes the code. %autocode pin {self._name} --off unpins it.{notes}"
         )
 
     def unpin(self) -> str:
@@ -93,7 +95,7 @@ class VersionManager:
         if self._versions.choice.pinned is None:
             return f"{self._name} was not pinned."
         self._versions.pin(None)
-        return f"{self._name} is no longer pinned; its cell chooses the version again."
+        return f"{self._name} is no longer pinned; its cell chooses the version again.{self._shown()}"
 
     def remove(self, word: str) -> str:
         """Remove a version from disk.
@@ -106,8 +108,12 @@ class VersionManager:
         self._versions.remove(version.id)
         return (
             f"Version {version.number} of {self._name} is removed; later versions have new numbers: "
-            f"%autocode history {self._name}."
+            f"%autocode history {self._name}.{self._shown()}"
         )
+
+    def _shown(self) -> str:
+        """Let the files at the top of the folder say what runs. Returns what the user must know, after a blank."""
+        return "".join(f" {note}" for note in self._versions.show_current())
 
     def difference(self, before: str, after: str) -> Html:
         """The differences in request, assumptions and code between two versions."""

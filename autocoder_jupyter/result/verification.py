@@ -19,7 +19,7 @@ from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
-from autocoder_jupyter.versions.edits import sources_of
+from autocoder_jupyter.versions.sources import sources_of
 from autocoder_jupyter.versions.verification import untold_problem
 
 

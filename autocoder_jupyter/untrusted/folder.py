@@ -176,6 +176,23 @@ class Folder:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
             _rename(place, old, new)
 
+    def move(self, path: str, to: str) -> None:
+        """Move a file or folder to another path below the root. Missing parents are created.
+
+        Raises:
+            FileExistsError: something has that path.
+        """
+        with self._parent(path) as (place, old), self._parent(to, make=True) as (target, new):
+            _require_no_link(_look(place, old), path)
+            with contextlib.suppress(FileNotFoundError):
+                _look(target, new)
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), to)
+            if isinstance(place, int) and isinstance(target, int):
+                os.rename(old, new, src_dir_fd=place, dst_dir_fd=target)
+            else:
+                (Path(place) / old).rename(Path(target) / new)
+            _sync(target)
+
     def remove(self, path: str) -> None:
         """Remove a file, a link or a folder with all its content. No link in it is followed."""
         with self._parent(path) as (place, name):

@@ -1,26 +1,15 @@
-"""The user's edits in the files of a version: `solution.py` and `test_solution.py` in its folder."""
+"""The user's edits of a version: in `solution.py` and `test_solution.py` in its folder, or at the top (`top_files`)."""
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from autocoder_jupyter.errors import writing
-from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.readable_code import readable_code
+from autocoder_jupyter.versions.sources import CODE_FILE, TESTS_FILE, plain, read_source, sources_of, written
 from autocoder_jupyter.versions.store import Version, Versions
-
-CODE_FILE = "solution.py"
-TESTS_FILE = "test_solution.py"
-BLIND_FILE = "test_blind.py"
-OWN_FILE = "test_own.py"
-
-SOURCE_BYTES = 2**20
-"""The most bytes of one file that are read."""
-
-_CONFLICT = "<<<<<<< "
+from autocoder_jupyter.versions.top_files import TopFiles
 
 
 @dataclass(frozen=True)
@@ -38,34 +27,34 @@ class EditedVersion:
     tests: str
 
 
-def sources_of(report: Report) -> dict[str, str]:
-    """The text of each file with code or tests of a version; "" if it has none."""
-    return {
-        CODE_FILE: report.solution.code if report.solution else "",
-        TESTS_FILE: report.tests,
-        BLIND_FILE: report.blind_tests,
-        OWN_FILE: report.own_tests,
-    }
-
-
 def edit_of(versions: Versions, version: Version) -> EditedVersion | None:
-    """The edit in the files of a version; None if they are as recorded, or cannot be read."""
-    report = version.report
-    recorded = (report.solution.code if report.solution else "", report.tests)
-    code, tests = (
-        _changed(_on_disk(versions, version, name), text)
-        for name, text in zip((CODE_FILE, TESTS_FILE), recorded, strict=True)
-    )
-    return None if (code, tests) == recorded else EditedVersion(version, code, tests)
+    """The edit of a version; None if its files are as recorded, or cannot be read."""
+    recorded = sources_of(version.report)
+    code, tests = (_edited(versions, version, name) or recorded[name] for name in (CODE_FILE, TESTS_FILE))
+    is_edited = (code, tests) != (recorded[CODE_FILE], recorded[TESTS_FILE])
+    return EditedVersion(version, code, tests) if is_edited else None
+
+
+def _edited(versions: Versions, version: Version, name: str) -> str:
+    """An edited file; "" if it is not. What is at the top of the folder is meant, if both places are edited."""
+    if top := TopFiles(versions).edited(version, name):
+        return top
+    text = read_source(Folder(versions.root.parent), versions.path(version.id, name))
+    # Editors and git change characters that mean nothing.
+    return text if text and plain(text) != plain(sources_of(version.report)[name]) else ""
 
 
 def differing_files(versions: Versions, version: Version) -> list[str]:
     """The files of a version whose code or tests are not as recorded. A missing file is not among them."""
-    files, home = Folder(versions.root.parent), f"{versions.root.name}/{versions.name}/{version.id}"
+    files, top = Folder(versions.root.parent), TopFiles(versions)
     return [
         name
         for name, text in sources_of(version.report).items()
-        if files.exists(f"{home}/{name}") and _plain(_on_disk(versions, version, name)) != _plain(text)
+        if (name in (CODE_FILE, TESTS_FILE) and top.edited(version, name))
+        or (
+            files.exists(versions.path(version.id, name))
+            and plain(read_source(files, versions.path(version.id, name))) != plain(text)
+        )
     ]
 
 
@@ -77,36 +66,21 @@ def undo_edit(versions: Versions, version: Version, code: str, tests: str) -> No
     """
     files, recorded = Folder(versions.root.parent), sources_of(version.report)
     for name, edited in ((CODE_FILE, code), (TESTS_FILE, tests)):
-        path = file_of(versions, version, name)
-        if _plain(edited) == _plain(recorded[name]) or _plain(_on_disk(versions, version, name)) != _plain(edited):
+        if plain(edited) == plain(recorded[name]):
             continue
-        with writing(f"What {versions.name} was before your edit", path):
-            relative = path.relative_to(versions.root.parent).as_posix()
+        TopFiles(versions).undo(version, name, edited)
+        path = versions.path(version.id, name)
+        if plain(read_source(files, path)) != plain(edited):
+            continue
+        with writing(f"What {versions.name} was before your edit", versions.root.parent / path):
             if recorded[name]:
-                files.write(relative, f"{readable_code(recorded[name]).rstrip()}\n".encode())
+                files.write(path, written(recorded[name]))
             else:
-                files.remove(relative)
-
-
-def _changed(written: str, recorded: str) -> str:
-    """The text of a file; the recorded text if they differ only in characters that editors and git change."""
-    return written if written and _plain(written) != _plain(recorded) else recorded
+                files.remove(path)
 
 
 def file_of(versions: Versions, version: Version, name: str = CODE_FILE) -> Path:
-    """The path of the file in which the user edits a version."""
-    return versions.root / versions.name / version.id / name
-
-
-def _on_disk(versions: Versions, version: Version, name: str) -> str:
-    """A file's text; "" if it is missing, is not text or has merge conflicts. A run of the cell writes it again."""
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        path = f"{versions.root.name}/{versions.name}/{version.id}/{name}"
-        text = Folder(versions.root.parent).read_bytes(path, SOURCE_BYTES).decode()
-        return "" if "\0" in text or any(line.startswith(_CONFLICT) for line in text.splitlines()) else text
-    return ""
-
-
-def _plain(text: str) -> str:
-    """A source as its file is written, with plain newlines and no blank lines around it."""
-    return readable_code(text).replace("\r\n", "\n").strip("\n")
+    """The path of the file in which the user edits a version: at the top, if that shows this version."""
+    top = TopFiles(versions)
+    path = top.path(name) if top.named() == [version.id] else versions.path(version.id, name)
+    return versions.root.parent / path

@@ -1,8 +1,8 @@
 """Reading the versions of a function from their folders, and deciding which of them counts.
 
-    .autocode/<name>/
-        choice.json       see `choice`
-        <version>/        see `engine.journal`: request, journal, code, tests, report
+    .autocode/<name>/            see `layout`
+        choice.json              see `choice`
+        versions/<version>/      see `engine.journal`: request, journal, code, tests, report
 
 The id of a version is the key of its request; `<key>-2`, `<key>-3` … if the model was asked again, `<key>-` and six
 digits of a hash if the user edited it. Users see numbers in the order in which versions began: 1, 2, 3.
@@ -26,6 +26,7 @@ from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import hides
 from autocoder_jupyter.versions.choice import FILE as CHOICE_FILE
 from autocoder_jupyter.versions.choice import Choice
+from autocoder_jupyter.versions.layout import file_path, home_of, release, run_ids, run_path
 from autocoder_jupyter.versions.report_check import check_report
 
 TOTAL_BYTES = 64 * 2**20
@@ -71,14 +72,14 @@ class Versions:
         self.root = root
         self.name = name
         self._files = Folder(root.parent)
-        self._home = f"{root.name}/{name}"
+        self._home = home_of(root.name, name)
 
     def all(self) -> list[Version]:
         """The finished versions, in the order in which they began. Those that cannot be read are left out."""
         found, left = [], TOTAL_BYTES
         for version in self.folders() if self.name.isidentifier() and not hides(self.name) else ():
             with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be out of range
-                content = self._files.read_bytes(f"{self._home}/{version}/report.json", limit=left)
+                content = self._files.read_bytes(self.path(version, "report.json"), limit=left)
                 left -= len(content)
                 report = Report.model_validate(parse(content))
                 check_report(report)
@@ -89,13 +90,18 @@ class Versions:
         found.sort(key=lambda run: run[:2])
         return [Version(run[1], number, *run[2:]) for number, run in enumerate(found, 1)]
 
+    def path(self, version: str, file: str = "") -> str:
+        """The path of a version or of a file of it, relative to the folder around `.autocode`."""
+        folder = run_path(self._files, self._home, version)
+        return f"{folder}/{file}" if file else folder
+
     def get(self, version: str) -> Version | None:
         """The finished version of this folder name; None if there is none."""
         return next((known for known in self.all() if known.id == version), None)
 
     def folders(self) -> list[str]:
         """The folder names of all runs, finished or not, sorted by name. None of them has hidden characters."""
-        names = self._files.names(self._home)
+        names = run_ids(self._files, self._home)
         return [name for name in names if name != CHOICE_FILE and not name.startswith(".") and not hides(name)]
 
     def interrupted(self) -> list[str]:
@@ -103,16 +109,16 @@ class Versions:
         open_ones = [
             version
             for version in self.folders()
-            if not self._files.exists(f"{self._home}/{version}/report.json")
-            and self._files.exists(f"{self._home}/{version}/request.json")
+            if not self._files.exists(self.path(version, "report.json"))
+            and self._files.exists(self.path(version, "request.json"))  # stored once only when it is finished
             and not version.endswith(f"-{UNRECORDED}")
         ]
-        return sorted(open_ones, key=lambda version: self._files.changed(f"{self._home}/{version}/request.json"))
+        return sorted(open_ones, key=lambda version: self._files.changed(self.path(version, "request.json")))
 
     def request(self, version: str) -> dict[str, Any]:
         """The recorded request of a version; empty if it cannot be read."""
         with contextlib.suppress(OSError, ValueError):
-            record = parse(self._files.read_bytes(f"{self._home}/{version}/request.json"))
+            record = parse(self._files.read_bytes(file_path(self._files, self._home, version, "request.json")))
             if isinstance(record, dict):
                 return record
         return {}
@@ -155,6 +161,21 @@ class Versions:
             version for version in known if version.id.startswith(word) and len(word) > 3
         ]
         return meant[0] if len(meant) == 1 else None
+
+    def show_current(self) -> list[str]:
+        """Let the files at the top of the function's folder say what runs; see `top_files`.
+
+        Returns:
+            Sentences about edits that were set aside.
+
+        Raises:
+            InvalidRequest: the folder cannot be written.
+        """
+        from autocoder_jupyter.versions.top_files import TopFiles
+
+        top = TopFiles(self)
+        top.show()
+        return top.notes
 
     def restore(self, version: Version) -> None:
         """Let a version count again: for its own request, and for the request of the newest version.
@@ -206,7 +227,8 @@ class Versions:
             InvalidRequest: the folder cannot be written.
         """
         with writing("What is left without that version", self.root / self.name):
-            self._files.remove(f"{self._home}/{version}")
+            release(self._files, self._home, version)
+            self._files.remove(self.path(version))
             if version in (self.choice.pinned, *self.choice.chosen.values()):
                 self.choice.without(version).write(self._files, self._home)
 

@@ -80,7 +80,7 @@ class KernelSetup:
 
     def journal(self) -> list[dict[str, Any]]:
         """All lines of the journal of the only run. Each must be readable."""
-        (path,) = self.folder.glob(".autocode/growth/*/journal.jsonl")
+        (path,) = self.folder.glob(".autocode/growth/versions/*/journal.jsonl")
         return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
@@ -178,7 +178,7 @@ def test_killed_while_generated_code_runs(any_kernel: KernelSetup) -> None:
         assert kernel.printed("growth.run()") == "140.0"
         assert len(any_kernel.model.requests) == 3  # nothing is asked again, everything is run again
         assert any_kernel.journal()[: len(recorded)] == recorded
-        assert (next(any_kernel.folder.glob(".autocode/growth/*")) / "report.json").exists()
+        assert (next(any_kernel.folder.glob(".autocode/growth/versions/*")) / "report.json").exists()
 
 
 def test_restarted_gently_while_generated_code_runs(any_kernel: KernelSetup) -> None:

@@ -52,7 +52,7 @@ async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(runner: 
     assert accepted(played) == [(name, True) for name in (*names, "total >= 0")]
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
     assert not any("one_sale" in json.dumps(request) for request in played.model.requests)  # no model is asked for them
-    folder = runner.root / "growth" / report.run_id
+    folder = runner.root / "growth" / "versions" / report.run_id
     kept = (folder / "test_own.py").read_text()
     assert kept == report.own_tests and OWN in kept and "def growth(" in kept
     assert json.loads((folder / "request.json").read_text())["own_tests"] == OWN
@@ -187,7 +187,8 @@ async def test_an_example_is_told_and_must_come_out(runner: Runner) -> None:
     for request in played.model.requests:
         assert "expected: 14" in request["messages"][1]["content"]
     assert (
-        "expected: 14" in json.loads((runner.root / "growth" / played.report.run_id / "sent.json").read_text())["text"]
+        "expected: 14"
+        in json.loads((runner.root / "growth" / "versions" / played.report.run_id / "sent.json").read_text())["text"]
     )
 
 

@@ -113,7 +113,7 @@ async def test_the_person_reads_values_that_no_file_holds(runner: Runner) -> Non
     assert not report.success and "This does not hold: totals satisfies Totals" in (report.error or "")
     on_sample = report.evidence.acceptance[0]
     assert "row 1: -30" in on_sample.in_full and "-30" not in on_sample.message
-    folder = runner.root / "growth" / report.run_id
+    folder = runner.root / "growth" / "versions" / report.run_id
     assert "row 1: -30" not in (folder / "report.json").read_text()
 
 
@@ -139,7 +139,7 @@ async def test_another_model_is_tested_with_the_existing_function_first(runner: 
     assert second.asked == [] and second.report.run_id != first.report.run_id
     assert second.report.change == "another contract of totals; version 1 holds it as it is"
     assert second.report.contracts == {"totals": contracts(totals=Wider)["totals"].record}
-    record = json.loads((runner.root / "growth" / first.report.run_id / "request.json").read_text())
+    record = json.loads((runner.root / "growth" / "versions" / first.report.run_id / "request.json").read_text())
     assert changes(record, record) == "" and "totals" in record["contracts"]
 
 

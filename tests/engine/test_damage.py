@@ -103,4 +103,4 @@ async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(runner:
     assert "report of growth could not be written (File too large)" in said and "asks no model" in said
     again = await runner.generate({})
     assert again.report.success and again.asked == []
-    assert list(runner.root.glob("growth/*/report.json"))
+    assert list(runner.root.glob("growth/versions/*/report.json"))

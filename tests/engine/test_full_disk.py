@@ -50,6 +50,6 @@ async def test_a_disk_that_fills_up_loses_no_answer_that_was_paid_for(
     filler.unlink()
     last = await runner.generate({})
     assert last.report.success and last.asked == []
-    assert list(runner.root.glob("growth/*/report.json"))
+    assert list(runner.root.glob("growth/versions/*/report.json"))
     is_complete = "Nothing of growth is recorded" not in " ".join(noticed(played))
     assert is_complete or "complete again" in " ".join(noticed(last)), noticed(last)

@@ -182,7 +182,7 @@ def test_a_folder_of_the_journal_that_is_a_link_is_neither_read_nor_written(tmp_
 
 def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path: Path, mine: Path) -> None:
     before = mine.read_bytes()
-    folder = tmp_path / "root" / "growth" / "r1"
+    folder = tmp_path / "root" / "growth" / "versions" / "r1"
     folder.mkdir(parents=True)
     for name in ("request.json", "report.json", "solution.py", "test_solution.py"):
         (folder / name).symlink_to(mine)
@@ -225,14 +225,14 @@ def test_of_too_much_the_oldest_is_left_out_and_the_own_is_read_first(
         recorded = journal(tmp_path, run_id)
         recorded.add(exchange(run_id))
         os.utime(recorded.folder / "journal.jsonl", (age, age))
-    size = (tmp_path / "growth" / "own" / "journal.jsonl").stat().st_size
+    size = (tmp_path / "growth" / "versions" / "own" / "journal.jsonl").stat().st_size
     monkeypatch.setattr(recorded_lines, "TOTAL_BYTES", 2 * size)
     again = journal(tmp_path, "own")
     assert again.find("own") is not None and again.find("new") is not None and again.find("old") is None
 
 
 def test_what_a_stranger_says_was_sent_takes_no_place_of_what_is_sent(tmp_path: Path) -> None:
-    home = tmp_path / "growth" / "r1"
+    home = tmp_path / "growth" / "versions" / "r1"
     home.mkdir(parents=True)
     (home / "request.json").write_text("{}\n")
     (home / "sent.json").write_text('{"share": "rows", "text": "nothing of yours", "requests": []}\n')
@@ -245,7 +245,7 @@ def test_what_a_stranger_says_was_sent_takes_no_place_of_what_is_sent(tmp_path: 
     "said", [{"masked": "abc"}, {"left_out": {"sales": 1}}, {"share": "all"}, {"text": 5}, {"requests": {}}, ["text"]]
 )
 def test_a_record_of_what_was_sent_that_is_none_says_nothing(tmp_path: Path, said: object) -> None:
-    home = tmp_path / "growth" / "r1"
+    home = tmp_path / "growth" / "versions" / "r1"
     home.mkdir(parents=True)
     (home / "sent.json").write_text(json.dumps(said))
     assert sent_record(tmp_path, "growth", "r1") == {}
@@ -258,7 +258,7 @@ def test_a_record_of_what_was_sent_that_is_none_says_nothing(tmp_path: Path, sai
 def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(
     tmp_path: Path, numbers: dict[str, dict[str, int]] | dict[str, float] | dict[str, int]
 ) -> None:
-    home = tmp_path / "growth" / "r1"
+    home = tmp_path / "growth" / "versions" / "r1"
     home.mkdir(parents=True)
     (home / "report.json").write_text(json.dumps(report().model_dump(mode="json") | numbers))
     assert Versions(tmp_path, "growth").all() == []

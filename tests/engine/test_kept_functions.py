@@ -95,7 +95,7 @@ async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(ru
 
 async def test_a_kept_function_still_tells_that_an_agent_changed_its_tests(runner: Runner, keep: Keep) -> None:
     first = keep(CODE)
-    file = runner.root / "growth" / first.run_id / "report.json"
+    file = runner.root / "growth" / "versions" / first.run_id / "report.json"
     trace = Trace(turns=3, max_turns=50, suite_changed=("test_sum",))
     file.write_text(first.model_copy(update={"trace": trace}).model_dump_json())
     again = await runner.generate({})

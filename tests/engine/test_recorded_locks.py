@@ -44,7 +44,7 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.journal = root / "growth" / "r1" / "journal.jsonl"
+        self.journal = root / "growth" / "versions" / "r1" / "journal.jsonl"
         self.asked: list[tuple[str, ...]] = []
 
     async def installed(self, *, consent: bool = False, **settings: Any) -> list[str]:

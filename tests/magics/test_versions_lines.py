@@ -86,7 +86,7 @@ def test_what_an_agent_made_is_told_apart(shell: Any, here: Path) -> None:
 
 
 def test_every_line_says_that_an_edited_record_is_not_verified_here(shell: Any, here: Path, three: list[str]) -> None:
-    file = here / ".autocode" / "growth" / three[1] / "report.json"
+    file = here / ".autocode" / "growth" / "versions" / three[1] / "report.json"
     file.write_text(file.read_text().replace("x = 2", "x = 20"))
     for line in ("history growth", "status", "show growth"):
         shell.run(f"%autocode {line}")
@@ -276,9 +276,9 @@ def test_what_is_in_work_is_left_alone(shell: Any, three: list[str]) -> None:
 def test_a_folder_that_is_a_link_is_neither_renamed_into_nor_followed(here: Path, three: list[str]) -> None:
     kept = here / "kept.txt"
     kept.write_text("mine")
-    (here / ".autocode" / "growth" / three[0] / "link").symlink_to(here)
+    (here / ".autocode" / "growth" / "versions" / three[0] / "link").symlink_to(here)
     Versions(here / ".autocode", "growth").remove(three[0])
-    assert kept.read_text() == "mine" and not (here / ".autocode" / "growth" / three[0]).exists()
+    assert kept.read_text() == "mine" and not (here / ".autocode" / "growth" / "versions" / three[0]).exists()
 
 
 def test_after_a_restart_status_lists_what_is_ready_and_what_was_interrupted(
@@ -428,7 +428,7 @@ def test_a_number_of_a_version_that_there_is_not_is_said(shell: Any, three: list
 
 def test_a_report_whose_plan_is_larger_than_any_plan_is_passed_over(here: Path) -> None:
     run = record(here, "By month.", "x = 1\n", 1)
-    file = here / ".autocode" / "growth" / run / "report.json"
+    file = here / ".autocode" / "growth" / "versions" / run / "report.json"
     report = json.loads(file.read_text())
     file.write_text(json.dumps(report | {"plan": report["plan"] | {"assumptions": ["x" * 300_000]}}))
     assert Versions(here / ".autocode", "growth").all() == []

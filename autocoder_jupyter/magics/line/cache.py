@@ -13,6 +13,7 @@ from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.line.lookup import versions_of
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.versions.layout import VERSIONS
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted
 
@@ -130,7 +131,9 @@ def _runs(notebook: Notebook) -> Iterator[Row]:
     root = notebook.journal_root
     homes = [] if root.is_symlink() else root.glob("*")
     for home in sorted(path for path in homes if path.is_dir() and not path.is_symlink()):
-        runs = [path for path in home.iterdir() if path.is_dir()]
+        below = home / VERSIONS
+        moved = below.iterdir() if below.is_dir() and not below.is_symlink() else ()
+        runs = [path for path in (*home.iterdir(), *moved) if path.is_dir() and path != below]
         newest = max(map(modified, runs), default=0.0)
         what, size = f"{counted(len(runs), 'run')} of {visible(home.name)}", size_in_words(size_of(home, set()))
         yield what, size, _ago(newest), "kept until you remove them", ""
@@ -146,7 +149,8 @@ def _prune_runs(notebook: Notebook) -> int:
             continue
         job = notebook.jobs.current(home.name)
         for version in versions_of(notebook, home.name).all():
-            folder, run_id = home / version.id, version.id
+            versions = versions_of(notebook, home.name)
+            folder, run_id = notebook.journal_root.parent / versions.path(version.id), version.id
             if (
                 version.report.success
                 or folder.is_symlink()
@@ -155,6 +159,7 @@ def _prune_runs(notebook: Notebook) -> int:
                 continue
             removal.remove(folder)
             removed += not folder.exists()
+            versions.show_current()
     return removed
 
 

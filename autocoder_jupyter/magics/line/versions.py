@@ -62,6 +62,8 @@ def rename(notebook: Notebook, arguments: Arguments) -> None:
     held = notebook.namespace[old] if is_result(notebook.namespace.get(old)) else None
     if held is not None:
         del notebook.namespace[old]
+    for note in versions.show_current():
+        print(note)
     if (counting := versions.last_good() or next(iter(reversed(versions.all())), None)) is not None:
         bind(notebook, new, counting, held)
     print(f"{old} is now {new}. Write %%autocode {new} in its cell.")
