@@ -187,10 +187,11 @@ class Folder:
             with contextlib.suppress(FileNotFoundError):
                 _look(target, new)
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), to)
-            if isinstance(place, int) and isinstance(target, int):
+            if isinstance(place, int) or isinstance(target, int):  # then both are descriptors
+                assert isinstance(place, int) and isinstance(target, int)
                 os.rename(old, new, src_dir_fd=place, dst_dir_fd=target)
             else:
-                (Path(place) / old).rename(Path(target) / new)
+                (place / old).rename(target / new)
             _sync(target)
 
     def remove(self, path: str) -> None:

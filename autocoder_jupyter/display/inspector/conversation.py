@@ -105,7 +105,7 @@ def _text(text: str, bounds: ConversationBounds, report: Report) -> tuple[Block,
 
 
 def _where(report: Report) -> str:
-    return f"Full text: {report.name}.conversation_history, or .autocode/{report.name}/{report.run_id}/journal.jsonl."
+    return f"Full text: {report.name}.conversation_history, or journal.jsonl of version {report.run_id}."
 
 
 def _stage(exchange: Exchange) -> str:

@@ -77,7 +77,7 @@ def _requests(subject: Subject) -> str:
     requests = subject.sent.get("requests")
     if not isinstance(requests, list) or not requests:
         return ""
-    where = f".autocode/{report.name}/{report.run_id}/sent.json"
+    where = f"sent.json of version {report.run_id}, in .autocode/{report.name}/versions"
     return f"{counted(len(requests), 'request')} to the model, all are in {where}"
 
 
