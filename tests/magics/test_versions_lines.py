@@ -354,9 +354,9 @@ def test_no_data_are_used_because_a_file_names_them(
     shell: Any, jobs: Any, here: Path, three: list[str], way: str, passed: str
 ) -> None:
     shell.user_ns["salaries"] = pd.DataFrame({"salary": [1.0]})
-    for file in (here / ".autocode" / "growth").glob("*/request.json"):
+    for file in (here / ".autocode" / "growth").glob("versions/*/request.json"):
         file.write_text(json.dumps(json.loads(file.read_text()) | {"samples": {"salaries": {}}}))
-    for file in (here / ".autocode" / "growth").glob("*/solution.py"):
+    for file in (here / ".autocode" / "growth").glob("versions/*/solution.py"):
         file.write_text("def run():\n    return 2\n")
     with pytest.raises(InvalidRequest, match="growth was built with the data salaries, which were not passed"):
         shell.run(way)

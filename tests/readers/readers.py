@@ -71,6 +71,7 @@ from autocoder_jupyter.versions.choice import Choice
 from autocoder_jupyter.versions.edits import edit_of
 from autocoder_jupyter.versions.report_check import check_report
 from autocoder_jupyter.versions.store import Version, Versions
+from autocoder_jupyter.versions.top_files import TopFiles
 from autocoder_jupyter.view import diff, highlight
 from autocoder_jupyter.view.side_by_side import side_by_side
 from tests.readers import hostile
@@ -298,6 +299,10 @@ def _opened(text: str, folder: Path) -> None:
         _with_default(edit.code, "sales", "1")
 
 
+def _named_at_the_top(folder: Path) -> object:
+    return TopFiles(Versions(folder / ".autocode", "growth")).named()
+
+
 def _example(text: str, _: Path) -> None:
     parse_cell(f"growth --example '@sales -> {text}'", "Do it.")
 
@@ -349,6 +354,21 @@ READERS: dict[str, Reader] = {
         ),
         _json("numbers", "keys", "brackets"),
         ("versions.store:Versions.request", "magics.current_version:_specs"),
+    ),
+    "which version has a file": Reader(
+        _file(
+            ".autocode/growth/versions/r1/same.json",
+            lambda folder: Versions(folder / ".autocode", "growth").request("r1"),
+        ),
+        _json("numbers", "keys", "brackets"),
+        ("versions.layout:_same", "versions.layout:store_once", "versions.layout:release"),
+    ),
+    "which version the files at the top show": Reader(
+        _file(
+            ".autocode/growth/function.toml", lambda folder: TopFiles(Versions(folder / ".autocode", "growth")).named()
+        ),
+        {"versions": lambda: 'version = "a"\n' * 500_000, "one line": lambda: 'version = "' + "a" * 6_000_000},
+        ("versions.top_files:TopFiles.named", "versions.top_files:TopFiles._toml_text"),
     ),
     "what was sent": Reader(
         _file(".autocode/growth/r1/sent.json", lambda folder: sent_record(folder / ".autocode", "growth", "r1")),
@@ -439,7 +459,7 @@ READERS: dict[str, Reader] = {
     "code that a user edited": Reader(
         _opened,
         _sources("names", "imports", "brackets"),
-        ("versions.edits:_on_disk", "engine.interface:interface_problem", "engine.adapting:_with_default"),
+        ("versions.sources:read_source", "engine.interface:interface_problem", "engine.adapting:_with_default"),
     ),
     "a file with data": Reader(
         _file("data.json", lambda folder: describe_file(folder / "data.json")),
