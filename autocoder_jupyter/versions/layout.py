@@ -60,8 +60,8 @@ def run_path(files: Folder, home: str, run_id: str) -> str:
 
 
 def run_ids(files: Folder, home: str) -> list[str]:
-    """The names of the folders of all runs at both places, sorted; among them other names beside them."""
-    earlier = (name for name in files.names(home) if name != VERSIONS)
+    """The names of the folders of all runs at both places, sorted. `outputs` may be among them."""
+    earlier = (name for name in files.names(home) if name != VERSIONS and files.is_folder(f"{home}/{name}"))
     return sorted({*files.names(f"{home}/{VERSIONS}"), *earlier})
 
 

@@ -321,7 +321,7 @@ def test_preview_shows_the_text_itself_with_its_lines(shell: Any, here: Path) ->
     record(here, "aaaa1", "x = 1\n")
     sent = {"share": "rows", "text": "first line\nsecond line", "characters": 22, "masked": {}}
     sent["requests"] = [{"stage": "plan", "body": {"messages": ["in full"]}}]
-    (here / ".autocode" / "growth" / "aaaa1" / "sent.json").write_text(json.dumps(sent))
+    (here / ".autocode" / "growth" / "versions" / "aaaa1" / "sent.json").write_text(json.dumps(sent))
     shell.run("%autocode preview growth")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
     assert text == "share: rows · characters: 22 · masked: nothing · requests: 1\n\nfirst line\nsecond line"
@@ -369,8 +369,8 @@ def test_pruning_keeps_what_is_new_and_every_function(
     said = capsys.readouterr().out
     assert "Environments: 2 MB freed, 0 left." in said and "Outcomes of calls: 3 MB freed." in said
     assert "Failed runs: 1 run removed." in said
-    assert (stored / ".autocode" / "growth" / "run-1").exists()
-    assert not (stored / ".autocode" / "growth" / "run-2").exists()
+    assert (stored / ".autocode" / "growth" / "versions" / "run-1").exists()
+    assert not (stored / ".autocode" / "growth" / "versions" / "run-2").exists()
 
 
 def test_pruning_removes_the_lock_files_of_requests(shell: Any, stored: Path) -> None:
