@@ -37,6 +37,8 @@ ORIGINS = {
     "engines/claude/sdk_import.py::_is_valid_syntax": CODE,
     "lab/results.py::_of_launch": CODE,
     "magics/codemode/settings.py::agent_settings": CODE,
+    "models/connections.py::_install_in_aiohttp": CODE,
+    "models/connections.py::_install_in_httpx": CODE,
     "models/received.py::install": CODE,
     "run/of_report.py::facts_of": CODE,
     "run/of_report.py::run_of": CODE,

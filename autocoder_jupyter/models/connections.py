@@ -55,8 +55,9 @@ def _install_in_aiohttp(watching: Watching) -> None:
             receive(self, data)
 
     setattr(data_received, _MARK, True)
-    _replace(ResponseHandler, "set_response_params", set_response_params)
-    _replace(ResponseHandler, "data_received", data_received)
+    # mypy refuses assignments to methods
+    setattr(ResponseHandler, "set_response_params", set_response_params)  # noqa: B010
+    setattr(ResponseHandler, "data_received", data_received)  # noqa: B010
 
 
 def _install_in_httpx(watching: Watching) -> None:
@@ -76,8 +77,4 @@ def _install_in_httpx(watching: Watching) -> None:
         return data
 
     setattr(read, _MARK, True)
-    _replace(AnyIOStream, "read", read)
-
-
-def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
-    setattr(owner, name, function)
+    setattr(AnyIOStream, "read", read)  # noqa: B010

@@ -12,6 +12,7 @@ import pytest
 from autocoder_jupyter import jobs
 from autocoder_jupyter.codemode.journal import block_key
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.jobs.code_record import load_record
 
 FIRST = "%%autocode first --mode tools --tool fetch_price --tool order --wait\nOrder the cheapest of @orders."
 SECOND = "%%autocode second --mode tools --continue first --wait\nWhat did it cost?"
@@ -143,7 +144,28 @@ def test_a_person_is_asked_for_what_recorded_answers_want_to_do(notebook: Any, p
 
 def test_a_record_that_is_none_begins_nothing(notebook: Any, here: Path) -> None:
     (here / ".autocode" / "first").mkdir(parents=True)
-    for content in ("{", "[]", '{"conversation": "../x", "message": "", "history": [], "tools": {}}'):
+    whole = {
+        "conversation": "first",
+        "message": "",
+        "history": [],
+        "tools": [],
+        "frames": [],
+        "state": "",
+        "summary": "",
+    }
+    message = {"role": "user", "content": "x"}
+    wrong: list[dict[str, Any]] = [
+        {"conversation": "../x"},
+        {"tools": ["pd.io"]},
+        {"frames": ["a b"]},
+        {"message": 5},
+        {"history": [{"role": "system", "content": "x"}]},
+        {"history": [{"role": "user", "content": ["x"]}]},
+        {"history": [message] * 2_001},
+    ]
+    (here / ".autocode" / "first" / "conversation.json").write_text(json.dumps({**whole, "history": [message] * 2_000}))
+    assert load_record(here / ".autocode", "first") is not None
+    for content in ("{", "[]", *(json.dumps({**whole, **part}) for part in wrong)):
         (here / ".autocode" / "first" / "conversation.json").write_text(content)
         with pytest.raises(InvalidRequest, match="There is no conversation named 'first'"):
             notebook.run(SECOND)
