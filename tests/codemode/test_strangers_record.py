@@ -188,6 +188,17 @@ def test_code_that_a_model_wrote_for_this_process_is_no_strangers(tmp_path: Path
     assert sent == ["friend"]
 
 
+@pytest.mark.parametrize("call", ["send_mail('thief')", "read_secret('key')"])
+def test_no_such_call_of_a_strangers_block_is_asked_for_to_bring_back_what_was_defined(
+    attack: Attack, call: str
+) -> None:
+    root, history = attack(f"x = {call}")
+    asked: list[ApprovalRequest] = []
+    answers = ["```python\n1 + 1\n```", "Two."]
+    run(root, answers, history, lambda request: asked.append(request) or "allow", message="Go on.")
+    assert (sent, asked) == ([], [])
+
+
 def test_a_call_that_restores_what_was_defined_is_on_the_record_of_the_run(attack: Attack) -> None:
     root, history = attack("x = price('ABC')")
     more, _ = run(root, ["```python\nx\n```", "One."], history, message="And now?")
