@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import os
+import zoneinfo
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.capture import with_absolute_path
-from autocoder_jupyter.data.drift import family
+from autocoder_jupyter.data.drift import family, shape_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import File
 from autocoder_jupyter.untrusted.visible import visible
@@ -39,47 +39,55 @@ def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[s
             why=f"Files that can: {', '.join(_READERS)}.",
             hint=f"Read it yourself, and pass the DataFrame as {name}.",
         )
-    wanted = dict(_recorded(shape or {}))
-    texts = {label: str for label, dtype in wanted.items() if family(dtype) in _TEXT}
+    recorded = {str(literal): str(dtype) for literal, dtype in (shape or {}).get("columns", ())}
     try:
-        frame = reader(path, texts)
+        header = reader(path, {}, 0) if recorded and path.suffix.lower() not in _TYPED else pd.DataFrame()
+        texts = {
+            label: str
+            for label, dtype in zip(header.columns, _dtypes(header, recorded), strict=True)
+            if family(dtype) in _TEXT
+        }
+        frame = reader(path, texts, None)
     except Exception as error:  # a parser may raise any exception
         raise InvalidRequest(
             f"{name}: {visible(path.name)} cannot be read.", why=f"{type(error).__name__}: {visible(str(error)[:300])}"
         ) from error
-    for place, label in enumerate(frame.columns):
-        if label in wanted:
-            frame.isetitem(place, _with_dtype(name, frame.iloc[:, place], wanted[label]).array)
+    for place, dtype in enumerate(_dtypes(frame, recorded)):
+        if dtype:
+            frame.isetitem(place, _with_dtype(name, frame.iloc[:, place], dtype).array)
     return frame
 
 
-def _csv(separator: str) -> Callable[[Path, Mapping[Any, type]], pd.DataFrame]:
-    return lambda path, texts: pd.read_csv(path, sep=separator, dtype=dict(texts))  # text keeps zeros: "00501"
+_Reader = Callable[[Path, Mapping[Any, type], int | None], pd.DataFrame]
+"""Reads a file: the columns that are text, and how many rows; None for all."""
 
 
-_READERS: dict[str, Callable[[Path, Mapping[Any, type]], pd.DataFrame]] = {
-    ".parquet": lambda path, texts: pd.read_parquet(path),
-    ".pq": lambda path, texts: pd.read_parquet(path),
-    ".feather": lambda path, texts: pd.read_feather(path),
+def _csv(separator: str) -> _Reader:
+    # Text keeps its zeros: "00501".
+    return lambda path, texts, rows: pd.read_csv(path, sep=separator, dtype=dict(texts), nrows=rows)
+
+
+def _json(*, lines: bool) -> _Reader:
+    return lambda path, texts, rows: pd.read_json(path, lines=lines, dtype=False)
+
+
+_READERS: dict[str, _Reader] = {
+    ".parquet": lambda path, texts, rows: pd.read_parquet(path),
+    ".pq": lambda path, texts, rows: pd.read_parquet(path),
+    ".feather": lambda path, texts, rows: pd.read_feather(path),
     ".csv": _csv(","),
     ".tsv": _csv("\t"),
-    ".xlsx": lambda path, texts: pd.read_excel(path, dtype=dict(texts)),
-    ".json": lambda path, texts: pd.read_json(path, dtype=dict(texts)),
-    ".jsonl": lambda path, texts: pd.read_json(path, dtype=dict(texts), lines=True),
+    ".xlsx": lambda path, texts, rows: pd.read_excel(path, dtype=dict(texts), nrows=rows),
+    ".json": _json(lines=False),
+    ".jsonl": _json(lines=True),
 }
+_TYPED = frozenset(_READERS) - {".csv", ".tsv", ".xlsx"}
+"""Formats whose values have types, so the columns that are text need not be known before."""
 
 
-def _recorded(shape: Mapping[str, Any]) -> list[tuple[Any, str]]:
-    """The labels that a file can have, with their dtypes. A masked name stands for no column."""
-    found = []
-    for literal, dtype in shape.get("columns", ()):
-        try:
-            label = ast.literal_eval(literal)
-        except (ValueError, SyntaxError):
-            continue
-        if isinstance(label, str | int | float):
-            found.append((label, str(dtype)))
-    return found
+def _dtypes(frame: pd.DataFrame, recorded: Mapping[str, str]) -> list[str]:
+    """The recorded dtype of each column; "" for a column that was not there. Names of a record are only compared."""
+    return [recorded.get(literal, "") for literal, _ in shape_of(frame)["columns"]]
 
 
 def _with_dtype(name: str, column: pd.Series[Any], dtype: str) -> pd.Series[Any]:
@@ -98,7 +106,8 @@ def _with_dtype(name: str, column: pd.Series[Any], dtype: str) -> pd.Series[Any]
             return pd.to_datetime(column, format="ISO8601")  # 01/02/2024 is ambiguous, and nothing is guessed
         if then == "time with zone":
             zone = dtype.partition(",")[2].strip(" ]")
-            return pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_convert(zone or "UTC")
+            times = pd.to_datetime(column, utc=True, format="ISO8601")
+            return times.dt.tz_convert(zone) if zone in zoneinfo.available_timezones() else times
         if then == "duration":
             return pd.to_timedelta(column)
         if then in ("int", "float") and now in _TEXT:
