@@ -410,7 +410,7 @@ class _Generation:
             if verdict.success:
                 verified = _Verified(self._turns[-1], state.suite)
                 verdict = await self._adviser.weigh(state, verdict, may_doubt=self._may_be_changed)
-                self._doubted = None if verdict.success else self._doubted or verified
+                self._doubted = None if verdict.success else verified
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
             if self._version.start.carried is not None:
                 self._judge_carried(verdict)

@@ -82,6 +82,24 @@ def test_other_threads_continue_while_values_are_compared_and_described(name: st
         gc.unfreeze()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VALUES)
+def test_other_threads_continue_while_two_solutions_are_compared(name: str) -> None:
+    one, other = VALUES[name]()
+    gc.collect()
+    gc.freeze()
+
+    def read() -> float:
+        with Watch() as watch, at_most(2 * SECONDS):
+            compared_outputs({"out": one}, {"out": other}, [("out", "out")])
+        return watch.longest
+
+    try:
+        require_short(read)
+    finally:
+        gc.unfreeze()
+
+
 def test_rows_that_only_one_solution_has_are_found_in_linear_time() -> None:
     def seconds(rows: int) -> float:
         one = pd.DataFrame({"k": [f"a{n}" for n in range(rows)], "v": range(rows)})

@@ -145,7 +145,7 @@ class Adviser:
         """Give the opinion on the function that was doubted, because no other one passed: the function stays."""
         if self._before_doubt is not None:
             why = "No change of the function passed this and all other tests."
-            self._conclude(self._before_doubt.model_copy(update={"tests": (), "stays": why}))
+            self._conclude(self._before_doubt.model_copy(update={"stays": why}))
 
     async def _weighed(self, state: GenerationState, verdict: Verdict, *, may_doubt: bool) -> TestFailure | None:
         """The failure of the code, if the second opinion found one."""
