@@ -56,19 +56,6 @@ def endless_headers() -> Iterator[bytes]:
         yield f"X-{number}: {'y' * 1000}\r\n".encode()
 
 
-def endless_interims() -> Iterator[bytes]:
-    """Responses before the response, for ever."""
-    while True:
-        yield b"HTTP/1.1 103 Early Hints\r\nLink: </" + b"y" * 4_000 + b">\r\n\r\n"
-
-
-def endless_extensions() -> Iterator[bytes]:
-    """Chunks of one byte with long extensions."""
-    yield head_of(EVENTS, "Transfer-Encoding: chunked")
-    while True:
-        yield b"1;x=" + b"y" * 4_000 + b"\r\n:\r\n"
-
-
 def gzip_bomb() -> Iterator[bytes]:
     """A response of a few kilobytes that unpacks to any size."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)

@@ -2,6 +2,5 @@
 
 The writers of functions; none imports another: `staged/`, one question per stage; `claude/`, the Claude Agent SDK (
 `program`: the folders and environment of its program; `sdk_import`: its import without grammars that nothing uses;
-`classify`: the class of a tool call, from `shell`, `python_code` and `command_names`;
-`suite_watch`: tests that were changed, with `suite_additions`: what new source does to the others).
+`classify`: the class of a tool call, from `shell`, `python_code` and `command_names`).
 """

@@ -191,8 +191,8 @@ class _Walk:
         elif len(one) != len(other):
             self._differ(ValueDifference(path, "length", one, other))
         elif all(type(value) is float for value in itertools.chain(one, other)):
-            columns = (pd.Series(side, dtype="float64") for side in (one, other))
-            self._cells(path, one, other, differing(*columns, self.leniency, equal))
+            ours, theirs = (pd.Series(side, dtype="float64") for side in (one, other))
+            self._cells(path, one, other, differing(ours, theirs, self.leniency, equal))
         elif all(map(is_single, itertools.chain(one, other))):
             pairs = zip(one, other, strict=True)
             self._cells(path, one, other, [not same(left, right, self.leniency) for left, right in pairs])

@@ -2,6 +2,6 @@
 
 Litellm: failures that are reported before its import (`preflight`), requests, retries, continuation, structured
 answers, code in answers, prices, the maximum cost of a request (`metering`), what an answer may take while it arrives
-(`limits`, `intake`, `received`, `connections`), answers that litellm cannot read (`plain_answer`) or that were
-`cut_off`, what a provider must cache (`cache_marks`), the catalogue of names, replay.
+(`limits`, `intake`, `received`), answers that litellm cannot read (`plain_answer`) or that were `cut_off`, what a
+provider must cache (`cache_marks`), the catalogue of names, replay.
 """

@@ -18,14 +18,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from autocoder_jupyter.concurrency.background import Pauses
-from autocoder_jupyter.models import connections
 from autocoder_jupyter.untrusted.visible import visible
 
 KEPT_BYTES = 8 * 2**20
 """Bytes. Of a longer response nothing is kept."""
-
-RAW = 2
-"""The limit of all bytes of a response, with interim responses and the frames of chunks, as a multiple."""
 
 EVENTS = "text/event-stream"
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
@@ -56,7 +52,6 @@ class Received:
     def __init__(self, most: int, most_in_event: int) -> None:
         self.most = most
         self._most_in_event = most_in_event
-        self._raw = 0
         self.over = ""
         """What was too long or is not followed, so that reading was stopped; "" if nothing was."""
         self._begin("")
@@ -91,13 +86,6 @@ class Received:
         self._size += len(data)
         if self._size > self.most:
             self.refuse(f"more than {self.most / 2**20:.0f} MiB")
-
-    def count_raw(self, size: int) -> bool:
-        """Count bytes as they came, with everything around the content. Returns whether they are too many."""
-        self._raw += size
-        if self._raw > RAW * self.most:
-            self.over = f"more than {RAW * self.most / 2**20:.0f} MiB with what is around its content"
-        return self._raw > RAW * self.most
 
     def keep(self, data: bytes) -> None:
         """Keep unpacked data.
@@ -155,7 +143,6 @@ def install() -> None:
     import httpx
     from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 
-    connections.install(_watching.get)
     for transport in (httpx.AsyncHTTPTransport, LiteLLMAiohttpTransport):
         original = transport.handle_async_request
         if not hasattr(original, _MARK):

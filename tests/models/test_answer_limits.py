@@ -29,9 +29,7 @@ from tests.model_faults import (
     after,
     begun,
     chunk,
-    endless_extensions,
     endless_headers,
-    endless_interims,
     finished,
     for_ever,
     gemini,
@@ -292,15 +290,6 @@ async def test_headers_without_end_are_no_connection(short: Question) -> None:
         await asyncio.to_thread(endpoint.wait_for_hang_ups, 1)
     assert isinstance(error, ModelUnavailable)
     assert endpoint.bytes_sent < 2**20 + socket_buffers()
-
-
-@pytest.mark.parametrize("wire", [endless_interims, endless_extensions])
-async def test_bytes_around_the_content_are_limited_too(wire: Wire, short: Question) -> None:
-    with ScriptedModel(always(Answer(wire=wire))) as endpoint:
-        error = await failure(endpoint, short)
-        await asyncio.to_thread(endpoint.wait_for_hang_ups, 1)
-    assert isinstance(error, ModelError) and "with what is around its content" in str(error)
-    assert endpoint.bytes_sent < 2 * most_bytes(ROOM) + socket_buffers()
 
 
 async def test_requests_of_other_code_are_not_limited(short: Question) -> None:

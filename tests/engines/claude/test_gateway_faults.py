@@ -26,9 +26,7 @@ from tests.model_faults import (
     after,
     begun,
     ended,
-    endless_extensions,
     endless_headers,
-    endless_interims,
     for_ever,
     gzip_bomb,
     packed,
@@ -142,15 +140,6 @@ async def test_a_response_without_end_is_stopped_at_its_bytes(wire_of: Wire, why
         await asyncio.to_thread(model.wait_for_hang_ups, 1)
     assert isinstance(fault, ModelError) and "sent no answer" in str(fault) and why in str(fault)
     assert len(model.requests) == 1 and model.bytes_sent < most_bytes(ROOM) + socket_buffers()
-
-
-@pytest.mark.parametrize("wire_of", [endless_interims, endless_extensions])
-async def test_bytes_around_the_content_are_limited_too(wire_of: Wire, tmp_path: Path) -> None:
-    async with at_work(tmp_path, always(Answer(wire=wire_of))) as (desk, model):
-        fault = await fault_of(desk)
-        await asyncio.to_thread(model.wait_for_hang_ups, 1)
-    assert isinstance(fault, ModelError) and "with what is around its content" in str(fault)
-    assert model.bytes_sent < 2 * most_bytes(ROOM) + socket_buffers()
 
 
 @pytest.mark.parametrize(
