@@ -25,6 +25,7 @@ from pydantic import BaseModel
 from autocoder_jupyter.engine.recorded_lines import entry_of, lines_of
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.run_journal import RunJournal
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.records import redacted_record
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.trust.seals import sealed
@@ -130,12 +131,11 @@ class Journal(RunJournal):
                 store_once(self._files, home_of(self.root.name, self.name), self.run_id)
 
     def show_current(self) -> None:
-        """Let the files at the top of the function's folder say what runs.
-
-        Raises:
-            InvalidRequest: they cannot be written.
-        """
-        self._home.notes.extend(self.versions.show_current())
+        """Let the files at the top of the function's folder say what runs. A note says so if they cannot."""
+        try:
+            self._home.notes.extend(self.versions.show_current())
+        except InvalidRequest as error:
+            self._home.notes.append(f"The files that show what {self.name} runs are not up to date: {error.why}")
 
     def write_draft(self, code: str, tests: str, parent: str) -> None:
         """Write the user's code and tests, before they are used. Then the files of the version that was edited get back

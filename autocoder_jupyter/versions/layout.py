@@ -146,15 +146,23 @@ def is_moved(files: Folder, home: str) -> bool:
     return files.is_folder(f"{home}/{VERSIONS}")
 
 
+def write_git_file(files: Folder, home: str) -> None:
+    """Write the file for git, if there is none.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = f"{home.partition('/')[0]}/{GIT_FILE}"
+    if not files.exists(path):
+        files.write(path, _GIT_ATTRIBUTES.encode())
+
+
 def move(files: Folder, home: str) -> None:
-    """Move what an earlier version of this package wrote to its place, and write the file for git if there is none.
+    """Move what an earlier version of this package wrote to its place.
 
     Raises:
         OSError: a folder cannot be moved. It is read where it is.
     """
-    root = home.partition("/")[0]
-    if not files.exists(f"{root}/{GIT_FILE}"):
-        files.write(f"{root}/{GIT_FILE}", _GIT_ATTRIBUTES.encode())
     for name in files.names(home):
         old, new = f"{home}/{name}", f"{home}/{VERSIONS}/{name}"
         is_run = files.is_folder(old) and any(files.exists(f"{old}/{file}") for file in _RUN_FILES)

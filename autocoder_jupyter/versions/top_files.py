@@ -20,7 +20,7 @@ from autocoder_jupyter.errors import writing
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.versions.layout import is_moved
+from autocoder_jupyter.versions.layout import is_moved, write_git_file
 from autocoder_jupyter.versions.sources import CODE_FILE, TESTS_FILE, plain, read_source, sources_of, written
 from autocoder_jupyter.versions.store import Version, Versions
 
@@ -82,6 +82,8 @@ class TopFiles:
         home = f"{self.versions.root.name}/{self.versions.name}"
         if not is_moved(self._files, home):
             return  # a folder of an earlier layout is not changed before a version is written
+        with contextlib.suppress(OSError):
+            write_git_file(self._files, home)
         known, named = self.versions.all(), self.named()
         current = self.versions.last_good()
         wanted = sources_of(current.report) if current is not None else {}

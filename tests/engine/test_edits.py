@@ -50,7 +50,9 @@ async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(
     changes = played.changes
     assert changes.code.rstrip() == CODE and changes.outputs == () and not changes.tests
     versions, taken, _ = files(runner)
-    assert code.read_text() == CODE + "\n" and taken.read_text() == EDITED + "\n"
+    assert taken == code and code.read_text() == EDITED + "\n"  # at the top is what runs
+    own = [runner.root / "growth" / "versions" / run / "solution.py" for run in (first.run_id, report.run_id)]
+    assert [path.read_text() for path in own] == [CODE + "\n", EDITED + "\n"]
     assert [differing_files(versions, version) for version in versions.all()] == [[], []]
     again = await runner.generate({})
     assert again.asked == [] and again.report.run_id == report.run_id and again.report.kept == "3 rows"
@@ -94,7 +96,7 @@ async def test_the_same_edit_after_a_restore_counts_again(runner: Runner) -> Non
     code.write_text(EDITED)
     again = await runner.generate({})
     assert again.report.success and again.report.run_id == edited.run_id and again.asked == []
-    assert code.read_text() == CODE + "\n" and len(versions.all()) == 2
+    assert code.read_text() == EDITED + "\n" and len(versions.all()) == 2
 
 
 @pytest.mark.local_sandbox
@@ -104,7 +106,9 @@ async def test_tests_that_a_version_did_not_have_stay_only_with_the_version_that
     assert not tests.exists()
     tests.write_text(TESTS)
     played = await runner.generate({}, settings={"skip_tests": True})
-    assert played.report.author == "you" and not tests.exists() and files(runner)[2].read_text() == TESTS + "\n"
+    assert played.report.author == "you" and files(runner)[2].read_text() == TESTS + "\n"
+    below = runner.root / "growth" / "versions"
+    assert [path.parent.name for path in below.rglob("test_solution.py")] == [played.report.run_id]
 
 
 @pytest.mark.local_sandbox
