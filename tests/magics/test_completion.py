@@ -35,7 +35,11 @@ def frames(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("%%autocode g --max|\n", ["%%autocode g --max-iterations", "%%autocode g --max-cost"], id="flag"),
+        pytest.param(
+            "%%autocode g --max|\n",
+            [f"%%autocode g --max-{what}" for what in ("iterations", "cost", "tokens")],
+            id="flag",
+        ),
         pytest.param(
             "%%autocode g --share s|\n", ["%%autocode g --share stats", "%%autocode g --share schema"], id="value"
         ),
@@ -58,7 +62,7 @@ def frames(shell: Any) -> None:
 )
 @pytest.mark.usefixtures("frames")
 def test_what_is_offered_at_the_cursor(text: str, expected: list[str], shell: Any) -> None:
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth\nTotal of @sales")
     assert completed(shell, text) == expected
 
 
@@ -87,7 +91,7 @@ def test_models_are_offered_by_provider(shell: Any) -> None:
 )
 def test_the_type_says_what_a_word_is(shell: Any, text: str, kind: str) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame({'price': [1.0, 2.0], 'amount': [1, 2]})")
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth\nTotal of @sales")
     assert [kind for _, kind in offered(shell, text)] == [kind]
 
 
