@@ -6,6 +6,7 @@ Private values and secrets are masked before the text is truncated.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -34,7 +35,9 @@ def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Gli
         secrets: values that must not be shown, by the name that replaces each.
     """
     tell = _telling(secrets)
-    return tuple(_carefully(name, value, tell) for name, value in values.items())
+    found = tuple(_carefully(name, value, tell) for name, value in values.items())
+    # Nothing can be masked in a picture, and a function that gets secrets could draw them.
+    return tuple(replace(glimpse, picture=b"") for glimpse in found) if secrets else found
 
 
 def _carefully(name: str, value: Any, tell: Tell) -> Glimpse:

@@ -48,5 +48,6 @@ def test_anything_else_is_a_short_text(value: Any, text: str) -> None:
 def test_a_small_picture_is_in_the_preview_and_a_large_one_only_by_its_size() -> None:
     small, large = Figure(b"\x89PNG small", 610, 333), Figure(b"\x89PNG" + bytes(PICTURE_BYTES), 6100, 3330)
     one, other = glimpses({"chart": small, "poster": large}, {})
+    assert glimpses({"chart": small}, {"TOKEN": "correct-horse"})[0].picture == b""
     assert one.picture == small.png and one.text == "a picture of 610 × 333 pixels"
     assert other.picture == b"" and other.text == "a picture of 6100 × 3330 pixels"
