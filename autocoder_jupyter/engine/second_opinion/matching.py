@@ -67,6 +67,29 @@ def unmatched(ours: Mapping[str, object], theirs: Mapping[str, object], pairs: S
     return found
 
 
+def matched(
+    ours: Mapping[str, object], theirs: Mapping[str, object], pairs: Sequence[tuple[str, str]], names: Names
+) -> Names:
+    """The columns that belong together, of the outputs that are tables on both sides.
+
+    Args:
+        ours: outputs of the function by name.
+        theirs: outputs of the second solution by name.
+        pairs: (name in the first, name in the second) of outputs that belong together.
+        names: those that are known already.
+    """
+    found = {}
+    for one, other in pairs:
+        if isinstance(ours[one], pd.DataFrame) and isinstance(theirs[other], pd.DataFrame):
+            known = names.get(one, {})
+            right = flat(theirs[other], one)
+            renamed = right.rename(columns=dict(known))
+            counterparts = matched_columns(flat(ours[one], one), renamed, INDEPENDENT)
+            own = dict(zip(renamed.columns, right.columns, strict=True))
+            found[one] = {own[name]: counterpart for counterpart, name in counterparts.items()}
+    return found
+
+
 def askable(open_: Unmatched, brief: Brief, code: str) -> Unmatched:
     """The part whose names may be sent.
 

@@ -15,7 +15,7 @@ from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, free_number, is_complete, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
 from autocoder_jupyter.engine.second_opinion.findings import Findings
-from autocoder_jupyter.engine.second_opinion.matching import ask_names, askable
+from autocoder_jupyter.engine.second_opinion.matching import Names, ask_names, askable
 from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
 from autocoder_jupyter.engine.second_opinion.rehearsal import objections
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, OpinionTrial, SmallInput
@@ -53,6 +53,7 @@ class _Difference:
     """A difference that a trial found, on a small input that may be told."""
 
     trial: OpinionTrial
+    matched: Names
     small: SmallInput
     places: Sequence[OpenPlace]
 
@@ -209,7 +210,9 @@ class Adviser:
             readings = await self._optional(naming, READING)
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))
             return None
-        return await self._explained(state, opinion, _Difference(trial, told, places), second, may_doubt=may_doubt)
+        return await self._explained(
+            state, opinion, _Difference(trial, outcome.matched, told, places), second, may_doubt=may_doubt
+        )
 
     async def _read_otherwise(self, brief: Brief, second: SecondSolution) -> tuple[Reading, ...] | None:
         """What is read otherwise although the results agree, if the two name different choices."""
@@ -250,7 +253,7 @@ class Adviser:
         number = free_number(state.suite)
         name = f"{PREFIX}{number}"
         suite = with_tests(state.suite, as_test(number, small, brief.plan, asked, derivation))
-        stays = await self._stays(state, found.trial, suite, name, asked, small) if may_doubt else KEPT
+        stays = await self._stays(state, found, suite, name, asked) if may_doubt else KEPT
         if stays:
             self._conclude(opinion.model_copy(update={"stays": stays}))
             return None
@@ -263,16 +266,15 @@ class Adviser:
     async def _stays(
         self,
         state: GenerationState,
-        trial: OpinionTrial,
+        found: _Difference,
         suite: TestSuite,
         name: str,
         asked: Sequence[OpenPlace],
-        small: SmallInput,
     ) -> str:
         """Why the verified function stays as it is, although a derivation has the output of the second solution."""
-        if against := await objections(self._setup.session, trial, suite, name):
+        if against := await objections(self._setup.session, found.trial, found.matched, suite, name):
             return state.redaction.masked(against)
-        asking = derive(self._setup.second_talk, state.brief, small.source, asked, again=True)
+        asking = derive(self._setup.second_talk, state.brief, found.small.source, asked, again=True)
         again = await self._optional(asking, DERIVATION)
         if again is None:
             return "The derivation could not be asked again."

@@ -7,16 +7,18 @@ fails there contradicts that value.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
+from autocoder_jupyter.engine.second_opinion.matching import Names
 from autocoder_jupyter.engine.second_opinion.trial import OpinionTrial
 from autocoder_jupyter.engine.second_opinion.writer import matched_outputs
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.protocol import Program, TestSpec
-from autocoder_jupyter.types import TestOutcome
+from autocoder_jupyter.types import OutputSpec, TestOutcome
 
 _ASSERTION = re.compile(r"AssertionError|assert |Failed: DID NOT RAISE")
 
@@ -25,22 +27,34 @@ _ADAPTER = """
 _all_outputs = run
 
 
+def _with_names(value, names):
+    if not names:
+        return value
+    named = [name for name in value.index.names if name is not None]
+    table = value.reset_index() if named else value
+    table = table.set_axis([names.get(str(name), name) for name in table.columns], axis=1)
+    wanted = [name for name in names.values() if name in table.columns]
+    return table[[*wanted, *(name for name in table.columns if name not in wanted)]].reset_index(drop=True)
+
+
 def run(*given, **inputs):
     outputs = {returned}
     return {chosen}
 """
+"""The outputs of the second solution as those of the function: their order, and the names and order of columns."""
 
 
-async def objections(session: SandboxSession, trial: OpinionTrial, suite: TestSuite, new: str) -> str:
+async def objections(session: SandboxSession, trial: OpinionTrial, matched: Names, suite: TestSuite, new: str) -> str:
     """Why the function must not be changed for a new test; "" if nothing speaks against it.
 
     Args:
         session: the sandbox session.
         trial: has the second solution.
+        matched: for its columns those of the function, by output.
         suite: all tests, the new one among them.
         new: the name of the new one.
     """
-    program = _as_function(trial)
+    program = _as_function(trial, matched)
     if program is None:
         return "The second solution has other outputs, so no test of the difference could be tried on it."
     outcomes: list[TestOutcome] = []
@@ -65,7 +79,7 @@ def _asserts(outcome: TestOutcome) -> bool:
     return bool(_ASSERTION.match(last_line(outcome.message)))
 
 
-def _as_function(trial: OpinionTrial) -> Program | None:
+def _as_function(trial: OpinionTrial, matched: Names) -> Program | None:
     """The second solution with the outputs of the function, in their order; None if it lacks one."""
     ours, theirs = trial.program.outputs, trial.second.outputs
     pairs = matched_outputs(ours, theirs)
@@ -75,9 +89,15 @@ def _as_function(trial: OpinionTrial) -> Program | None:
     places = [names.index(pairs[spec.name]) for spec in ours]
     second = trial.second_program
     outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in ours)
-    code = second.code
-    if places != list(range(len(names))):
-        returned = "_all_outputs(*given, **inputs)" if len(names) > 1 else "(_all_outputs(*given, **inputs),)"
-        chosen = ", ".join(f"outputs[{place}]" for place in places)
-        code += _ADAPTER.format(returned=returned, chosen=chosen)
-    return replace(second, code=code, outputs=outputs)
+    orders = {spec.name: _in_order(spec, matched.get(spec.name, {})) for spec in ours}
+    returned = "_all_outputs(*given, **inputs)" if len(names) > 1 else "(_all_outputs(*given, **inputs),)"
+    chosen = ", ".join(
+        f"_with_names(outputs[{place}], {orders[spec.name]!r})" for spec, place in zip(ours, places, strict=True)
+    )
+    return replace(second, code=second.code + _ADAPTER.format(returned=returned, chosen=chosen), outputs=outputs)
+
+
+def _in_order(spec: OutputSpec, names: Mapping[str, str]) -> dict[str, str]:
+    """The names of columns, in the order in which the plan has them."""
+    order = {column.name: place for place, column in enumerate(spec.columns)}
+    return dict(sorted(names.items(), key=lambda pair: order.get(pair[1], len(order))))

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.second_opinion.made_up import is_made_up
-from autocoder_jupyter.engine.second_opinion.matching import Names, Unmatched, unmatched
+from autocoder_jupyter.engine.second_opinion.matching import Names, Unmatched, matched, unmatched
 from autocoder_jupyter.engine.second_opinion.places import Compared, OutputPlace, against_an_error, compared_outputs
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
 from autocoder_jupyter.engine.second_opinion.smallest import TRIALS, simplified, smallest
@@ -36,7 +36,7 @@ T = TypeVar("T")
 SECONDS = 30.0
 """Wall-clock seconds for the sample and its variations. A second opinion is not worth a longer wait."""
 
-SEARCH_SECONDS = 10.0
+SEARCH_SECONDS = 20.0
 """Wall-clock seconds for the search of a small input, and for the calls with it."""
 
 TRIALS_ON_ALL = 60
@@ -187,6 +187,7 @@ class TrialOutcome:
         ended: why not all variations were tried; "" if they were.
         smallest: a small input on which they differ.
         unmatched: columns without a counterpart on either side. Then only the sample was compared, if that was wanted.
+        matched: for columns of the second solution those of their counterparts, by output of the first.
     """
 
     failed: str = ""
@@ -197,6 +198,7 @@ class TrialOutcome:
     ended: str = ""
     smallest: Smallest | None = None
     unmatched: Unmatched = field(default_factory=dict)
+    matched: Names = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -325,6 +327,7 @@ class Trial:
             sample=self._told(found.places),
             not_compared=tuple(Uncompared(where=self._clean(w), why=self._clean(y)) for w, y in found.not_compared),
             compared=tuple(found.outputs),
+            matched=matched(verified, theirs.values, self.pairs, self.names),
         )
         self._differing = [("", dict(self.tables), found.places)] if found.places else []
         tried: list[Tried] = []
