@@ -534,3 +534,32 @@ async def test_the_value_of_a_secret_that_the_outputs_hold_is_told_to_nobody(
         asked = json.dumps([request["messages"] for request in played.model.requests])
         assert "correct-horse" not in asked + played.report.model_dump_json() + repr(played.events)
         assert "<WAREHOUSE_TOKEN>" in (played.error if examples else asked)
+
+
+async def test_the_columns_of_the_second_solution_have_the_names_of_the_function_for_the_tests(runner: Runner) -> None:
+    right = "{'spread': [sales['price'].sum()], 'middle': [sales['price'].mean()]}"
+    wrong = right.replace("sales['price'].sum()", "sales['price'].clip(upper=25).sum()")
+    second = right.replace("'spread'", "'the_spread'").replace("'middle'", "'middle_value'")
+
+    def by_hand(request: dict[str, Any]) -> str:
+        source = request["messages"][1]["content"].partition("<input>\n")[2].partition("\n</input>")[0]
+        table = eval(source.removeprefix("sales = "), {"pd": pd})
+        return derived(float(table["price"].sum()), place="out.spread")
+
+    mended = json.dumps({"edits": [{"find": ".clip(upper=25)", "replace": "", "mends": ["test_second_opinion_1"]}]})
+    played = await runner.generate(
+        {
+            "plan": [PLAN_OF_TWO],
+            "code": [fenced(TWO.replace("COLUMNS", wrong))],
+            "tests": [fenced(TESTS_OF_TWO)],
+            "second": [fenced(f"OUTPUTS = {{'out': 'DataFrame'}}\n\n{TWO.replace('COLUMNS', second)}")],
+            "derive": by_hand,
+            "again": by_hand,
+            "name": NO_READING,
+            "fix_code": [mended],
+        },
+        outputs=(OutputSpec(name="out", type="DataFrame"),),
+        settings=ON,
+    )
+    assert played.report.success and "clip" not in played.code
+    assert played.opinion.tests == ("test_second_opinion_1",) and played.opinion.state == "agree"
