@@ -53,8 +53,8 @@ it.each(['%%autocode f\nme@s|', '%%autocode f\n@@s|', '%%autocode f\nsal|', '%%a
 it('offers options with what they do', () => {
   const found = at('%%autocode f --max|');
   expect(found?.from).toBe('%%autocode f '.length);
-  expect(found?.items.map(({ text }) => text)).toEqual(['--max-iterations', '--max-cost']);
-  expect(found?.items.map(({ kind }) => kind)).toEqual(['N', 'DOLLARS']);
+  expect(found?.items.map(({ text }) => text)).toEqual(['--max-iterations', '--max-cost', '--max-tokens']);
+  expect(found?.items.map(({ kind }) => kind)).toEqual(['N', 'DOLLARS', 'TOKENS']);
   expect(found?.items[1].info).toBe('--max-cost DOLLARS\nmaximum cost in US dollars');
 });
 
