@@ -150,7 +150,9 @@ def test_a_page_that_is_told_of_us_says_its_settings_before_the_next_cell_reads_
     page = open_page()
     subshell = page.new_subshell()
     first = kernel.start("%load_ext autocoder_jupyter")
-    second = kernel.start(f"import pandas as pd\n{DATA}\nget_ipython().run_cell_magic('autocode', 'growth', 'Total.')")
+    second = kernel.start(
+        f"import pandas as pd\n{DATA}\nget_ipython().run_cell_magic('autocode', 'growth', 'Total of @sales.')"
+    )
     page.wait_for_open()
     page.say({"kind": "hello", "client": "page"}, subshell)
     page.say({"kind": "settings", "values": {"max_cost": 0.25}}, subshell)

@@ -258,14 +258,18 @@ SLIPS = [
 ]
 
 
+def test_the_classification_of_calls_overlooks_something() -> None:
+    kinds = [classify_command(command.format(canary="c", tail="c", port=1)).kind for command in SLIPS]
+    assert kinds.count("safe") >= 2  # the sandbox is the boundary; see the test below
+
+
 @pytest.mark.parametrize("command", SLIPS)
-def test_what_the_classification_of_calls_takes_for_safe_gets_nothing_either(
+def test_what_the_classification_of_calls_overlooks_or_may_overlook_gets_nothing_either(
     worker: Worker, canary: Path, command: str
 ) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         listener.settimeout(0.1)
         written = command.format(canary=canary, tail=str(canary)[1:], port=listener.getsockname()[1])
-        assert classify_command(written).kind == "safe"
         assert SECRET not in run(worker, f"( {written} ) 2>&1").output
         with pytest.raises(TimeoutError):
             listener.accept()
