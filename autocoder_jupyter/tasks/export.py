@@ -27,6 +27,7 @@ from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.visible import visible
 
 _FIRST_LINE = "#!/usr/bin/env -S uv run --script"
 _WRITTEN_BY = "written by a language model"
@@ -139,6 +140,7 @@ def script(report: Report, function: Function) -> str:
             contracts=written_contracts(function),
             shapes=function.shapes,
             reads=columns_read(function.code, function.inputs),
+            renames=function.renames,
         ),
     ]
     return "\n".join(parts)
@@ -273,6 +275,12 @@ def provenance(report: Report, function: Function) -> str:
         lines += ["", *_wrapped(f"{told} Tables are not held to them here.", bullet="! ")]
     if written_contracts(function):
         lines += ["", "The command line holds tables to their contracts; `run` itself does not."]
+    if function.renames:
+        told = ", ".join(f"{visible(has)!r} is read as {visible(reads)!r}" for reads, has in function.renames.items())
+        lines += [
+            "",
+            *_wrapped(f"Columns of tables with other names: {told} (--rename); `run` itself does not rename."),
+        ]
     if report.detected_system_packages:
         lines += ["", f"It needs system packages (apt): {', '.join(report.detected_system_packages)}."]
     return "\n".join(map(comment, lines))

@@ -37,6 +37,7 @@ def command_line(
     contracts: Mapping[str, str] | None = None,
     shapes: Mapping[str, Mapping[str, Any]] | None = None,
     reads: ColumnsRead = EVERY_COLUMN,
+    renames: Mapping[str, str] | None = None,
 ) -> str:
     """The source below the solution: readers and a writer for these types, and `_cli_main`.
 
@@ -48,6 +49,7 @@ def command_line(
         contracts: expressions that make a schema of pandera, by the input or output that must satisfy it.
         shapes: the recorded columns and dtypes of tables, by input; see `data.drift.shape_of`.
         reads: the columns that the function reads. Others are neither required nor converted.
+        renames: names of columns in the data, by the names that the function reads.
     """
     used = {KINDS[spec.type].reader for spec in inputs} & functions().keys()
     if used - {"_cli_bool"}:
@@ -60,9 +62,8 @@ def command_line(
     parts.append(_writer({KINDS[spec.type].form for spec in outputs}))
     if contracts:
         parts.append(_contracts(contracts))
-    parts.append(
-        _main(inputs, outputs, function, description, recorded_tables(inputs, shapes or {}, reads), bool(contracts))
-    )
+    tables = recorded_tables(inputs, shapes or {}, reads, renames or {})
+    parts.append(_main(inputs, outputs, function, description, tables, bool(contracts)))
     return "\n\n\n".join(parts) + "\n"
 
 
@@ -235,9 +236,14 @@ def _reader(spec: InputSpec) -> str:
 
 
 def recorded_tables(
-    inputs: Sequence[InputSpec], shapes: Mapping[str, Mapping[str, Any]], reads: ColumnsRead
+    inputs: Sequence[InputSpec],
+    shapes: Mapping[str, Mapping[str, Any]],
+    reads: ColumnsRead,
+    renames: Mapping[str, str],
 ) -> list[str]:
-    """The dict of the recorded tables: the dtypes of their columns, and of the levels of their index."""
+    """The dict of the recorded tables: the dtypes of their columns and of the levels of their index, the columns that
+    are not read, and the names in the data of columns that are read by another name.
+    """
     tables = [spec for spec in inputs if KINDS[spec.type].form == "table"]
     if not tables:
         return []
@@ -255,6 +261,7 @@ def recorded_tables(
             "            (",
             *(f"                {written}," for written in spare),
             "            ),",
+            *_dict({has: (literal(reads), literal(has)) for reads, has in renames.items()}),
             "        ),",
         ]
     return [*lines, "    }"]

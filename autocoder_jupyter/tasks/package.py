@@ -177,9 +177,12 @@ def _contract(function: Function, about: str) -> str:
     if schemas:
         parts.append("\nimport pandera.pandas as pa")
     parts.append('\n_P = ParamSpec("_P")\n_R = TypeVar("_R")\n')
-    tables = recorded_tables(function.inputs, function.shapes, columns_read(function.code, function.inputs))
+    reads = columns_read(function.code, function.inputs)
+    tables = recorded_tables(function.inputs, function.shapes, reads, function.renames)
     parts.append(textwrap.dedent("\n".join(tables)).replace("tables = ", "TABLES = ", 1) if tables else "TABLES = {}")
-    parts.append('"""The recorded dtypes of columns and index, and the columns that the function does not read."""\n')
+    parts.append(
+        '"""Dtypes of columns and index, columns that the function does not read, and names of columns in the data."""\n'
+    )
     parts.append(_schemas(schemas, [spec.name for spec in function.outputs]))
     parts += [f"\n{functions()[name]}\n" for name in _CONTRACT_PARTS]
     parts.append(_HOLDING)
@@ -215,10 +218,10 @@ def holding(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def _fitted(name, value):
     if name not in TABLES or not hasattr(value, "dtypes"):
         return value
-    columns, index, spare = TABLES[name]
+    columns, index, spare, renames = TABLES[name]
     try:
         if hasattr(value, "columns"):
-            return _cli_fitted(value.copy(deep=False), columns, index, spare)
+            return _cli_fitted(value.copy(deep=False), columns, index, spare, renames)
         for dtype in columns.values():
             value = _cli_converted(value, dtype)
         return value
@@ -240,6 +243,7 @@ def _main(function: Function, about: str) -> str:
         description=function.description,
         shapes=function.shapes,
         reads=reads,
+        renames=function.renames,
     )
     way_in = 'if __name__ == "__main__":\n    _cli_main()\n'
     return f"{about}\n\nfrom {function.name} import {function.name}\n\n\n{line}\n\n{way_in}"

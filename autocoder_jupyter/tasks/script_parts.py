@@ -55,11 +55,11 @@ def _cli_path(text):
     return path
 
 
-def _cli_table(text, columns, index, spare):
+def _cli_table(text, columns, index, spare, renames):
     """A table by its suffix: .parquet, .feather, .csv, .tsv, .xlsx, .json, .jsonl; by its first bytes without one.
 
-    It gets the recorded dtypes of columns and index, and the columns that are not read. A column of text is read as
-    text: `00123` keeps its zeros.
+    It gets the recorded dtypes of columns and index, the columns that are not read, and the names in the data of
+    columns that are read by another name. A column of text is read as text: `00123` keeps its zeros.
     """
     import pathlib
 
@@ -71,7 +71,7 @@ def _cli_table(text, columns, index, spare):
     kind = path.suffix.lower() or {b"PAR1": ".parquet", b"ARRO": ".feather"}.get(first[:4], "")
     if not kind and first.lstrip()[:1] in (b"[", b"{"):
         kind = ".json"
-    dtypes = {**columns, **index}
+    dtypes = {**{has: columns[reads] for reads, has in renames.items() if reads in columns}, **columns, **index}
     words = {str(label): "str" for label, dtype in dtypes.items() if dtype.startswith(("str", "object", "large_str"))}
     if kind in (".parquet", ".pq"):
         table = pandas.read_parquet(path)
@@ -89,7 +89,7 @@ def _cli_table(text, columns, index, spare):
         table = pandas.read_excel(path, dtype=words)
     else:
         table = pandas.read_csv(path, sep="\t" if kind in (".tsv", ".tab") else ",", dtype=words)
-    return _cli_fitted(table, columns, index, spare)
+    return _cli_fitted(table, columns, index, spare, renames)
 
 
 def _cli_rows(path, is_lines):
@@ -105,9 +105,9 @@ def _cli_rows(path, is_lines):
     return pandas.DataFrame(read)
 
 
-def _cli_series(text, columns, index, spare):
+def _cli_series(text, columns, index, spare, renames):
     """The only column of a table, with the recorded dtype."""
-    table = _cli_table(text, {}, {}, ())
+    table = _cli_table(text, {}, {}, (), {})
     if len(table.columns) != 1:
         raise ValueError(f"{text} has {len(table.columns)} columns, and one was expected")
     column = table.iloc[:, 0]
@@ -116,15 +116,19 @@ def _cli_series(text, columns, index, spare):
     return column
 
 
-def _cli_recorded(read, columns, index, spare):
+def _cli_recorded(read, columns, index, spare, renames):
     """A reader of a table that is to have these columns and index levels: their names and dtypes."""
-    return lambda text: read(text, columns, index, spare)
+    return lambda text: read(text, columns, index, spare, renames)
 
 
-def _cli_fitted(table, columns, index, spare):
+def _cli_fitted(table, columns, index, spare, renames):
     """The table with the recorded dtypes. All that is missing or cannot be converted is named at once, without columns
-    that the function does not read (`spare`).
+    that the function does not read (`spare`). A column that it lacks is that of another name, if there is one
+    (`renames`).
     """
+    there = list(table.columns)
+    own = {has: reads for reads, has in renames.items() if reads not in there and there.count(has) == 1}
+    table = table.rename(columns=own)
     labels = {str(label): label for label in (*columns, *index)}  # a text file has no names that are numbers
     table = table.rename(columns={text: label for text, label in labels.items() if label not in table.columns})
     missing = [label for label in columns if label not in table.columns and label not in spare]

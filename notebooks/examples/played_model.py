@@ -25,7 +25,7 @@ class PlayedModel:
     """
 
     def __init__(self, recorded: str | Path) -> None:
-        entries = [entry for journal in Path(recorded).rglob("journal.jsonl") for entry in lines(journal)]
+        entries = [entry for journal in sorted(Path(recorded).rglob("journal.jsonl")) for entry in lines(journal)]
         exchanges = [entry["exchange"] for entry in entries if entry["kind"] == "exchange"]
         self._answers = [(question_lines(exchange["messages"]), exchange) for exchange in exchanges]
         self._turns = [entry["outcome"] for entry in entries if "stop_reason" in entry.get("outcome", {})]

@@ -262,6 +262,30 @@ def test_what_a_file_lacks_and_what_cannot_be_converted_is_named_at_once(
     assert "more than one" not in said("day,price,whole,extra\n2024-02-01,2,3,x\n")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
+def test_a_file_whose_columns_were_renamed_is_read_as_a_table_of_a_call(
+    report: Any, tmp_path: Path, loaded: Loaded, suffix: str
+) -> None:
+    from autocoder_jupyter.data.drift import shape_of
+
+    code = "import pandas as pd\ndef run(sales: pd.DataFrame) -> pd.DataFrame:\n    return sales[['code', 'at']]\n"
+    made = pd.DataFrame({"code": ["00123", "7"], "at": pd.to_datetime(["2024-01-31", "2024-02-01"])})
+    inputs, outputs = (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="got", type="DataFrame"),)
+    renames = {"code": "article", "at": "sold at"}
+    kept = report(code, inputs, outputs, sample_shapes={"sales": shape_of(made)}, renames=renames)
+    path = written(kept, tmp_path / "growth.py")
+    assert "'article' is read as 'code'" in path.read_text()
+    given, file = made.rename(columns=renames), tmp_path / f"sales.{suffix}"
+    {"csv": lambda: given.to_csv(file, index=False), "parquet": lambda: given.to_parquet(file)}.get(
+        suffix, lambda: given.to_json(file, orient="records", date_format="epoch")
+    )()
+    printed = loaded(path, "--sales", file.name)
+    assert printed.stderr == ""
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "got.parquet"), made, check_dtype=suffix != "json")
+    made.to_parquet(tmp_path / "own.parquet")  # a table with the names that are read needs no other ones
+    assert loaded(path, "--sales", "own.parquet").stderr == ""
+
+
 def test_an_index_and_a_series_have_their_recorded_dtypes(report: Any, tmp_path: Path, loaded: Loaded) -> None:
     from autocoder_jupyter.data.drift import shape_of
 

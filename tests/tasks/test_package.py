@@ -114,6 +114,16 @@ for wrong in ({"day": ["2024-01-31"]}, {"day": ["yesterday"], "orders": [1]}):
     assert "sales: 'day' cannot be converted to datetime64" in said.stdout and "yesterday" in said.stdout
 
 
+def test_a_call_reads_columns_that_were_renamed(growth: Report, tmp_path: Path) -> None:
+    folder = packaged(growth.model_copy(update={"renames": {"orders": "order count"}}), tmp_path / "made")
+    assert "'order count' is read as 'orders'" in (folder / "README.md").read_text()
+    SALES.rename(columns={"orders": "order count"}).to_csv(folder / "sales.csv", index=False)
+    program = "import pandas as pd\nfrom growth import growth\nprint(growth(pd.read_csv('sales.csv'))[1])"
+    for arguments in (("-c", program), ("-m", "growth", "--sales", "sales.csv")):
+        done = python(folder, *arguments)
+        assert "2024-02-01" in done.stdout and done.stderr == "", done.stderr
+
+
 def test_schemas_of_the_author_are_a_part_of_the_package(growth: Report, tmp_path: Path) -> None:
     import pandera.pandas as pa
 
