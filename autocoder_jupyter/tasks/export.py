@@ -277,10 +277,7 @@ def provenance(report: Report, function: Function) -> str:
         lines += ["", "The command line holds tables to their contracts; `run` itself does not."]
     if function.renames:
         told = ", ".join(f"{visible(has)!r} is read as {visible(reads)!r}" for reads, has in function.renames.items())
-        lines += [
-            "",
-            *_wrapped(f"Columns of tables with other names: {told} (--rename); `run` itself does not rename."),
-        ]
+        lines += ["", *_wrapped(f"The column {told} (--rename); `run` itself does not rename.")]
     if report.detected_system_packages:
         lines += ["", f"It needs system packages (apt): {', '.join(report.detected_system_packages)}."]
     return "\n".join(map(comment, lines))

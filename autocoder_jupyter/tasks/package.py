@@ -180,9 +180,7 @@ def _contract(function: Function, about: str) -> str:
     reads = columns_read(function.code, function.inputs)
     tables = recorded_tables(function.inputs, function.shapes, reads, function.renames)
     parts.append(textwrap.dedent("\n".join(tables)).replace("tables = ", "TABLES = ", 1) if tables else "TABLES = {}")
-    parts.append(
-        '"""Dtypes of columns and index, columns that the function does not read, and names of columns in the data."""\n'
-    )
+    parts.append('"""Dtypes of columns and of the index, columns that are not read, names of columns in the data."""\n')
     parts.append(_schemas(schemas, [spec.name for spec in function.outputs]))
     parts += [f"\n{functions()[name]}\n" for name in _CONTRACT_PARTS]
     parts.append(_HOLDING)

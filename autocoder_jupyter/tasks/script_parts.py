@@ -126,8 +126,8 @@ def _cli_fitted(table, columns, index, spare, renames):
     that the function does not read (`spare`). A column that it lacks is that of another name, if there is one
     (`renames`).
     """
-    there = list(table.columns)
-    own = {has: reads for reads, has in renames.items() if reads not in there and there.count(has) == 1}
+    given = list(table.columns)
+    own = {has: reads for reads, has in renames.items() if reads not in given and given.count(has) == 1}
     table = table.rename(columns=own)
     labels = {str(label): label for label in (*columns, *index)}  # a text file has no names that are numbers
     table = table.rename(columns={text: label for text, label in labels.items() if label not in table.columns})

@@ -50,6 +50,18 @@ def test_an_example_runs_without_a_key_and_finds_its_known_answers(
     assert journals(tmp_path) == before  # nothing was asked, so nothing was recorded
 
 
+def test_the_played_model_finds_journals_of_both_layouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    import played_model
+
+    recorded = EXAMPLES / ".autocode" / "week_totals"
+    shutil.copytree(recorded, tmp_path / "week_totals" / "versions")
+    for folder in (recorded, tmp_path / "week_totals"):
+        model = played_model.PlayedModel(folder)
+        model.close()
+        assert {exchange["stage"] for _, exchange in model._answers} >= {"plan", "code", "tests"}
+
+
 def journals(folder: Path) -> dict[str, bytes]:
     files = (path for path in (folder / ".autocode").rglob("*") if path.is_file() and "outputs" not in path.parts)
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}

@@ -277,7 +277,7 @@ def test_a_file_whose_columns_were_renamed_is_read_as_a_table_of_a_call(
     assert "'article' is read as 'code'" in path.read_text()
     given, file = made.rename(columns=renames), tmp_path / f"sales.{suffix}"
     {"csv": lambda: given.to_csv(file, index=False), "parquet": lambda: given.to_parquet(file)}.get(
-        suffix, lambda: given.to_json(file, orient="records", date_format="epoch")
+        suffix, lambda: given.to_json(file, orient="records", date_format="iso")
     )()
     printed = loaded(path, "--sales", file.name)
     assert printed.stderr == ""
