@@ -102,10 +102,12 @@ check-labextension: $(MODULES)
 	$(JLPM) lint:check
 	$(JLPM) test
 
-# Builds the site, with the tutorial executed in a kernel. A warning, such as a dead link, is an error.
+# Builds the site, with the tutorial executed in a kernel. A warning, such as a dead link, is an error, and so is a page
+# that is wider than a narrow screen.
 docs: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb --copy docs/_build/tutorial.ipynb >/dev/null
 	$(BIN)/python -m sphinx -q -W --keep-going -E -b html docs docs/_build/html
+	$(BIN)/python tools/docs_width.py docs/_build/html
 
 # Builds sdist and wheel, and tests their contents and metadata, an installation into an empty environment, and the
 # quickstart in this environment. Uploads nothing.

@@ -33,6 +33,7 @@ suppress_warnings = [
 
 default_role = "code"  # docstrings write code as `code`
 autodoc_typehints = "signature"
+autodoc_typehints_format = "short"  # `Exchange`, without the module that defines it
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
@@ -40,6 +41,8 @@ napoleon_numpy_docstring = False
 html_theme = "sphinx_book_theme"
 html_title = "autocoder-jupyter"
 html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["narrow.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "use_download_button": False,
