@@ -22,8 +22,11 @@ from autocoder_jupyter.untrusted.parsing import literal
 LIKE_NAMES = 0.6
 """The similarity of two names (`difflib`) from which they may be the same column if no values are recorded."""
 
-MOST_COLUMNS = 300
-"""A table with more new columns is not searched for pairs."""
+MOST_PAIRS = 10_000
+"""If more pairs of a lacking and a new column are possible, none is searched. The record of a table is not trusted."""
+
+LONGEST = 200
+"""Characters. Longer names are no candidates: to compare them takes time with the square of their length."""
 
 
 def renamed(table: Any, renames: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
@@ -74,8 +77,12 @@ def likely_renames(
     """
     lacking = {name: dtype for text, dtype in missing_columns(frame, shape, reads) if (name := _text(text)) is not None}
     known = {text for text, _ in shape["columns"]}
-    new = [label for label in frame.columns if isinstance(label, str) and column_literal(label) not in known]
-    if not lacking or len(new) > MOST_COLUMNS or not frame.columns.is_unique:
+    new = [
+        label
+        for label in frame.columns
+        if isinstance(label, str) and len(label) <= LONGEST and column_literal(label) not in known
+    ]
+    if not lacking or len(lacking) * len(new) > MOST_PAIRS or not frame.columns.is_unique:
         return {}
     recorded = {column.label: column for column in values.columns} if values is not None else {}
     scored = []
@@ -96,7 +103,9 @@ def likely_renames(
 
 
 def _text(written: str) -> str | None:
-    """The name that a literal spells; None if it is no text, or masked."""
+    """The name that a literal spells; None if it is no text, masked, or too long."""
+    if len(written) > LONGEST:
+        return None
     try:
         label = literal(written)
     except (ValueError, SyntaxError):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 from pandas.api import types as pdt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from autocoder_jupyter.data.cells import cell_text
 from autocoder_jupyter.data.drift import column_literal
@@ -38,6 +38,9 @@ _LONGEST_VALUE = 100
 _PARTS = np.arange(1, 10) / 10
 
 Kind = Literal["number", "time", "text", "other"]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Rows = Annotated[int, Field(ge=0, le=2**53)]
+"""A record is not trusted, and a number that is no float would stop every call."""
 
 
 class ColumnValues(BaseModel):
@@ -59,14 +62,24 @@ class ColumnValues(BaseModel):
 
     label: str = Field(max_length=2_000)
     kind: Kind = "other"
-    missing: float = Field(default=0.0, ge=0, le=1)
-    zeros: float | None = Field(default=None, ge=0, le=1)
+    missing: _Share = 0.0
+    zeros: _Share | None = None
     unique: bool = False
-    low: float | None = Field(default=None, allow_inf_nan=False)
-    high: float | None = Field(default=None, allow_inf_nan=False)
-    edges: tuple[float, ...] = Field(default=(), max_length=9)
-    below: tuple[float, ...] = Field(default=(), max_length=9)
-    values: tuple[tuple[str, float], ...] = Field(default=(), max_length=MOST_VALUES)
+    low: FiniteFloat | None = None
+    high: FiniteFloat | None = None
+    edges: tuple[FiniteFloat, ...] = Field(default=(), max_length=9)
+    below: tuple[_Share, ...] = Field(default=(), max_length=9)
+    values: tuple[tuple[Annotated[str, Field(max_length=_LONGEST_VALUE)], _Share], ...] = Field(
+        default=(), max_length=MOST_VALUES
+    )
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> ColumnValues:
+        if len(self.edges) != len(self.below) or (self.edges and self.kind not in ("number", "time")):
+            raise ValueError("edges: they are for numbers and times, each with its share")
+        if self.values and self.kind != "text":
+            raise ValueError("values: they are for texts")
+        return self
 
 
 class TableValues(BaseModel):
@@ -80,8 +93,8 @@ class TableValues(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rows: int = Field(ge=0)
-    compared: int = Field(default=0, ge=0)
+    rows: _Rows
+    compared: _Rows = 0
     columns: tuple[ColumnValues, ...] = Field(default=(), max_length=MOST_COLUMNS)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.sandbox.environments.pins import check_pins
@@ -18,6 +19,15 @@ MOST_ATTEMPTS = 1_000
 """Most attempts, and most wishes, of one report."""
 
 
+MOST_COLUMNS = 100_000
+"""Most columns and index levels of one recorded table."""
+
+LONGEST_LABEL = 20_000
+"""Most characters of the literal of a column, and of a dtype. They are in messages."""
+
+MOST_DIFFERENCES = 10_000
+
+
 def check_report(report: Report) -> None:
     """Refuse values that this package never writes, because names become code and paths, and pins are installed.
 
@@ -26,6 +36,10 @@ def check_report(report: Report) -> None:
     """
     if max(len(report.history), len(report.wishes)) > MOST_ATTEMPTS:
         raise ValueError(f"it has more than {MOST_ATTEMPTS:,} attempts or wishes")
+    if len(report.drift) > MOST_DIFFERENCES:
+        raise ValueError(f"it has more than {MOST_DIFFERENCES:,} differences of the data")
+    for name, shape in report.sample_shapes.items():
+        _check_shape(name, shape)
     for what, source in _sources(report):
         if len(source) > CHARACTERS:
             raise ValueError(f"{what}: it has {len(source):,} characters, at most {CHARACTERS:,} can be read")
@@ -37,6 +51,30 @@ def check_report(report: Report) -> None:
         check_pins(report.lock)
     except PackageRefused as error:
         raise ValueError(f"lock: {visible(error.what)}") from None
+
+
+def _check_shape(name: str, shape: dict[str, Any]) -> None:
+    """Check columns, index and dtypes of a recorded table (`data.drift.shape_of`).
+
+    Raises:
+        ValueError: they are not as this package writes them.
+    """
+    columns, index = shape.get("columns"), shape.get("index", [])
+    is_table = shape.get("type", "DataFrame") == "DataFrame" or (shape["type"] == "Series" and columns)
+    if not (is_table and isinstance(columns, list) and isinstance(index, list)):
+        raise ValueError(f"the shape of {visible(name)[:80]!r} is not one of a table")
+    if max(len(columns), len(index)) > MOST_COLUMNS:
+        raise ValueError(f"the shape of {visible(name)[:80]!r} has more than {MOST_COLUMNS:,} columns")
+    if not all(map(_is_column, (*columns, *index))):
+        raise ValueError(f"a column in the shape of {visible(name)[:80]!r} is not a name and a dtype")
+
+
+def _is_column(column: Any) -> bool:
+    return (
+        isinstance(column, list)
+        and len(column) == 2
+        and all(isinstance(text, str) and len(text) <= LONGEST_LABEL and not hides(text) for text in column)
+    )
 
 
 def _wrong(report: Report) -> Iterator[tuple[str, str]]:

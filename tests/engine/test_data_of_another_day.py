@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,25 @@ def test_without_recorded_values_the_names_must_be_alike() -> None:
     shape = shape_of(frame)
     assert likely_renames(frame.rename(columns={"price": "unit_price"}), shape, None) == {"price": "unit_price"}
     assert likely_renames(frame.rename(columns={"price": "x"}), shape, None) == {}
+
+
+@pytest.mark.parametrize(("many", "length"), [(100_000, 10), (300, 5_000), (3, 1_000_000)])
+def test_a_record_with_many_or_long_names_is_not_compared_name_by_name(
+    monkeypatch: pytest.MonkeyPatch, many: int, length: int
+) -> None:
+    compared = []
+    monkeypatch.setattr(
+        "autocoder_jupyter.data.renames.difflib.SequenceMatcher",
+        lambda *names: compared.append(names) or SequenceMatcher(),
+    )
+    frame = pd.DataFrame({f"{'ba' * 100}{number}": [1.0] for number in range(50)} | {"a": [1.0]})
+    shape = {
+        "type": "DataFrame",
+        "index": [],
+        "columns": [[repr("ab" * length + str(n)), "float64"] for n in range(many)],
+    }
+    assert likely_renames(frame, shape, None) == {}
+    assert compared == []
 
 
 def test_a_rename_never_takes_a_name_that_is_there() -> None:

@@ -264,6 +264,34 @@ def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(
     assert Versions(tmp_path, "growth").all() == []
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {},
+        {"columns": 1},
+        {"columns": [["'a'", 5]]},
+        {"columns": [["'a'"]]},
+        {"columns": [[["a"], "int64"]]},
+        {"columns": [["'a'", "int64"]], "index": 7},
+        {"columns": [["'a'", "int64" * 10_000]]},
+        {"columns": [["'a\u202e'", "int64"]]},
+        {"columns": [["'a'", "int64"]] * 100_001},
+        {"columns": [["'a'", "int64"]], "type": ["DataFrame"]},
+        {"columns": [], "type": "Series"},
+    ],
+    ids=range(11),
+)
+def test_a_report_with_a_table_that_could_stop_a_call_is_passed_over(tmp_path: Path, shape: dict[str, Any]) -> None:
+    home = tmp_path / "growth" / "versions" / "r1"
+    home.mkdir(parents=True)
+    record = report().model_dump(mode="json")
+    (home / "report.json").write_text(json.dumps(record | {"sample_shapes": {"sales": shape}}))
+    assert Versions(tmp_path, "growth").all() == []
+    good = {"columns": [["'a'", "int64"]], "index": [["None", "int64"]]}
+    (home / "report.json").write_text(json.dumps(record | {"sample_shapes": {"sales": good}}))
+    assert len(Versions(tmp_path, "growth").all()) == 1
+
+
 CONFLICT = "<<<<<<< HEAD\na = 1\n=======\na = 2\n>>>>>>> theirs\n"
 
 
