@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from typing import Any
 
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
@@ -123,14 +124,20 @@ def _same(files: Folder, home: str, run_id: str) -> dict[str, str]:
     """By file, the other version of this function that has it. The record is not trusted: it can name no other file."""
     with contextlib.suppress(OSError, ValueError):
         read = parse(files.read_bytes(f"{run_path(files, home, run_id)}/{SAME_FILE}", _SAME_BYTES))
-        known = {*run_ids(files, home)} - {run_id}
         if isinstance(read, dict):
             return {
                 name: one
                 for name, one in read.items()
-                if name in _STORED_ONCE and isinstance(one, str) and one in known
+                if name in _STORED_ONCE and one != run_id and _is_run(files, home, one)
             }
     return {}
+
+
+def _is_run(files: Folder, home: str, name: Any) -> bool:
+    """Whether a name from a record is that of a run. The names of all runs are not read: a folder can have many."""
+    if not isinstance(name, str) or "/" in name or name == VERSIONS:
+        return False
+    return files.is_folder(run_path(files, home, name))
 
 
 def _write_same(files: Folder, home: str, run_id: str, same: dict[str, str]) -> None:

@@ -16,7 +16,8 @@ OWN_FILE = "test_own.py"
 SOURCE_BYTES = 2**20
 """The most bytes of one file that are read."""
 
-_CONFLICT = "<<<<<<< "
+CONFLICT = "<<<<<<< "
+"""The beginning of a line that git writes into a file that it cannot merge."""
 
 
 def sources_of(report: Report) -> dict[str, str]:
@@ -33,7 +34,7 @@ def read_source(files: Folder, path: str) -> str:
     """A file's text; "" if it is missing, is not text or has merge conflicts. A run of the cell writes it again."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         text = files.read_bytes(path, SOURCE_BYTES).decode()
-        return "" if "\0" in text or any(line.startswith(_CONFLICT) for line in text.splitlines()) else text
+        return "" if "\0" in text or any(line.startswith(CONFLICT) for line in text.splitlines()) else text
     return ""
 
 

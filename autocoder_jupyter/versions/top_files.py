@@ -21,7 +21,16 @@ from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.layout import is_moved, write_git_file
-from autocoder_jupyter.versions.sources import CODE_FILE, TESTS_FILE, plain, read_source, sources_of, written
+from autocoder_jupyter.versions.sources import (
+    CODE_FILE,
+    CONFLICT,
+    SOURCE_BYTES,
+    TESTS_FILE,
+    plain,
+    read_source,
+    sources_of,
+    written,
+)
 from autocoder_jupyter.versions.store import Version, Versions
 
 TOML_FILE = "function.toml"
@@ -109,11 +118,25 @@ class TopFiles:
         if there and plain(there) == plain(text):
             return
         ours = {plain(sources_of(version.report)[name]) for version in known}
-        if there and not is_merged and plain(there) not in ours:
+        may_be_work = plain(there) not in ours if there else self._has_other_content(name)
+        if may_be_work and not is_merged:
             with writing(f"What {self.versions.name} runs", self.versions.root.parent / self.path(name)):
                 aside = self._files.set_aside(self.path(name))
             self.notes.append(f"{name} of {self.versions.name} had an edit that was not tested. It is now in {aside}.")
         self._put(name, text)
+
+    def _has_other_content(self, name: str) -> bool:
+        """Whether there is something that is not read as a source, such as text in another encoding, or a folder.
+
+        A file with merge conflicts is a mixture of two versions, and no work of its own.
+        """
+        try:
+            content = self._files.read_bytes(self.path(name), SOURCE_BYTES)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return bool(content.strip()) and not any(line.startswith(CONFLICT.encode()) for line in content.splitlines())
 
     def _put(self, name: str, text: str) -> None:
         path = self.path(name)

@@ -148,11 +148,13 @@ def test_without_recorded_values_the_names_must_be_alike() -> None:
 def test_a_record_with_many_or_long_names_is_not_compared_name_by_name(
     monkeypatch: pytest.MonkeyPatch, many: int, length: int
 ) -> None:
-    compared = []
-    monkeypatch.setattr(
-        "autocoder_jupyter.data.renames.difflib.SequenceMatcher",
-        lambda *names: compared.append(names) or SequenceMatcher(),
-    )
+    compared: list[object] = []
+
+    def matcher(*names: object) -> SequenceMatcher[str]:
+        compared.append(names)
+        return SequenceMatcher()
+
+    monkeypatch.setattr("autocoder_jupyter.data.renames.difflib.SequenceMatcher", matcher)
     frame = pd.DataFrame({f"{'ba' * 100}{number}": [1.0] for number in range(50)} | {"a": [1.0]})
     shape = {
         "type": "DataFrame",

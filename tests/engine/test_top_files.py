@@ -11,7 +11,9 @@ import pytest
 
 from autocoder_jupyter import load
 from autocoder_jupyter.request import Earlier
+from autocoder_jupyter.run.events import Noticed
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.edits import edit_of, file_of
 from autocoder_jupyter.versions.verification import shown
@@ -233,3 +235,42 @@ async def test_a_folder_that_names_files_outside_gets_none(runner: Runner) -> No
     for named in ("../../..", "..", "../..", "/", first.run_id, 7, None):
         (folder / "same.json").write_text(f'{{"request.json": {named!r}}}'.replace("'", '"').replace("None", "null"))
         assert Versions(runner.root, "growth").request(first.run_id) == {}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [EDITED.encode() + "\n# für später".encode("latin-1"), EDITED.encode() + b"\n#" + b"x" * 2**20, None],
+    ids=["another encoding", "too long", "a folder"],
+)
+async def test_what_cannot_be_read_as_an_edit_is_not_lost(runner: Runner, content: bytes | None) -> None:
+    await play(runner, SCRIPT)
+    top = runner.root / "growth" / "solution.py"
+    top.unlink()
+    if content is None:
+        top.mkdir()
+    else:
+        top.write_bytes(content)
+    told = await runner.generate({}, prompt="Total of @sales.", settings={"second_opinion": "off"})
+    assert told.report.success and told.asked == []
+    (aside,) = top.parent.glob("solution.py.set-aside-*")
+    assert aside.is_dir() if content is None else aside.read_bytes() == content
+    assert any(aside.name in event.text for event in told.of(Noticed))
+    require_truth(runner.root)
+
+
+def test_which_version_has_a_file_is_found_without_the_names_of_all_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("v1", "v2"):
+        (tmp_path / ".autocode/growth/versions" / version).mkdir(parents=True)
+    (tmp_path / ".autocode/growth/versions/v1/request.json").write_text('{"asked": 1}')
+    (tmp_path / ".autocode/growth/versions/v2/same.json").write_text('{"request.json": "v1"}')
+    listed: list[str] = []
+
+    def names(_: Folder, path: str) -> list[str]:
+        listed.append(path)
+        return []
+
+    monkeypatch.setattr(Folder, "names", names)
+    assert Versions(tmp_path / ".autocode", "growth").request("v2") == {"asked": 1}
+    assert listed == []  # with as many versions as a folder may have, each look-up would read all their names
