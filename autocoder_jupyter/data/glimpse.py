@@ -26,6 +26,9 @@ CHARACTERS = 24
 PICTURE_BYTES = 48 * 2**10
 """Bytes of the largest picture on a card, which is saved with the notebook."""
 
+PICTURE_PIXELS = 4_000_000
+"""Pixels of the largest one. A page that is opened decodes it, and 12 KB can hold 100 million pixels of one colour."""
+
 
 def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
     """A preview of each output.
@@ -62,7 +65,8 @@ def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
         return Glimpse(name, table=excerpt(value, rows=ROWS, columns=COLUMNS, characters=CHARACTERS, tell=tell))
     if isinstance(value, Figure):
         size = f"a picture of {value.width} × {value.height} pixels"
-        picture = value.png if len(value.png) <= PICTURE_BYTES else b""
+        is_small = len(value.png) <= PICTURE_BYTES and value.width * value.height <= PICTURE_PIXELS
+        picture = value.png if is_small else b""
         return Glimpse(name, size if value.width else f"a figure of {value.kind}", picture=picture)
     if isinstance(value, File | Dir):
         return Glimpse(name, "a file" if isinstance(value, File) else "a folder")

@@ -51,3 +51,5 @@ def test_a_small_picture_is_in_the_preview_and_a_large_one_only_by_its_size() ->
     assert glimpses({"chart": small}, {"TOKEN": "correct-horse"})[0].picture == b""
     assert one.picture == small.png and one.text == "a picture of 610 × 333 pixels"
     assert other.picture == b"" and other.text == "a picture of 6100 × 3330 pixels"
+    bomb = Figure(b"\x89PNG of one colour", 20_000, 5_000)
+    assert glimpses({"chart": bomb}, {})[0] == Glimpse("chart", "a picture of 20000 × 5000 pixels")
