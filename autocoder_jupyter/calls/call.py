@@ -82,10 +82,13 @@ async def call(
             else running.doing
         )
 
+    async def in_turn() -> Mapping[str, Any]:
+        async with queue.wait_for(turn):
+            return await background.call_blocking(running.remembered_or_computed, on_cancel=running.stop)
+
     tell(Awaited(options.name or f"{function.name}.run", doing, "interrupt to stop it"))
     try:
-        async with queue.wait_for(turn):
-            computed = await background.call_blocking(running.remembered_or_computed, on_cancel=running.stop)
+        computed = await background.on_loop(in_turn())
         # The turn has ended, because a contract is the user's code, which may call a function.
         values = await background.call_blocking(lambda: running.finished(computed))
         for note in running.notes:

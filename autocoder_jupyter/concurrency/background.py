@@ -57,6 +57,14 @@ def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
     return asyncio.run_coroutine_threadsafe(coroutine, loop())
 
 
+async def on_loop(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine that runs on the background loop, whatever loop the caller runs on. Cancelling cancels it.
+
+    The loop of a notebook or a script can be blocked or closed. What others wait for must not depend on it.
+    """
+    return await (coroutine if is_current() else asyncio.wrap_future(submit(coroutine)))
+
+
 def wait(future: concurrent.futures.Future[T], timeout: float | None = None, about: Wait | None = None) -> T:
     """Wait for a future in the calling thread. An interrupt leaves the work running.
 

@@ -147,3 +147,32 @@ def test_a_forked_process_does_not_wait_for_its_parents_calls(monkeypatch: pytes
     assert queue_module.shared_queue() is parents
     monkeypatch.setattr("os.getpid", lambda: -1)
     assert queue_module.shared_queue() is not parents
+
+
+def test_a_loop_that_is_blocked_or_closed_holds_up_no_other_call(
+    function: Callable[..., Function], pool: StandInPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = CallQueue(1, lambda: math.inf)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
+    made = function("def run():\n    return 1.0\n")
+
+    async def in_time() -> Any:
+        return await asyncio.wait_for(call(made, CallOptions(), [], {}), 10)
+
+    async def begun(task: asyncio.Task[Any]) -> None:
+        while not (queue._running or task.done()):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+    async def blocked() -> Any:
+        tasks = [asyncio.create_task(call(made, CallOptions(), [], {})) for _ in range(3)]
+        await begun(tasks[0])
+        value = background.run(in_time())  # blocks this loop, as a call in a cell does
+        await asyncio.gather(*tasks)
+        return value
+
+    assert asyncio.run(blocked()) == 1.0
+    closed = asyncio.new_event_loop()
+    left = [closed.create_task(call(made, CallOptions(), [], {})) for _ in range(3)]
+    closed.run_until_complete(begun(left[0]))
+    closed.close()
+    assert background.run(in_time()) == 1.0
