@@ -808,5 +808,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.docker.detection:_about",
         "sandbox.workspace.workspace:Workspace.restore",
         "tasks.export:_is_of_export",
+        "versions.top_files:TopFiles._has_other_content",
     ),
 }
