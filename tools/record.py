@@ -105,11 +105,12 @@ class Answers:
 
     def _asked(self, request: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
         last = request["messages"][-1]
-        for path in sorted(self._folder.glob(".autocode/*/*/sent.json")):
+        below = (".autocode/*/*/sent.json", ".autocode/*/versions/*/sent.json")
+        for path in sorted(path for pattern in below for path in self._folder.glob(pattern)):
             for sent in reversed(json.loads(path.read_text("utf-8")).get("requests", [])):
                 messages = sent.get("body", {}).get("messages") or [None]
                 if messages[-1] == last:
-                    return path.parent.parent.name, sent
+                    return path.relative_to(self._folder).parts[1], sent
         return None
 
 
@@ -162,12 +163,19 @@ def record(notebook: Path) -> list[str]:
         if answers.missing or done.returncode:
             why = [f"{notebook.stem}: no answer for {what}" for what in answers.missing]
             return why or [f"{notebook.stem}: it fails.\n{done.stdout[-3_000:]}"]
+        _flatten(folder)
         for run in _changed_runs(folder, answers.used):
             _take_over(folder / run, notebook.parent / run, answers.used)
             print(f"recorded {notebook.stem}: {run.parent.name}", flush=True)
         for run in {one.run for one in answers.used if not (folder / one.run).exists()}:
             shutil.rmtree(notebook.parent / run)
         return []
+
+
+def _flatten(folder: Path) -> None:
+    """Bring new versions to the layout of the shipped folders, which show that an earlier layout is read."""
+    for version in folder.glob(".autocode/*/versions/*"):
+        version.rename(version.parent.parent / version.name)
 
 
 def _recorded(folder: Path) -> Iterator[Recorded]:
