@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
 from pathlib import Path
@@ -52,7 +53,7 @@ def test_an_example_runs_without_a_key_and_finds_its_known_answers(
 
 def test_the_played_model_finds_journals_of_both_layouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    import played_model
+    played_model = importlib.import_module("played_model")
 
     recorded = EXAMPLES / ".autocode" / "week_totals"
     shutil.copytree(recorded, tmp_path / "week_totals" / "versions")
