@@ -23,6 +23,9 @@ MOST = 6
 TEXTS = 500
 """Values of a column that are examined."""
 
+_LONGEST = 200
+"""Characters. A quoted value has at most 60, so a longer text is not the same one with blanks around it."""
+
 _FEW = 0.1
 """The part of the values that may have the format of the request, although it is not theirs."""
 
@@ -138,20 +141,26 @@ def _is_of(kind: str, column: pd.Series[Any]) -> bool:
 def _values(request: str, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Quoted values that no column has as they are written, but one has in other letters or with blanks."""
     quoted = dict.fromkeys(next(filter(None, groups)) for groups in _QUOTED.findall(request))
+    if not quoted:
+        return
     columns = [
-        (name, label, set(texts))
+        (name, label, {_folded(text): text for text in sorted(texts, reverse=True)}, set(texts))
         for name, table in tables.items()
-        for label, texts in _text_columns(table, labels_only=True)
+        for label, found in _text_columns(table, labels_only=True)
+        if (texts := [text for text in found if len(text) <= _LONGEST])
     ]
     names = {str(label) for table in tables.values() for label in table.columns}
     for value in quoted:
-        if value in names or any(value in values for _, _, values in columns):
+        if value in names or any(value in values for _, _, _, values in columns):
             continue
-        for name, label, values in columns:
-            alike = sorted(other for other in values if other.strip().casefold() == value.strip().casefold())
-            if alike:
-                yield f"The request says {value!r}, but in {name}.{label} it is {alike[0]!r}"
+        for name, label, alike, _ in columns:
+            if (other := alike.get(_folded(value))) is not None:
+                yield f"The request says {value!r}, but in {name}.{label} it is {other!r}"
                 break
+
+
+def _folded(text: str) -> str:
+    return text.strip().casefold()
 
 
 def _text_columns(table: pd.DataFrame, *, labels_only: bool = False) -> Iterator[tuple[Any, list[str]]]:

@@ -246,7 +246,6 @@ def _frequent(seen: Taken) -> tuple[tuple[str, float], ...]:
     return tuple(sorted(named)) if all(Masker().mask(text) == text for text, _ in named) else ()
 
 
-@functools.lru_cache(maxsize=10_000)
 def value_text(value: Any) -> str:
     """A text as it is recorded."""
     text = value if isinstance(value, str) else str(value)

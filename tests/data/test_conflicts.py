@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.data import conflicts as module
 from autocoder_jupyter.data.conflicts import conflicts
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.withheld import WithheldColumns
@@ -94,3 +95,19 @@ async def test_the_plan_says_in_an_assumption_that_the_data_are_followed(tmp_pat
         "The request says YYYY-MM-DD, but the dates in sales.day have the format %d.%m.%Y: the data are followed.",
         "Rows with a missing price count as zero.",
     )
+
+
+def test_each_text_is_read_once_whatever_the_request_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    folded = module._folded
+
+    def counted(text: str) -> str:
+        read.append(text)
+        return folded(text)
+
+    monkeypatch.setattr(module, "_folded", counted)
+    texts = [*(f"Text {number}" for number in range(500)), "x" * 1_000_000]
+    request = "Keep " + ", ".join(f"'text {number}'" for number in range(300))
+    found = conflicts(request, {"sales": pd.DataFrame({"status": texts})})
+    assert len(found) == 6 and found[0].endswith("it is 'Text 0'")
+    assert len(read) <= 500 + 300 and max(map(len, read)) < 100
