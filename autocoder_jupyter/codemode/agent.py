@@ -275,6 +275,7 @@ class CodeModeAgent:
                 stubs(tools.values(), tables),
                 journal.clock(began),
                 frames.globals(),
+                frames.operate,
             ),
             reserved=frozenset((*tools, *tables, IN_THREAD)),
             shown=shown,

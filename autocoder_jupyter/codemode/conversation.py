@@ -12,8 +12,9 @@ from autocoder_jupyter.codemode.answers import Code, Final, Unclear, read_answer
 from autocoder_jupyter.codemode.calls import BlockScope, ToolCalls
 from autocoder_jupyter.codemode.crossing import Crossing
 from autocoder_jupyter.codemode.frame import FailedOnData
-from autocoder_jupyter.codemode.interpreter import CodeInterpreter, Ran, Start
+from autocoder_jupyter.codemode.interpreter import CodeInterpreter, Start
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
+from autocoder_jupyter.codemode.monty_session import Ran
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.concurrency import background

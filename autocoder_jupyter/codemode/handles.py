@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.codemode.crossing import Crossing, is_frame
@@ -76,7 +75,23 @@ class Frames:
         return {name: self._wrap(table, name, passed=True) for name, table in self._tables.items()}
 
     def _wrap(self, table: Any, origin: str, *, passed: bool = False) -> Any:
-        return _handle_class()(frame_of(table, origin, self._sight, self._room, passed=passed), self.crossing)
+        return frame_of(table, origin, self._sight, self._room, passed=passed)
+
+    def operate(self, frame: Frame, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The outcome of an operation for the program.
+
+        Raises:
+            Exception: of a built-in type that the program sees.
+        """
+        try:
+            if name not in METHODS:
+                raise AttributeError(f"'Frame' object has no attribute {name!r}")
+            value = getattr(frame, name)(*args, **kwargs)
+            return value if isinstance(value, Frame) else self.crossing.inward(value, name, "")
+        except Exception as error:  # pandas may raise any error for a wrong argument
+            kinds = (KeyError, PermissionError, AttributeError, TypeError, MemoryError)
+            kind = next((kind for kind in kinds if isinstance(error, kind)), ValueError)
+            raise kind(str(error.args[0] if error.args else error)[:LONGEST]) from None
 
     @staticmethod
     def _unwrap(value: Any) -> Any:
@@ -92,30 +107,6 @@ def key_form(value: Any) -> Any:
     if isinstance(value, Frame):
         return {"$type": "frame", "value": value.origin}
     return {"$type": "other", "value": type(value).__name__}
-
-
-@functools.cache
-def _handle_class() -> Any:
-    """The class of handles in the sandbox. It is created on first use, because Monty is an optional dependency."""
-    from pydantic_monty import ClassInstance
-
-    class Handle(ClassInstance):
-        def __init__(self, frame: Frame, crossing: Crossing) -> None:
-            super().__init__(frame, eager_attrs=("columns", "dtypes"), allowed_methods=METHODS)
-            self._crossing = crossing
-
-        def call_method(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            try:
-                return super().call_method(name, args, kwargs)
-            except Exception as error:  # pandas may raise any error for a wrong argument
-                kinds = (KeyError, PermissionError, AttributeError, TypeError, MemoryError)
-                kind = next((kind for kind in kinds if isinstance(error, kind)), ValueError)
-                raise kind(str(error.args[0] if error.args else error)[:LONGEST]) from None
-
-        def convert_value(self, name: str, value: Any, /) -> Any:
-            return Handle(value, self._crossing) if isinstance(value, Frame) else self._crossing.inward(value, name, "")
-
-    return Handle
 
 
 def checked_frames(frames: Mapping[str, Any] | None, tools: Iterable[str]) -> dict[str, Any]:

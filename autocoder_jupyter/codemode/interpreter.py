@@ -1,7 +1,9 @@
-"""The sandbox of code mode: one process of Monty, an interpreter without files, network and our modules.
+"""The sandbox of code mode as the kernel sees it: two processes, one of Monty and a small one that drives it.
 
-All functions here block and must run on one thread that is not the loop's. The program is suspended at each tool call
-and resumed with the outcome. A plain tool blocks the program; awaited tools run concurrently.
+Monty's library builds the values of a program without releasing the GIL, and a few thousand numbers of the same hash
+take it seconds. It therefore runs in a process of its own (`interpreter_process`), and the kernel gets checked JSON.
+
+All functions here block and must run on one thread that is not the loop's.
 """
 
 from __future__ import annotations
@@ -9,29 +11,53 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import datetime as dt
+import functools
+import importlib.util
 import json
 import os
-import re
+import queue
 import signal
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from types import FunctionType
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
-from autocoder_jupyter.codemode import programs
+from autocoder_jupyter.codemode import programs, wire
+from autocoder_jupyter.codemode.calls import IN_THREAD
+from autocoder_jupyter.codemode.crossing import VALUES
+from autocoder_jupyter.codemode.frame import METHODS, Frame
 from autocoder_jupyter.codemode.limits import Limits
+from autocoder_jupyter.codemode.monty_session import Ran
+from autocoder_jupyter.codemode.recording import decode, encode
 from autocoder_jupyter.errors import AutocodeError
 
-PRINTED = 1_000_000
-"""The maximum number of printed characters of a block. Further output is dropped with a note."""
+Operate = Callable[[Frame, str, Sequence[Any], Mapping[str, Any]], Any]
 
-_DRIVEN_OUT = ("TimeoutError: feed time limit", "MemoryError: memory limit")
-_CALL_SHAPES = {
-    "missing-argument",
-    "unknown-argument",
-    "too-many-positional-arguments",
-    "positional-only-parameter-as-kwarg",
-}
+_PLAIN_MESSAGE = 1 << 20
+"""Bytes of a message that is parsed at once."""
+
+_PATIENCE = 0.5
+"""Seconds in which the process ends by itself."""
+
+_KEPT_VARIABLES = ("PATH", "MONTY_BIN", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+# Packages without their `__init__`, which would import half of the product.
+_START = """
+import json, sys, types
+root, sys.path[:] = json.loads(sys.argv[1])
+for name in ("", ".codemode", ".codec"):
+    module = sys.modules["autocoder_jupyter" + name] = types.ModuleType("autocoder_jupyter" + name)
+    module.__path__ = [root + name.replace(".", "/")]
+from autocoder_jupyter.codemode.interpreter_process import main
+main()
+"""
+
+
+class _Broken(Exception):
+    """The process has ended, or sent what is no message."""
 
 
 class InterpreterHost(Protocol):
@@ -49,77 +75,98 @@ class InterpreterHost(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Ran:
-    """The outcome of a block.
-
-    Args:
-        value: the value of its last expression, as it came from the sandbox.
-        printed: its output, at most `PRINTED` characters.
-        error: type and message of the error with its lines; "" if there was none.
-        lost: whether the sandbox is lost, so that all variables must be defined again.
-        began: whether any part of the block ran.
-    """
-
-    value: Any = None
-    printed: str = ""
-    error: str = ""
-    lost: bool = False
-    began: bool = True
-
-
 class CodeInterpreter:
-    """One process for one conversation. A context manager.
+    """The sandbox of one conversation. A context manager.
 
     Args:
         limits: the limits of the programs.
         stubs: declarations of everything that `Host` offers.
         clock: the constant time in the sandbox. It does not change, so that a replayed block does the same.
         inputs: global names that exist from the beginning.
+        operate: does an operation on a frame.
 
     Raises:
         AutocodeError: Monty is not installed, or does not start.
     """
 
-    def __init__(self, limits: Limits, stubs: str, clock: dt.datetime, inputs: Mapping[str, Any]) -> None:
+    def __init__(
+        self, limits: Limits, stubs: str, clock: dt.datetime, inputs: Mapping[str, Any], operate: Operate
+    ) -> None:
         self._limits = limits
         self._stubs = stubs
         self._clock = clock
         self._inputs = dict(inputs)
-        self._held = contextlib.ExitStack()
-        self._session: Any = None
-        self._feeds = 0
+        self._operate = operate
+        self._frames: dict[int, Frame] = {}
+        self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._process: subprocess.Popen[bytes] | None = None
         self._pid: int | None = None
         self._killed = False
 
     def __enter__(self) -> CodeInterpreter:
-        monty = _monty()
+        if importlib.util.find_spec("pydantic_monty") is None:
+            raise AutocodeError(
+                "Code mode needs the package pydantic-monty, which is not installed.",
+                hint='pip install "autocoder-jupyter[codemode]"',
+            )
         try:
-            pool = self._held.enter_context(monty.Monty(max_processes=1, request_timeout=None))
-            self._session = self._held.enter_context(pool.checkout(**self._options()))
-            self._pid = self._session.worker_pid
+            ready = self._started()
         except BaseException as error:
-            self._held.close()
+            self.__exit__()
             if not isinstance(error, Exception):
                 raise
             raise AutocodeError("The sandbox of code mode does not start.", why=f"{error}.") from error
+        self._pid = ready
         if self._killed:
             self.kill()
-        self._session.feed_run(programs.text("prelude.py"), inputs=self._inputs, skip_type_check=True)
-        self._feeds = 1
         return self
 
+    def _started(self) -> int:
+        package = Path(__file__).parents[1]
+        paths = [str(package), [folder for folder in sys.path if folder]]
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _START, json.dumps(paths)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            start_new_session=True,  # an interrupt of the notebook is not for it
+        )
+        threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True).start()
+        self._send(
+            {
+                "in_thread": IN_THREAD,
+                "methods": sorted(METHODS),
+                "options": encode(self._options()),
+                "prelude": programs.text("prelude.py"),
+                "inputs": self._encoded(self._inputs),
+            }
+        )
+        answer = self._arrived.get()
+        if answer is None or "ready" not in answer:
+            raise OSError(answer["failed"] if answer else "its process ended")
+        return int(answer["ready"])
+
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(Exception):
-            self._held.close()
+        self.kill()
+        if self._process is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()  # type: ignore[union-attr]
+            try:
+                self._process.wait(_PATIENCE)  # it waits for the process of Monty, which would else be a zombie
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
         self._pid = None
 
     def kill(self) -> None:
-        """Kill the process at once, from any thread; a running block ends with it."""
+        """Kill the process of the program at once, from any thread; a running block ends with it."""
         self._killed = True
         if self._pid is not None:
             with contextlib.suppress(OSError):
                 os.kill(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        self._arrived.put(None)
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -141,188 +188,106 @@ class CodeInterpreter:
 
     def run(self, code: str, host: InterpreterHost) -> Ran:
         """Run a block to its end. It can use earlier definitions, and its definitions stay."""
-        monty = _monty()
-        printed = _Printed()
+        pending: dict[int, concurrent.futures.Future[Any]] = {}
         try:
-            snapshot = self._begun(code, host, printed)
-        except monty.MontyTypingError as error:
-            return Ran(error=_remarks(error.display(), host.names), began=False)
-        except monty.MontySyntaxError as error:
-            return Ran(error=str(error), began=False)
-        except monty.MontyError as error:
-            return self._failed(error, printed)
-        pending: dict[int, _Awaited] = {}
-        try:
-            while not isinstance(snapshot, monty.MontyComplete):
-                snapshot = self._step(snapshot, code, host, pending)
-            value = snapshot.output
-        except monty.MontyError as error:
-            return self._failed(error, printed)
+            self._send({"run": code, "names": dict(host.names)})
+            return self._served(host, pending)
+        except _Broken:
+            self.kill()
+            return _ENDED
         finally:
-            for awaited in pending.values():
-                awaited.future.cancel()
-        if pending:
-            return Ran(printed=printed.text, error=_forgotten(pending.values()))
-        return Ran(value, printed.text)
+            for future in pending.values():
+                future.cancel()
 
-    def _begun(self, code: str, host: InterpreterHost, printed: _Printed) -> Any:
-        """Check types and run to the first suspension. Only certain errors of the checker count."""
-        monty = _monty()
-        self._feeds += 1
+    def _served(self, host: InterpreterHost, pending: dict[int, concurrent.futures.Future[Any]]) -> Ran:
+        """Answer the process until the block has ended."""
+        leaving = False
+        while True:
+            try:
+                message = self._arrived.get(timeout=self._limits.seconds if leaving else None)
+            except queue.Empty:
+                self.kill()
+                return Ran(error=_stalled(self._limits.seconds), lost=True)
+            if message is None:
+                return _ENDED
+            if isinstance(message, int):
+                if message in pending:
+                    self._settle(message, pending.pop(message).result)
+                continue
+            leaving = bool(message.get("leaving"))
+            if "call" in message:
+                self._call(message, host, pending)
+            elif "operate" in message:
+                frame, name = self._frames[message["frame"]], message["name"]
+                args, kwargs = self._decoded(message["given"])
+                self._settle(message["operate"], functools.partial(self._operate, frame, name, args, kwargs))
+            elif "ran" in message:
+                ran = Ran(**message["ran"])
+                return replace(ran, value=self._decoded(ran.value))
+
+    def _call(
+        self, message: dict[str, Any], host: InterpreterHost, pending: dict[int, concurrent.futures.Future[Any]]
+    ) -> None:
+        number, name = message["call"], message["name"]
+        args, kwargs = self._decoded(message["given"])
+        pending[number] = future = host.call(name, tuple(args), kwargs, message["line"])
+        future.add_done_callback(lambda _: self._arrived.put(number))
+
+    def _settle(self, number: int, result: Callable[[], Any]) -> None:
+        """Send the outcome of a call. `kind` of an error is the built-in type that the program sees."""
         try:
-            snapshot = self._session.feed_start(code, print_callback=printed)
-            while getattr(snapshot, "function_name", "") == _STUBS:  # the checker asks for the stubs of a module
-                snapshot = snapshot.resume_auto()
-            return snapshot
-        except monty.MontyTypingError as error:
-            if _remarks(error.display(), host.names):
-                self._feeds -= 1
-                raise
-        return self._session.feed_start(code, print_callback=printed, skip_type_check=True)
+            outcome = {"return_value": result()}
+        except concurrent.futures.CancelledError:
+            raise
+        except Exception as error:
+            kind = getattr(error, "kind", type(error).__name__ if type(error).__module__ == "builtins" else "")
+            outcome = {"exc_type": kind or "RuntimeError", "message": str(error.args[0] if error.args else error)}
+        self._send({"settle": number, "outcome": self._encoded(outcome)})
 
-    def _step(self, snapshot: Any, code: str, host: InterpreterHost, pending: dict[int, _Awaited]) -> Any:
-        monty = _monty()
-        if isinstance(snapshot, monty.NameLookupSnapshot):
-            if snapshot.object_id is not None:
-                return snapshot.resume_auto()
-            name = snapshot.variable_name
-            return snapshot.resume(value=_function(name)) if name in host.names else snapshot.resume()
-        if isinstance(snapshot, monty.FutureSnapshot):
-            return self._settled(snapshot, pending)
-        if snapshot.is_os_function or snapshot.object_id is not None:
-            return snapshot.resume_auto()
-        name, line = snapshot.function_name, _line(code, snapshot.position)
-        if name not in host.names:
-            return snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
-        future = host.call(name, snapshot.args, snapshot.kwargs, line)
-        if host.names.get(name):
-            pending[snapshot.call_id] = _Awaited(name, line, future)
-            return snapshot.resume({"future": ...})
-        return snapshot.resume(_outcome(future))
+    # The pipe
 
-    @staticmethod
-    def _settled(snapshot: Any, pending: dict[int, _Awaited]) -> Any:
-        """Wait until one of the awaited calls has ended, and resume the program with all that have."""
-        waited = {call: pending[call].future for call in snapshot.pending_call_ids}
-        concurrent.futures.wait(waited.values(), return_when=concurrent.futures.FIRST_COMPLETED)
-        done = [call for call, future in waited.items() if future.done()]
-        return snapshot.resume({call: _outcome(pending.pop(call).future) for call in done})
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            wire.send(self._process.stdin, message)  # type: ignore[union-attr, arg-type]
+        except (OSError, ValueError) as error:  # ValueError: the pipe is closed
+            raise _Broken(str(error)) from error
 
-    def _failed(self, error: Exception, printed: _Printed) -> Ran:
-        monty = _monty()
-        if isinstance(error, monty.MontyCrashedError):
-            text = "MemoryError: the values of the program were too large for the sandbox, which has ended."
-            if error.timed_out:
-                text = f"TimeoutError: the block computed for more than {self._limits.seconds:g} seconds."
-            return Ran(printed=printed.text, error=text, lost=True)
-        said = str(error)
-        shown = error.display() if hasattr(error, "display") else said
-        return Ran(printed=printed.text, error=_explained(_own_lines(shown)), lost=said.startswith(_DRIVEN_OUT))
+    def _listen(self, stream: Any) -> None:
+        with stream, contextlib.suppress(Exception):
+            while (message := wire.receive(stream, _parsed)) is not None:
+                self._arrived.put(message)
+        self._arrived.put(None)
+
+    def _encoded(self, value: Any) -> Any:
+        def reference(frame: Frame) -> Any:
+            number = len(self._frames)
+            self._frames[number] = frame
+            return {"$type": "frame", "value": [number, list(frame.columns), dict(frame.dtypes)]}
+
+        return encode(value, reference)
+
+    def _decoded(self, record: Any) -> Any:
+        try:
+            return decode(record, lambda form: self._frames[form["value"]])
+        except ValueError as error:  # the process checks its values, so this is not the program's fault
+            raise _Broken(str(error)) from error
 
 
-@dataclass(frozen=True)
-class _Awaited:
-    name: str
-    line: int
-    future: concurrent.futures.Future[Any]
+def _parsed(text: bytes) -> Any:
+    if len(text) <= _PLAIN_MESSAGE:
+        return json.loads(text)
+    from autocoder_jupyter.codec.bounded_json import Allowance, parse  # imports pandas
+
+    return parse(text, Allowance(4 * VALUES, 8 * VALUES))
 
 
-class _Printed:
-    """Collects the program's output, up to a limit."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._room = PRINTED
-        self._dropped = 0
-
-    def __call__(self, stream: str, text: str) -> None:
-        kept = text[: self._room]
-        self._pieces.append(kept)
-        self._room -= len(kept)
-        self._dropped += len(text) - len(kept)
-
-    @property
-    def text(self) -> str:
-        # `…(+12)` tells the masker that the text was truncated, perhaps inside a secret.
-        more = f"…(+{self._dropped})\n[so many further characters were dropped]" if self._dropped else ""
-        return "".join(self._pieces) + more
+def _stalled(seconds: float) -> str:
+    return (
+        f"TimeoutError: a value takes more than {seconds:g} seconds to leave the sandbox. It is too large, or a dict "
+        "or set has too many keys with the same hash. Give a list instead."
+    )
 
 
-def _outcome(future: concurrent.futures.Future[Any]) -> dict[str, Any]:
-    """The outcome of a call, for the program. `kind` of an error is the built-in type that the program sees."""
-    try:
-        return {"return_value": future.result()}
-    except concurrent.futures.CancelledError:
-        raise
-    except Exception as error:
-        return {"exc_type": getattr(error, "kind", "RuntimeError"), "message": str(error)}
-
-
-def _function(name: str) -> Any:
-    """A function with this name. The sandbox only needs the name; the function itself is never called."""
-
-    def offered() -> None:
-        raise NotImplementedError
-
-    return FunctionType(offered.__code__, {}, name)
-
-
-def _line(code: str, position: Any) -> int:
-    """The line of a call, from 1; 0 if it is in an earlier block."""
-    encoded = code.encode()
-    return encoded[: position.start].count(b"\n") + 1 if position.end <= len(encoded) else 0
-
-
-def _remarks(diagnostics: str, tools: Iterable[str]) -> str:
-    """The certain errors of the type checker: syntax, a missing `await`, wrong arguments of a tool, wrong use of a
-    Frame. A variable whose type changes is not an error.
-    """
-    found = []
-    for remark in json.loads(diagnostics):
-        code, message, line = remark["code"], remark["message"], remark["location"]["row"]
-        about_tool = code in _CALL_SHAPES and any(f"function `{name}`" in message for name in tools)
-        if code == "invalid-syntax":
-            found.append(f"line {line}: SyntaxError: {message}")
-        elif "CoroutineType[" in message and code != "invalid-assignment":
-            found.append(f"line {line}: this call must be awaited: {_without_coroutine(message)}")
-        elif about_tool:
-            found.append(f"line {line}: TypeError: {message}")
-    return "\n".join(found)
-
-
-def _without_coroutine(message: str) -> str:
-    return re.sub(r"CoroutineType\[Any, Any, (.*?)\](?=`)", r"coroutine that gives \1", message)
-
-
-def _forgotten(awaited: Iterable[_Awaited]) -> str:
-    calls = ", ".join(f"{one.name}(…) in line {one.line}" for one in awaited)
-    return f"RuntimeError: the result of {calls} was never awaited. Write `await` before the call."
-
-
-def _own_lines(shown: str) -> str:
-    """A traceback without the frames of the prelude."""
-    return re.sub(r'  File "<python-input-0>", line \d+, in \w+\n(?:    .*\n)*', "", shown)
-
-
-def _explained(shown: str) -> str:
-    if "cannot suspend in this synchronous context" in shown:
-        return f"{shown}\nA tool cannot be called from inside a method such as list.sort; call it in a loop before."
-    return _MISSING.sub(r"\1: no packages are here, only parts of the standard library; a frame needs no import", shown)
-
-
-def _monty() -> Any:
-    try:
-        import pydantic_monty
-    except ModuleNotFoundError:
-        raise AutocodeError(
-            "Code mode needs the package pydantic-monty, which is not installed.",
-            hint='pip install "autocoder-jupyter[codemode]"',
-        ) from None
-    return pydantic_monty
-
-
-_STUBS = "import_stubs"
-
-_MISSING = re.compile(r"^(ModuleNotFoundError: No module named '.*')$", re.MULTILINE)
+_ENDED = Ran(error="MemoryError: the values of the program were too large for the sandbox, which has ended.", lost=True)
 
 Start = Callable[[], CodeInterpreter]

@@ -13,6 +13,7 @@ from typing import Any
 _TYPE, _VALUE = "$type", "value"
 
 _FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "int": lambda text: int(text, 16),
     "float": float,
     "complex": complex,
     "bytes": lambda text: base64.b64decode(text, validate=True),
@@ -22,6 +23,9 @@ _FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "timedelta": lambda text: dt.timedelta(microseconds=int(text)),
     "Decimal": decimal.Decimal,
 }
+_LONGEST_BITS = 14_000
+"""Python writes longer numbers in base ten not at all."""
+
 _SETS: dict[str, Callable[[list[Any]], Any]] = {"set": set, "frozenset": frozenset}
 
 
@@ -43,6 +47,8 @@ def encode(value: Any, other: Callable[[Any], Any] = _refuse) -> Any:
     Raises:
         NotRecordable: it has no JSON form.
     """
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return _typed("int", hex(value))
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -80,34 +86,44 @@ def _typed(kind: str, value: Any) -> dict[str, Any]:
     return {_TYPE: kind, _VALUE: value}
 
 
-def decode(record: Any) -> Any:
+def _unknown(record: Any) -> Any:
+    raise ValueError(f"no recorded value: {record.get(_TYPE)!r}")
+
+
+def decode(record: Any, other: Callable[[Any], Any] = _unknown) -> Any:
     """The value of a record.
+
+    Args:
+        record: JSON values.
+        other: returns the value of a form of another type, which `other` of `encode` made.
 
     Raises:
         ValueError: the record is not valid.
     """
     if isinstance(record, list):
-        return [decode(item) for item in record]
+        return [decode(item, other) for item in record]
     if not isinstance(record, dict):
         return record
     if _TYPE not in record:
-        return {key: decode(item) for key, item in record.items()}
+        return {key: decode(item, other) for key, item in record.items()}
     try:
-        return _decoded(record[_TYPE], record[_VALUE])
+        return _decoded(record[_TYPE], record[_VALUE], other)
     except (KeyError, TypeError, ArithmeticError) as error:
         raise ValueError(f"no recorded value: {error}") from None
 
 
-def _decoded(kind: str, value: Any) -> Any:
+def _decoded(kind: str, value: Any, other: Callable[[Any], Any]) -> Any:
     if kind == "ellipsis":
         return ...
     if kind == "dict":
-        keys = _hashed([decode(key) for key, _ in value])
-        return dict(zip(keys, (decode(item) for _, item in value), strict=True))
+        keys = _hashed([decode(key, other) for key, _ in value])
+        return dict(zip(keys, (decode(item, other) for _, item in value), strict=True))
     if kind in _SETS:
-        return _SETS[kind](_hashed([decode(item) for item in value]))
+        return _SETS[kind](_hashed([decode(item, other) for item in value]))
     if kind == "tuple":
-        return tuple(decode(item) for item in value)
+        return tuple(decode(item, other) for item in value)
+    if kind not in _FROM_TEXT:
+        return other({_TYPE: kind, _VALUE: value})
     return _FROM_TEXT[kind](str(value))
 
 

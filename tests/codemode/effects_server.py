@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from autocoder_jupyter import CodeModeAgent, jobs, tool
-from autocoder_jupyter.codemode import interpreter
 from autocoder_jupyter.concurrency import file_locks
 from autocoder_jupyter.jobs.code_job import CodeRequest
 from autocoder_jupyter.untrusted.folder import Folder
@@ -56,7 +55,6 @@ class Spec(TypedDict, total=False):
 
 
 def main() -> None:
-    interpreter._monty()
     for line in sys.stdin:
         children = [start(spec) for spec in json.loads(line)]
         print(json.dumps([outcome_of(*child) for child in children]), flush=True)

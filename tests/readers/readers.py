@@ -715,6 +715,12 @@ def complex_of_hash_zero(number: int) -> dict[str, str]:
 
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "values of a program of code mode: codemode/test_leaving.py": (
+        "codemode.interpreter:CodeInterpreter._decoded",
+        "codemode.interpreter:_parsed",
+        "codemode.interpreter_process:_Kernel.decoded",
+        "codemode.wire:receive",
+    ),
     "values of a worker: sandbox/any_sandbox/test_freezes.py and codec/test_hostile.py": ("codec.*",),
     "a file of this package, of litellm, or of the user's own arguments": (
         "codemode.agent:_texts",
@@ -787,7 +793,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "bounded by its caller, and not measured here": (
         "calls.outcome_cache:find",
-        "codemode.interpreter:_remarks",
+        "codemode.monty_session:_remarks",
         "contracts.sample_schema:_label",
         "contracts.sample_schema:_read",
         "data.files:_describe_arrow",

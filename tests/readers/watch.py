@@ -18,11 +18,18 @@ _TICK = 0.003
 
 
 class Watch:
-    """Measures how long the thread that enters it blocks other threads, and its processor time in all."""
+    """Measures how long the thread that enters it blocks other threads, and its processor time in all.
+
+    Args:
+        clock: the clock of the processor time, if not this thread's but the process's is meant.
+    """
+
+    def __init__(self, clock: int | None = None) -> None:
+        self._given = clock
 
     def __enter__(self) -> Watch:
         self.longest = self.total = 0.0
-        self._clock = time.pthread_getcpuclockid(threading.get_ident())
+        self._clock = time.pthread_getcpuclockid(threading.get_ident()) if self._given is None else self._given
         self._over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
         self._ticker.start()

@@ -1,0 +1,148 @@
+"""The process in which Monty is used. It is started by `interpreter`, without the package's other modules."""
+
+from __future__ import annotations
+
+import builtins
+import concurrent.futures
+import itertools
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from autocoder_jupyter.codemode import wire
+from autocoder_jupyter.codemode.crossing import Crossing
+from autocoder_jupyter.codemode.monty_session import MontySession
+from autocoder_jupyter.codemode.recording import decode, encode
+from autocoder_jupyter.errors import UnsupportedData
+
+_PATIENCE = 1.0
+"""Seconds in which the process of Monty is ended and waited for, when the kernel needs it no longer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Stands for a table in the kernel."""
+
+    number: int
+    columns: list[str]
+    dtypes: dict[str, str]
+
+
+class _Kernel:
+    """The other end of the pipe, as the host of the programs."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        from pydantic_monty import ClassInstance
+
+        kernel = self
+
+        class Handle(ClassInstance):
+            def call_method(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                return kernel.operate(self.value, name, args, kwargs)
+
+        self._handle = Handle
+        self._source = source
+        self._sink = sink
+        self._numbers = itertools.count(1)
+        self._open: dict[int, concurrent.futures.Future[Any]] = {}
+        self._crossing = Crossing(0, lambda table, _: table, self._stand_in)
+        self.names: Mapping[str, bool] = {}
+        self.in_thread = ""
+        self.methods: frozenset[str] = frozenset()
+        self.orders: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while (message := wire.receive(self._source)) is not None:
+            if "settle" not in message:
+                self.orders.put(message)
+            elif (future := self._open.pop(message["settle"], None)) and future.set_running_or_notify_cancel():
+                future.set_result(self.decoded(message["outcome"]))
+        self.orders.put(None)
+        time.sleep(_PATIENCE)
+        os._exit(0)  # a value is still being built, or a call is waited for
+
+    def send(self, message: dict[str, Any]) -> None:
+        wire.send(self._sink, message)
+
+    def decoded(self, record: Any) -> Any:
+        return decode(record, self._handled)
+
+    def _handled(self, form: Any) -> Any:
+        number, columns, dtypes = form["value"]
+        return self._handle(
+            Frame(number, columns, dtypes), eager_attrs=("columns", "dtypes"), allowed_methods=self.methods
+        )
+
+    @staticmethod
+    def _stand_in(value: Any) -> Any:
+        if not isinstance(value, Frame):
+            raise LookupError
+        return value
+
+    def begin_leaving(self) -> None:
+        self.send({"leaving": True})
+
+    def _leave(self, value: Any, what: str) -> Any:
+        return encode(self._crossing.outward(value, what), lambda frame: {"$type": "frame", "value": frame.number})
+
+    def outward(self, value: Any) -> Any:
+        return self._leave(value, "the final value")
+
+    def call(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int
+    ) -> concurrent.futures.Future[Any]:
+        receiver = name
+        if name == self.in_thread and args:  # its first argument is a tool, which arrives as its name
+            receiver, args = (args[0], args) if isinstance(args[0], str) else (name, (None,))
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        try:
+            given = self._leave([list(args), kwargs], receiver)
+        except UnsupportedData as error:
+            self.send({"leaving": False})
+            future.set_result({"exc_type": "ValueError", "message": " ".join(str(error).split("\n"))})
+            return future
+        number = next(self._numbers)
+        self._open[number] = future
+        self.send({"call": number, "name": name, "given": given, "line": line})
+        return future
+
+    def operate(self, frame: Frame, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            given = self._leave([list(args), kwargs], name)
+        except UnsupportedData as error:
+            self.send({"leaving": False})
+            raise ValueError(str(error)) from None
+        number = next(self._numbers)
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self._open[number] = future
+        self.send({"operate": number, "frame": frame.number, "name": name, "given": given})
+        outcome = future.result()
+        if "exc_type" in outcome:
+            raise getattr(builtins, outcome["exc_type"])(outcome["message"])
+        return outcome["return_value"]
+
+
+def main() -> None:
+    """Serve the kernel at the other end of standard input and output."""
+    sink = sys.stdout.buffer
+    sys.stdout = sys.stderr
+    kernel = _Kernel(sys.stdin.buffer, sink)
+    try:
+        if (start := kernel.orders.get()) is None:
+            return
+        kernel.in_thread, kernel.methods = start["in_thread"], frozenset(start["methods"])
+        session = MontySession(kernel.decoded(start["options"]), start["prelude"], kernel.decoded(start["inputs"]))
+    except Exception as error:
+        kernel.send({"failed": str(error)})
+        return
+    kernel.send({"ready": session.pid})
+    while (order := kernel.orders.get()) is not None:
+        kernel.names = order["names"]
+        kernel.send({"ran": vars(session.run(order["run"], kernel))})
+    session.close()
