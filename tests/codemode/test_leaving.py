@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import json
 import time
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.codemode import Limits
+from autocoder_jupyter.codemode import Limits, recording
 from tests.codemode.conftest import Ask, block, error_of
 from tests.readers.watch import LONGEST, Watch
 
@@ -87,3 +88,8 @@ def test_ordinary_values_cross_unchanged(ask: Ask) -> None:
         "n": [10**40, -0.5, True, None, 1j, b"x", "ü"],
         "t": (dt.timedelta(days=-1, microseconds=3), decimal.Decimal("1.50"), dt.date(2020, 1, 2)),
     }
+
+
+@pytest.mark.parametrize("number", [10**5000, -(10**5000), 2**61], ids=["positive", "negative", "short"])
+def test_a_number_of_more_digits_than_python_writes_is_recorded(number: int) -> None:
+    assert recording.decode(json.loads(json.dumps(recording.encode([number])))) == [number]
