@@ -25,7 +25,7 @@ MOST_COLUMNS = 100_000
 LONGEST_LABEL = 20_000
 """Most characters of the literal of a column, and of a dtype. They are in messages."""
 
-MOST_DIFFERENCES = 10_000
+MOST_DIFFERENCES = 2_000
 
 
 def check_report(report: Report) -> None:
