@@ -26,8 +26,6 @@ from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.run import Run
 from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.run.events import state_words
-from autocoder_jupyter.tasks.export import export
-from autocoder_jupyter.tasks.package import export_package
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
 
@@ -316,8 +314,12 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         """
         function = self.wait()._built()
         if kind == "script":
+            from autocoder_jupyter.tasks.export import export  # imports pandas
+
             return export(self.report, function, Path(path), tests=tests)
         if kind == "package":
+            from autocoder_jupyter.tasks.package import export_package
+
             return export_package(self.report, function, Path(path), tests=tests)
         raise InvalidRequest(f"There is no kind {kind!r} of export.", hint="Write kind='script' or kind='package'.")
 

@@ -1,4 +1,4 @@
-"""A week with one function: two machines without a common setting. The model is asked only where the request changes."""
+"""A week with one function on two machines that share no setting. The model is asked only where the request changes."""
 
 from __future__ import annotations
 
