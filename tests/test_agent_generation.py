@@ -80,7 +80,7 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
         job = jobs.submit(request, agent, journal_root=tmp_path)
         assert job.result.wait(120).code == result.code
         assert len(model.requests) == asked
-        assert (tmp_path / "total" / job.run_id / "solution.py").exists()
+        assert (tmp_path / "total" / "versions" / job.run_id / "solution.py").exists()
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     without_key = AutoCoderAgent(model=model.settings["model"], sandbox="local")
     assert jobs.submit(request, without_key, journal_root=tmp_path).result.wait(120).code == result.code

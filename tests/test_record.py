@@ -29,6 +29,12 @@ def entries(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / RUN / "journal.jsonl").read_text("utf-8").splitlines()]
 
 
+def all_entries(folder: Path) -> list[dict[str, Any]]:
+    """Of all folders of the function: a version whose key is of an earlier kind gets a folder of its own."""
+    paths = sorted((folder / RUN.parent).glob("*/journal.jsonl"), key=lambda path: path.parent.name != RUN.name)
+    return [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines()]
+
+
 def write(folder: Path, found: list[dict[str, Any]]) -> None:
     lines = (json.dumps(entry, ensure_ascii=False) for entry in found)
     (folder / RUN / "journal.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
@@ -46,10 +52,10 @@ def test_a_changed_prompt_gets_its_recorded_answer_and_the_rest_stays_as_it_is(
     solution = (shipped / RUN / "solution.py").read_text("utf-8")
     assert record(shipped / NOTEBOOK) == []
     assert "recorded prompt_only: log_health" in capsys.readouterr().out
-    exchanges = {entry["exchange"]["stage"]: entry["exchange"] for entry in entries(shipped) if "exchange" in entry}
+    exchanges = {entry["exchange"]["stage"]: entry["exchange"] for entry in all_entries(shipped) if "exchange" in entry}
     before = {entry["exchange"]["stage"]: entry["exchange"] for entry in now if "exchange" in entry}
     assert exchanges["plan"] == {**before["plan"], "seconds": 12.5}
-    assert len(entries(shipped)) == len(now) and exchanges.keys() == before.keys()
+    assert exchanges.keys() == before.keys()
     assert (shipped / RUN / "solution.py").read_text("utf-8") == solution
     assert json.loads((shipped / RUN / "report.json").read_text("utf-8"))["success"]
 

@@ -171,8 +171,8 @@ def _text_columns(table: pd.DataFrame, *, labels_only: bool = False) -> Iterator
             continue
         try:
             cells = column.dropna().drop_duplicates().tolist() if labels_only else spread(column.dropna(), TEXTS)
-        except TypeError:
-            continue  # lists and dicts
+        except (TypeError, ArithmeticError):
+            continue  # lists and dicts; a Decimal that signals when it is compared
         texts = [cell for cell in list(cells)[: 10 * TEXTS] if isinstance(cell, str)]
         if texts:
             yield label, texts

@@ -29,7 +29,7 @@ class LendingPool:
         def command(command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
             return CommandOutcome(0, f"{command}: sesame-4711", files)
 
-        yield SimpleNamespace(id="one", command=command, kill=lambda: None)
+        yield SimpleNamespace(id="one", cores=1, command=command, kill=lambda: None)
 
 
 @pytest.fixture

@@ -519,7 +519,12 @@ async def test_the_value_of_a_secret_that_the_outputs_hold_is_told_to_nobody(
     monkeypatch.setenv("WAREHOUSE_TOKEN", "correct-horse-battery")
     first = "import os\n\n\ndef run(sales):\n    return os.environ['WAREHOUSE_TOKEN']"
     told = script(
-        first, TESTS_OF_V.replace(" == 2.0", ""), second=[fenced(f"{first} + '!'")], derive=[derived("x")], name=[NAMED]
+        first,
+        TESTS_OF_V.replace(" == 2.0", ""),
+        second=[fenced(f"{first} + '!'")],
+        derive=[derived("x")],
+        again=[derived("x")],
+        name=[NAMED],
     )
     plan = PLAN.replace("float", "str")
     settings = {**ON, "secrets": (Secret(key="WAREHOUSE_TOKEN"),), "max_iterations": 1}
@@ -528,7 +533,7 @@ async def test_the_value_of_a_secret_that_the_outputs_hold_is_told_to_nobody(
         played = await runner.generate(
             {**told, "plan": [plan]},
             outputs=(OutputSpec(name="total", type="str"),),
-            settings=settings,
+            settings={**settings, "cache": "override"},
             examples=examples,
         )
         asked = json.dumps([request["messages"] for request in played.model.requests])

@@ -28,7 +28,7 @@ def test_before_a_hello_nothing_is_said_and_no_thread_runs(
     shell: Any, link: PageLink, channels: list[PlayedChannel]
 ) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame()")
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth\nWords of @sales")
     assert channels[0].opening == {"protocol": 2, "version": "0.1.0"}
     assert channels[0].said == [] and not link.has_page
     assert "autocode-link" not in [thread.name for thread in threading.enumerate()]

@@ -254,7 +254,7 @@ def _is_zombie(pid: int) -> bool:
 
 def test_locked_a_recorded_session_is_replayed_and_a_new_one_refused(play: Play) -> None:
     first = play.play([WRITES_BOTH, calls(bash("pytest -q")), "Done."])
-    (play.root / "total" / first.report.run_id / "report.json").unlink()
+    (play.root / "total" / "versions" / first.report.run_id / "report.json").unlink()
     again = play.play([], locked=True)
     assert again.report.success, again.report.error
     assert not again.model.requests and all(call.replayed for call in again.calls)
@@ -265,7 +265,7 @@ def test_locked_a_recorded_session_is_replayed_and_a_new_one_refused(play: Play)
 def test_a_session_with_a_command_that_failed_is_replayed_too(play: Play) -> None:
     first = play.play([calls(bash("cat nothing.csv")), WRITES_BOTH, "Done."])
     assert "system-reminder" not in json.dumps([request["messages"] for request in first.asked_as_agent])
-    (play.root / "total" / first.report.run_id / "report.json").unlink()
+    (play.root / "total" / "versions" / first.report.run_id / "report.json").unlink()
     again = play.play([], locked=True)
     assert again.report.success, again.report.error
     assert not again.model.requests and [call.outcome for call in again.calls] == ["failed", "ok", "ok"]
@@ -305,10 +305,10 @@ def test_a_refinement_begins_with_the_files_of_the_earlier_version(play: Play, f
     assert "def test_sum" in played.calls[0].observed and "def run" in played.calls[0].observed
 
 
-def test_the_key_of_a_request_holds_the_backend_only_where_it_is_another(play: Play) -> None:
+def test_the_key_of_a_request_does_not_hold_the_backend(play: Play) -> None:
     backends: tuple[dict[str, Any], ...] = ({}, {"backend": "litellm"}, {"backend": "claude"})
     keys = [prepare(play.request(), agent_config(**given)).key.id for given in backends]
-    assert keys[0] == keys[1] != keys[2]
+    assert len(set(keys)) == 1
 
 
 def test_of_a_failure_on_the_data_the_agent_is_told_what_may_be_shared(play: Play) -> None:
@@ -328,7 +328,7 @@ def test_of_a_failure_on_the_data_the_agent_is_told_what_may_be_shared(play: Pla
 
 
 def test_an_edit_of_the_person_meets_the_blind_tests_too_and_asks_nobody(play: Play, first: Report) -> None:
-    (play.root / "total" / first.run_id / "solution.py").write_text(WRONG)
+    (play.root / "total" / "solution.py").write_text(WRONG)
     edited = play.play([])
     assert not edited.model.requests and edited.report.author == "you" and edited.report.trace is None
     failed = [test.id for test in edited.report.evidence.tests if test.outcome != "passed"]
