@@ -222,9 +222,20 @@ def _numbers(column: pd.Series[Any], *, strict: bool) -> tuple[pd.Series[Any], l
             raise
         in_order = distinct
     places = np.full(len(distinct) + 1, -1, dtype="int64")  # the last one is that of missing cells
-    places[[found[cell] for cell in in_order]] = np.arange(len(distinct))
+    for piece in pieces(len(in_order)):
+        part = in_order[piece]
+        of_cells = np.fromiter((found[cell] for cell in part), "int64", len(part))
+        places[of_cells] = np.arange(piece.start, piece.start + len(part))
+    _release(found)
     numbers = places[numbers]
     return pd.Series(pd.arrays.IntegerArray(numbers, numbers < 0), name=column.name), in_order
+
+
+def _release(found: dict[Any, int]) -> None:
+    """Empty it in pieces: Python frees a million objects at the end of a function without letting others run."""
+    for piece in pieces(len(found)):
+        for _ in range(piece.start, min(piece.stop, piece.start + len(found))):
+            found.popitem()
 
 
 def _sums(column: pd.Series[Any], groups: np.ndarray[Any, Any], count: int) -> pd.Series[Any]:

@@ -1,7 +1,7 @@
 """Measures how long a thread blocks the other threads.
 
 Measured is the processor time of the working thread between two ticks of another thread, so a busy machine has little
-effect. A step that blocks does so every time, so the best of three runs counts.
+effect. A step that blocks does so every time, so the best of five runs counts.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Watch:
 
 
 def require_short(read: Callable[[], float]) -> None:
-    """Run a reading function up to three times. In one of them, other threads must not be blocked for long."""
+    """Run a reading function up to five times. In one of them, other threads must not be blocked for long."""
     stood_still: list[float] = []
-    while len(stood_still) < 3:
+    while len(stood_still) < 5:
         stood_still.append(read())
         if stood_still[-1] <= LONGEST:
             return
