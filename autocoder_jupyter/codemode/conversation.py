@@ -218,7 +218,7 @@ class CodeConversation:
             outcome = await self._in_sandbox(sandbox, code.source)
             # Converting a large value takes long and must not block the loop.
             ran = await background.call_blocking(lambda: self._taken(outcome, talk))
-        except FailedOnData:
+        except (FailedOnData, BudgetSpent):
             self._journal.drop_block(key)
             raise
         if ran.lost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from autocoder_jupyter.codemode.crossing import Crossing, is_frame
 from autocoder_jupyter.codemode.frame import METHODS, Frame, Room, Sight, frame_of
 from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.codemode.tools import require_free_name
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import BudgetSpent, InvalidRequest
 
 COLUMNS = 200
 """The maximum number of columns of a frame in the text for the model."""
@@ -66,6 +67,7 @@ class Frames:
         self._tables = tables
         self._limits = limits
         self._room = Room()
+        self._seconds = 0.0
         self.crossing = Crossing(limits.crossing, self._wrap, self._unwrap)
 
     def globals(self) -> dict[str, Any]:
@@ -81,8 +83,26 @@ class Frames:
         """The outcome of an operation for the program.
 
         Raises:
+            BudgetSpent: the seconds of the run for such operations are over. The program does not see this: how long an
+                operation takes depends on cells that it may not see.
             Exception: of a built-in type that the program sees.
         """
+        started = time.monotonic()
+        try:
+            return self._operated(frame, name, args, kwargs)
+        finally:
+            self._seconds += time.monotonic() - started
+            self._require_time()
+
+    def _require_time(self) -> None:
+        if self._seconds > self._limits.table_seconds:
+            raise BudgetSpent(
+                f"The operations of the code on tables took more than {self._limits.table_seconds:g} seconds.",
+                hint="Ask for less at once, pass smaller tables, or raise limits.table_seconds.",
+                limit="table_seconds",
+            )
+
+    def _operated(self, frame: Frame, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         try:
             if name not in METHODS:
                 raise AttributeError(f"'Frame' object has no attribute {name!r}")

@@ -32,7 +32,7 @@ from autocoder_jupyter.codemode.frame import METHODS, Frame
 from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.codemode.monty_session import Ran
 from autocoder_jupyter.codemode.recording import decode, encode
-from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent
 
 Operate = Callable[[Frame, str, Sequence[Any], Mapping[str, Any]], Any]
 
@@ -237,7 +237,7 @@ class CodeInterpreter:
         """Send the outcome of a call. `kind` of an error is the built-in type that the program sees."""
         try:
             outcome = {"return_value": result()}
-        except concurrent.futures.CancelledError:
+        except (concurrent.futures.CancelledError, BudgetSpent):
             raise
         except Exception as error:
             kind = getattr(error, "kind", type(error).__name__ if type(error).__module__ == "builtins" else "")

@@ -25,6 +25,8 @@ class Limits:
         tables: the maximum memory of all tables that operations on frames make in one run, in the notebook's process.
         observation: the maximum number of characters of a block's output and value for the model. Longer texts are cut
             in the middle.
+        table_seconds: the maximum seconds that all operations on frames take in one run, in the notebook's process. The
+            run ends after the operation with which they are over.
 
     Raises:
         InvalidRequest: an invalid limit.
@@ -37,9 +39,11 @@ class Limits:
     steps: int = 20_000
     tables: int | str = "2Gi"
     observation: int = 8_000
+    table_seconds: float = 300.0
 
     def __post_init__(self) -> None:
         check.positive("limits.seconds", self.seconds)
+        check.positive("limits.table_seconds", self.table_seconds)
         for name, least in (("depth", 10), ("calls", 1), ("steps", 10), ("observation", 200)):
             check.count(f"limits.{name}", getattr(self, name), least=least)
         check.count("limits.memory", self.bytes, least=LEAST_MEMORY)

@@ -7,15 +7,20 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from autocoder_jupyter import CodeModeAgent
-from autocoder_jupyter.codemode import Limits
+from autocoder_jupyter import CodeModeAgent, tool
+from autocoder_jupyter.codemode import Limits, operations
 from autocoder_jupyter.codemode import interpreter as module
-from autocoder_jupyter.run.events import Event
+from autocoder_jupyter.codemode.frame import Frame
+from autocoder_jupyter.codemode.shown import Shown
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.run.events import Event, Finished
 from tests.codemode.conftest import Ask, block, error_of
 from tests.scripted_model import Answer, ScriptedModel
 
@@ -45,6 +50,14 @@ def is_running(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen within 30 seconds")
 
 
 @pytest.mark.parametrize(
@@ -148,12 +161,79 @@ def test_cancelling_ends_the_sandbox_and_the_model_is_not_asked_again(root: Path
             return len(model.requests)
 
     assert asyncio.run(cancelled()) == 1
-    for _ in range(100):
-        if not any(map(is_running, pids)):
-            break
-        time.sleep(0.05)
     assert pids
-    assert not any(map(is_running, pids))
+    wait_until(lambda: not any(map(is_running, pids)))
+
+
+@pytest.mark.parametrize(
+    "program", ["send('all')", "x = orders.sort('price')\nsend(x)"], ids=["a call", "an operation"]
+)
+def test_no_call_begins_after_a_cancel_whatever_the_kernel_was_doing(
+    root: Path, pids: list[int], monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    """The arguments of a large call, and the operations on a table, take the kernel seconds, on another thread."""
+    busy, events, sent = threading.Event(), list[Event](), list[Any]()
+
+    @tool(effects=True)
+    def send(what: Any) -> str:
+        sent.append(what)
+        return "sent"
+
+    def slow(function: Any) -> Any:
+        def slowed(*args: Any, **kwargs: Any) -> Any:
+            busy.set()
+            wait_until(lambda: not any(map(is_running, pids)))
+            return function(*args, **kwargs)
+
+        return slowed
+
+    monkeypatch.setattr(Shown, "arguments", slow(Shown.arguments))
+    monkeypatch.setattr(operations, "ordered", slow(operations.ordered))
+
+    async def cancelled() -> None:
+        with ScriptedModel([block(program), "Done."]) as model:
+            agent = CodeModeAgent([send], model="openai/scripted", api_base=model.url)
+            frames = {"orders": pd.DataFrame({"price": [2, 1]})}
+            task = asyncio.ensure_future(
+                agent.run.aio("Do it.", frames=frames, on_event=events.append, journal_root=root)
+            )
+            await asyncio.to_thread(busy.wait, 60)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.to_thread(wait_until, lambda: any(isinstance(event, Finished) for event in events))
+            # A call that was started on the loop would be there before what is started after it.
+            await asyncio.wrap_future(background.submit(asyncio.sleep(0.5)))
+
+    asyncio.run(cancelled())
+    assert pids
+    assert sent == []
+
+
+def test_the_seconds_of_operations_on_tables_are_limited_and_the_program_does_not_see_it(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    operate = Frame.sort
+
+    def sort(self: Frame, *args: Any, **kwargs: Any) -> Any:
+        done.append("sort")
+        time.sleep(0.05)
+        return operate(self, *args, **kwargs)
+
+    monkeypatch.setattr(Frame, "sort", sort)
+    code = "for i in range(1000):\n    try:\n        orders.sort('price')\n    except BaseException:\n        pass\n1"
+    frames = {"orders": pd.DataFrame({"price": [2, 1]})}
+    result = ask([block(code), "Done."], frames=frames, limits=Limits(table_seconds=0.2))
+    assert (result.state, len(ask.requests), result.value) == ("over_budget", 1, None)
+    assert len(done) <= 5
+    assert "limits.table_seconds" in error_of(result)
+    # The next run asks again, and does not restore what ended the first.
+    monkeypatch.setattr(Frame, "sort", operate)
+    again = ask(
+        [block("orders.sort('price').count()"), "Done."], message="Else.", history=result.history, frames=frames
+    )
+    assert again.value == 2
 
 
 def test_tokens_are_limited_before_the_request_goes_out(ask: Ask) -> None:
