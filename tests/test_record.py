@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from tools.record import Answers, Recorded, record
+from tools.record import Answers, Recorded, move_earlier, record
 
 EXAMPLES = Path(__file__).parents[1] / "notebooks" / "examples"
-RUN = Path(".autocode/log_health/5ad4f33a0ab6106f")
+FUNCTION = Path(".autocode/log_health")
 NOTEBOOK = "prompt_only.ipynb"
+EARLIER_KEY = "0123456789abcdef"
 
 
 @pytest.fixture
@@ -21,23 +22,23 @@ def shipped(tmp_path: Path) -> Path:
     """A folder with one notebook, its data, and the record of its function."""
     shutil.copy(EXAMPLES / NOTEBOOK, tmp_path)
     shutil.copytree(EXAMPLES / "data", tmp_path / "data")
-    shutil.copytree(EXAMPLES / RUN.parent, tmp_path / RUN.parent)
+    shutil.copytree(EXAMPLES / FUNCTION, tmp_path / FUNCTION)
     return tmp_path
 
 
+def run_of(folder: Path) -> Path:
+    """The folder of the only version."""
+    (found,) = folder.glob(f"{FUNCTION}/**/journal.jsonl")
+    return found.parent
+
+
 def entries(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / RUN / "journal.jsonl").read_text("utf-8").splitlines()]
-
-
-def all_entries(folder: Path) -> list[dict[str, Any]]:
-    """Of all folders of the function: a version whose key is of an earlier kind gets a folder of its own."""
-    paths = sorted((folder / RUN.parent).glob("*/journal.jsonl"), key=lambda path: path.parent.name != RUN.name)
-    return [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (run_of(folder) / "journal.jsonl").read_text("utf-8").splitlines()]
 
 
 def write(folder: Path, found: list[dict[str, Any]]) -> None:
     lines = (json.dumps(entry, ensure_ascii=False) for entry in found)
-    (folder / RUN / "journal.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    (run_of(folder) / "journal.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
 @pytest.mark.slow
@@ -49,26 +50,71 @@ def test_a_changed_prompt_gets_its_recorded_answer_and_the_rest_stays_as_it_is(
     plan = next(entry["exchange"] for entry in older if entry.get("exchange", {}).get("stage") == "plan")
     plan["key"], plan["seconds"] = "0" * 64, 12.5
     write(shipped, older)
-    solution = (shipped / RUN / "solution.py").read_text("utf-8")
+    solution = (run_of(shipped) / "solution.py").read_text("utf-8")
     assert record(shipped / NOTEBOOK) == []
     assert "recorded prompt_only: log_health" in capsys.readouterr().out
-    exchanges = {entry["exchange"]["stage"]: entry["exchange"] for entry in all_entries(shipped) if "exchange" in entry}
+    exchanges = {entry["exchange"]["stage"]: entry["exchange"] for entry in entries(shipped) if "exchange" in entry}
     before = {entry["exchange"]["stage"]: entry["exchange"] for entry in now if "exchange" in entry}
     assert exchanges["plan"] == {**before["plan"], "seconds": 12.5}
     assert exchanges.keys() == before.keys()
-    assert (shipped / RUN / "solution.py").read_text("utf-8") == solution
-    assert json.loads((shipped / RUN / "report.json").read_text("utf-8"))["success"]
+    assert len(entries(shipped)) == len(now)
+    assert (run_of(shipped) / "solution.py").read_text("utf-8") == solution
+    assert json.loads((run_of(shipped) / "report.json").read_text("utf-8"))["success"]
 
 
 @pytest.mark.slow
 def test_without_a_changed_question_no_file_changes_and_a_question_without_an_answer_is_listed(shipped: Path) -> None:
-    files = {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
+    record(shipped / NOTEBOOK)
+    files = contents(shipped)
     assert record(shipped / NOTEBOOK) == []
-    assert {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()} == files
+    assert contents(shipped) == files
     lacking = [entry for entry in entries(shipped) if entry.get("exchange", {}).get("stage") != "tests"]
     write(shipped, lacking)
     assert record(shipped / NOTEBOOK) == ["prompt_only: no answer for log_health, tests"]
     assert entries(shipped) == lacking
+
+
+@pytest.mark.slow
+def test_a_version_with_a_key_and_in_the_layout_of_an_earlier_package_takes_its_new_place(shipped: Path) -> None:
+    run, function = run_of(shipped), shipped / FUNCTION
+    text, report = (run / "journal.jsonl").read_text("utf-8"), json.loads((run / "report.json").read_text("utf-8"))
+    (run / "journal.jsonl").write_text(text.replace(f'"{run.name}"', f'"{EARLIER_KEY}"'), "utf-8")
+    run.rename(shipped / EARLIER_KEY)
+    shutil.rmtree(function)
+    function.mkdir()
+    (shipped / EARLIER_KEY).rename(function / EARLIER_KEY)
+    now = entries(shipped)
+    assert record(shipped / NOTEBOOK) == []
+    new = run_of(shipped)
+    assert new.parent == function / "versions" and new.name != EARLIER_KEY
+    assert [path.name for path in new.parent.iterdir()] == [new.name]
+    found = entries(shipped)
+    assert len(found) == len(now)
+    assert [entry for entry in found if "exchange" in entry] == [entry for entry in now if "exchange" in entry]
+    written = json.loads((new / "report.json").read_text("utf-8"))
+    assert written["success"] and (written["usage"], written["seconds"]) == (report["usage"], report["seconds"])
+    for name in ("solution.py", "test_solution.py"):
+        assert (function / name).read_text("utf-8") == (new / name).read_text("utf-8")
+    assert f'version = "{new.name}"' in (function / "function.toml").read_text("utf-8")
+
+
+def test_a_record_that_is_only_copied_is_brought_to_this_layout(shipped: Path) -> None:
+    run, function = run_of(shipped), shipped / FUNCTION
+    run.rename(shipped / run.name)
+    shutil.rmtree(function)
+    function.mkdir()
+    (shipped / run.name).rename(function / run.name)
+    before = {path.name: path.read_bytes() for path in (function / run.name).iterdir()}
+    move_earlier(shipped)
+    assert {path.name: path.read_bytes() for path in (function / "versions" / run.name).iterdir()} == before
+    assert (function / "solution.py").read_bytes() == before["solution.py"]
+    files = contents(shipped)
+    move_earlier(shipped)
+    assert contents(shipped) == files
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def recorded(stage: str, *messages: str, blocks: Any = ()) -> Recorded:
@@ -79,7 +125,6 @@ def recorded(stage: str, *messages: str, blocks: Any = ()) -> Recorded:
 def test_of_several_questions_of_a_stage_the_most_similar_is_taken_and_of_an_agent_the_same_turn(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / RUN).mkdir(parents=True)
     folder = tmp_path / ".autocode" / "f" / "1"
     folder.mkdir(parents=True)
     block = {"type": "text", "text": "second turn"}

@@ -5,7 +5,8 @@
 Each notebook is executed in a copy of its folder, in the real sandbox. A question that did not change is replayed. A
 question that changed is answered with the recorded answer of the same result and stage whose question is most like it,
 and the function is tested again. Then the journals of what changed are written to the notebooks' folder, with the times
-and costs of the old ones. Nothing else is changed: without a changed question there is no changed file.
+and costs of the old ones. A version that is recorded under the key or in the layout of an earlier version of this
+package takes its new place. Nothing else is changed: without a changed question there is no changed file.
 
 Prints what was recorded anew, and the questions without an answer. These need one: from a model, or by hand. The exit
 code is 1 if there are any, or if a notebook fails; then nothing is written for the results of this notebook.
@@ -29,12 +30,16 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.versions.layout import VERSIONS, move
+from autocoder_jupyter.versions.store import Versions
 from tests.scripted_model import Answer, Call, ScriptedModel
 from tools.run_examples import without_keys
 
 ROOT = Path(__file__).parents[1]
 RUN = Path(__file__).with_name("run_notebook.py")
 JOURNALS = ("journal.jsonl", "conversation.jsonl")
+TOP_FILES = ("solution.py", "test_solution.py", "function.toml")
 KEPT_OF_REPORT = ("usage", "seconds", "started", "timeline", "overspent")
 """Fields of a report that tell when and at what cost the answers were made."""
 
@@ -51,7 +56,7 @@ class Recorded:
     @property
     def name(self) -> str:
         """The name of the result."""
-        return self.run.parent.name
+        return _name(self.run)
 
     def is_like(self, lines: frozenset[str]) -> float:
         """How many lines of its question are those of another one, from 0 to 1."""
@@ -105,8 +110,7 @@ class Answers:
 
     def _asked(self, request: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
         last = request["messages"][-1]
-        below = (".autocode/*/*/sent.json", ".autocode/*/versions/*/sent.json")
-        for path in sorted(path for pattern in below for path in self._folder.glob(pattern)):
+        for path in _files(self._folder, "sent.json"):
             for sent in reversed(json.loads(path.read_text("utf-8")).get("requests", [])):
                 messages = sent.get("body", {}).get("messages") or [None]
                 if messages[-1] == last:
@@ -142,6 +146,8 @@ def main() -> int:
     began = time.monotonic()
     with ThreadPoolExecutor(2) as pool:
         complaints = [complaint for found in pool.map(record, notebooks) for complaint in found]
+    for folder in {path.parent for path in notebooks}:
+        move_earlier(folder)
     print(f"{len(notebooks)} notebooks in {time.monotonic() - began:.0f} s")
     for complaint in complaints:
         print(f"TO DO  {complaint}")
@@ -154,8 +160,8 @@ def record(notebook: Path) -> list[str]:
         folder = Path(temporary) / "notebooks"
         shutil.copytree(notebook.parent, folder, ignore=shutil.ignore_patterns("examples", "outputs", "*.ipynb"))
         recorded = list(_recorded(notebook.parent))
-        for run in {one.run for one in recorded}:
-            _forget_result(folder / run)
+        for path in [*_files(folder, *JOURNALS)]:
+            _forget_result(path.parent)
         shutil.copy(notebook, folder)
         answers = Answers(folder, recorded)
         with ScriptedModel(answers) as model:
@@ -163,38 +169,52 @@ def record(notebook: Path) -> list[str]:
         if answers.missing or done.returncode:
             why = [f"{notebook.stem}: no answer for {what}" for what in answers.missing]
             return why or [f"{notebook.stem}: it fails.\n{done.stdout[-3_000:]}"]
-        _flatten(folder)
-        for run in _changed_runs(folder, answers.used):
-            _take_over(folder / run, notebook.parent / run, answers.used)
-            print(f"recorded {notebook.stem}: {run.parent.name}", flush=True)
-        for run in {one.run for one in answers.used if not (folder / one.run).exists()}:
-            shutil.rmtree(notebook.parent / run)
+        for run in _renewed_runs(folder, notebook.parent, answers.used):
+            _take_over(folder, notebook.parent, run, answers.used)
+            print(f"recorded {notebook.stem}: {_name(run)}", flush=True)
         return []
 
 
-def _flatten(folder: Path) -> None:
-    """Bring new versions to the layout of the shipped folders, which show that an earlier layout is read."""
-    for version in folder.glob(".autocode/*/versions/*"):
-        version.rename(version.parent.parent / version.name)
+def move_earlier(folder: Path) -> None:
+    """Bring what is in an earlier layout to this one, such as records that the notebooks only copy."""
+    root = folder / ".autocode"
+    for name in sorted({_name(path.relative_to(folder)) for path in folder.glob(".autocode/*/*/report.json")}):
+        move(Folder(folder), f"{root.name}/{name}")
+        Versions(root, name).show_current()
+
+
+def _name(run: Path) -> str:
+    """The name of the result of a run, from a path in its folder, relative to that of the notebooks."""
+    return run.parts[1]
+
+
+def _files(folder: Path, *names: str) -> list[Path]:
+    """The files with one of these names in the folders of all runs, in both layouts."""
+    return sorted(
+        path
+        for name in names
+        for pattern in (f".autocode/*/*/{name}", f".autocode/*/{VERSIONS}/*/{name}")
+        for path in folder.glob(pattern)
+    )
 
 
 def _recorded(folder: Path) -> Iterator[Recorded]:
-    for pattern in JOURNALS:
-        for path in sorted(folder.glob(f".autocode/*/*/{pattern}")):
-            entries = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-            blocks = {
-                entry["key"]: entry["outcome"]["blocks"] for entry in entries if entry.get("step") == "agent answer"
-            }
-            for entry in entries:
-                if entry["kind"] == "exchange":
-                    exchange = entry["exchange"]
-                    yield Recorded(path.parent.relative_to(folder), exchange, blocks.get(exchange["key"], []))
+    for path in _files(folder, *JOURNALS):
+        entries = _entries(path)
+        blocks = {entry["key"]: entry["outcome"]["blocks"] for entry in entries if entry.get("step") == "agent answer"}
+        for entry in entries:
+            if entry["kind"] == "exchange":
+                exchange = entry["exchange"]
+                yield Recorded(path.parent.relative_to(folder), exchange, blocks.get(exchange["key"], []))
 
 
 def _forget_result(run: Path) -> None:
     """Remove the result of a run, so that it is made again; the journal and what the user wrote stay."""
     for name in ("report.json", "solution.py", "test_solution.py", "test_blind.py", "sent.json"):
         (run / name).unlink(missing_ok=True)
+    if run.parent.name == VERSIONS:
+        for name in TOP_FILES:
+            (run.parent.parent / name).unlink(missing_ok=True)
 
 
 def _executed(notebook: Path, model: ScriptedModel) -> subprocess.CompletedProcess[str]:
@@ -210,14 +230,15 @@ def _executed(notebook: Path, model: ScriptedModel) -> subprocess.CompletedProce
     )
 
 
-def _changed_runs(folder: Path, used: list[Recorded]) -> list[Path]:
-    """The runs in whose journals changed questions are."""
+def _renewed_runs(folder: Path, shipped: Path, used: list[Recorded]) -> list[Path]:
+    """The runs that differ from the shipped ones: in whose journals changed questions are, or that have a new place."""
     keys = {one.new_key for one in used}
+    made = [path.parent.relative_to(folder) for path in _files(folder, *JOURNALS)]
     return [
-        path.parent.relative_to(folder)
-        for pattern in JOURNALS
-        for path in sorted(folder.glob(f".autocode/*/*/{pattern}"))
-        if keys & {entry["exchange"]["key"] for entry in _entries(path) if entry["kind"] == "exchange"}
+        run
+        for run in made
+        if keys & {entry["exchange"]["key"] for entry in _journal(folder / run) if entry["kind"] == "exchange"}
+        or ((folder / run / "report.json").exists() and not (shipped / run).exists())
     ]
 
 
@@ -225,24 +246,63 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def _take_over(new: Path, old: Path, used: list[Recorded]) -> None:
-    """Write a run to the notebooks' folder, with the times and costs of the recorded one."""
+def _journal(run: Path) -> list[dict[str, Any]]:
+    return [entry for name in JOURNALS if (run / name).exists() for entry in _entries(run / name)]
+
+
+def _take_over(copy: Path, shipped: Path, run: Path, used: list[Recorded]) -> None:
+    """Write a run to the notebooks' folder, with the times and costs of the recorded one, whose place it takes."""
+    name, is_version = _name(run), run.parent.name == VERSIONS
+    if is_version:
+        move(Folder(shipped), f".autocode/{name}")
+    before = _before(copy, run, used) if is_version else run
+    _write_run(copy / run, copy / before, shipped / run, shipped / before, used)
+    if before != run:
+        shutil.rmtree(shipped / before)
+    if is_version:
+        Versions(shipped / ".autocode", name).show_current()
+
+
+def _before(copy: Path, run: Path, used: list[Recorded]) -> Path:
+    """The recorded run whose place a version takes: the same, or that of an earlier key, which was not made again."""
+    others = [path.parent for path in (copy / run).parent.glob("*/journal.jsonl") if path.parent != copy / run]
+    left = [path.relative_to(copy) for path in others if not (path / "report.json").exists()]
+    answered = {one.run.name for one in used if _name(one.run) == _name(run)}
+    return next((path for path in left if path.name in answered), left[0] if left else run)
+
+
+def _write_run(new: Path, new_before: Path, to: Path, before: Path, used: list[Recorded]) -> None:
+    """Write the files of a run.
+
+    Args:
+        new: its folder in the copy.
+        new_before: the folder in the copy of the run whose place it takes.
+        to: where it is written.
+        before: the folder of the shipped run whose place it takes.
+        used: the answers to changed questions.
+    """
     by_key = {one.new_key: one for one in used}
     replaced = {one.exchange["key"] for one in used}
-    old.mkdir(parents=True, exist_ok=True)
+    to.mkdir(parents=True, exist_ok=True)
     for path in sorted(new.iterdir()):
+        old = before / path.name
         if path.name in JOURNALS:
-            lines = [json.dumps(entry, ensure_ascii=False) for entry in _renewed(_entries(path), by_key, replaced)]
-            (old / path.name).write_text("\n".join(lines) + "\n", "utf-8")
+            recorded = _entries(new_before / path.name) if new_before != new else []
+            own = [entry for entry in recorded if entry.get("step") != "versions"]
+            lines = [
+                json.dumps(entry, ensure_ascii=False) for entry in _renewed([*own, *_entries(path)], by_key, replaced)
+            ]
+            (to / path.name).write_text("\n".join(lines) + "\n", "utf-8")
         elif path.name == "sent.json":
-            (old / path.name).write_text(_sent(path, old / path.name, by_key), "utf-8")
-        elif path.name == "report.json" and (old / path.name).exists():
-            report, before = (json.loads(each.read_text("utf-8")) for each in (path, old / path.name))
-            report |= {name: before[name] for name in KEPT_OF_REPORT if name in before}
-            kept = {name: value for name, value in report.items() if name in before or name != "seal"}
-            (old / path.name).write_text(json.dumps(kept, indent=1, ensure_ascii=False), "utf-8")
+            (to / path.name).write_text(_sent(path, old, by_key), "utf-8")
+        elif path.name == "report.json":
+            report = json.loads(path.read_text("utf-8"))
+            earlier = json.loads(old.read_text("utf-8")) if old.exists() else {}
+            report |= {name: earlier[name] for name in KEPT_OF_REPORT if name in earlier}
+            kept = {name: value for name, value in report.items() if name in earlier or name != "seal"}
+            (to / path.name).write_text(json.dumps(kept, indent=1, ensure_ascii=False), "utf-8")
         elif path.is_file():
-            shutil.copy(path, old / path.name)
+            shutil.copy(path, to / path.name)
 
 
 def _renewed(

@@ -55,9 +55,11 @@ def test_the_played_model_finds_journals_of_both_layouts(tmp_path: Path, monkeyp
     monkeypatch.syspath_prepend(str(EXAMPLES))
     played_model = importlib.import_module("played_model")
 
-    recorded = EXAMPLES / ".autocode" / "week_totals"
-    shutil.copytree(recorded, tmp_path / "week_totals" / "versions")
-    for folder in (recorded, tmp_path / "week_totals"):
+    (journal,) = (EXAMPLES / ".autocode" / "week_totals").rglob("journal.jsonl")
+    earlier, now = tmp_path / "earlier", tmp_path / "now"
+    shutil.copytree(journal.parent, earlier / journal.parent.name)
+    shutil.copytree(journal.parent, now / "versions" / journal.parent.name)
+    for folder in (earlier, now):
         model = played_model.PlayedModel(folder)
         model.close()
         assert {exchange["stage"] for _, exchange in model._answers} >= {"plan", "code", "tests"}
