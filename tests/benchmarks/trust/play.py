@@ -1,0 +1,114 @@
+"""Plays tasks through the real loop and the real sandbox, and says what each layer made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from autocoder_jupyter.types import OutputSpec, Report
+from tests.benchmarks.trust.task import OUTPUT, Change, Task
+from tests.benchmarks.trust.words import words
+from tests.runner import Runner
+
+Tests = Literal["types", "weak", "strong"]
+
+OUTSIDE = "if "
+"""The start of the words for a variation that the data do not allow. A difference there is no evidence."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one generation made of a function.
+
+    Args:
+        accepted: whether it counts as a success.
+        seen_by: the layers that found something against it.
+        readings: the other readings that are shown.
+        tokens: of all questions.
+        seconds: of the generation, with a model that answers at once.
+        error: why it has no result; "" if it has one.
+    """
+
+    accepted: bool
+    seen_by: frozenset[str]
+    readings: tuple[str, ...] = ()
+    tokens: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+    @property
+    def is_plainly_green(self) -> bool:
+        """Whether it is accepted, and nothing is said against it."""
+        return self.accepted and not self.seen_by
+
+
+@dataclass(frozen=True)
+class Play:
+    """One generation to play.
+
+    Args:
+        task: the task.
+        code: the function that the model writes.
+        tests: how good its tests are.
+        second: the second solution; None if there is none.
+        reading: how the second solution reads the request, if otherwise.
+        settings: further settings.
+    """
+
+    task: Task
+    code: Change
+    tests: Tests = "weak"
+    second: Change | None = None
+    reading: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+async def play(played: Play, root: Path) -> Outcome:
+    """Run one generation, with one attempt: nothing that a layer finds is mended.
+
+    Args:
+        played: what the model says.
+        root: a new folder for the journal.
+    """
+    task = played.task
+    tests = {"types": task.tests_of_types, "weak": task.weak, "strong": {**task.weak, **task.strong}}[played.tests]
+    generated = await Runner(root, "local").generate(
+        words(task, played.code, tests, played.second, played.reading),
+        prompt=task.request,
+        samples=task.sample(),
+        outputs=(OutputSpec.model_validate({"name": OUTPUT, "type": task.kind}),),
+        settings={
+            "second_opinion": "off" if played.second is None else "on",
+            "cache": "disable",
+            "max_iterations": 1,
+            **played.settings,
+        },
+    )
+    return outcome(generated.report)
+
+
+def outcome(report: Report) -> Outcome:
+    """What a report says."""
+    opinion = report.second_opinion
+    return Outcome(
+        accepted=report.success,
+        seen_by=frozenset(layers(report)),
+        readings=tuple(reading.line for reading in opinion.readings) if opinion else (),
+        tokens=report.total_input_tokens + report.total_output_tokens,
+        seconds=report.seconds,
+        error=report.error or "",
+    )
+
+
+def layers(report: Report) -> set[str]:
+    """The layers that found something against the function of a report."""
+    evidence, opinion = report.evidence, report.second_opinion
+    found = {
+        "tests": any(test.outcome != "passed" for test in evidence.tests),
+        "run": any(not check.passed for check in evidence.checks),
+        "outputs": bool(evidence.remarks),
+        "second": opinion is not None and any(not one.on.startswith(OUTSIDE) for one in opinion.differences),
+    }
+    return {layer for layer, spoke in found.items() if spoke}

@@ -1,0 +1,148 @@
+"""The figures of all played generations, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from tests.benchmarks.trust.play import Outcome, Play, Tests
+from tests.benchmarks.trust.task import Task
+
+Kind = Literal["right", "wrong", "pair", "against", "other"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A generation to play, and what it is for.
+
+    Args:
+        family: of the task.
+        kind: `right`: a right function alone; `wrong`: a wrong one; `pair`: two right ones; `against`: a right one and
+            a wrong second solution; `other`: a right one and another reading of the request.
+        label: of the solution.
+        play: the generation.
+    """
+
+    family: str
+    kind: Kind
+    label: str
+    play: Play
+
+    @property
+    def task(self) -> Task:
+        """Its task."""
+        return self.play.task
+
+    @property
+    def setting(self) -> tuple[Tests, bool]:
+        """How good the tests are, and whether there is a second opinion."""
+        return self.play.tests, self.play.second is not None
+
+
+SETTINGS: Sequence[tuple[Tests, bool]] = (
+    ("types", False),
+    ("weak", False),
+    ("strong", False),
+    ("types", True),
+    ("weak", True),
+    ("strong", True),
+)
+
+
+def rows_of(family: str, task: Task) -> Iterator[Row]:
+    """All generations of a task."""
+    wrong = next(iter(task.wrong.values()))
+    for tests in ("weak", "strong"):
+        yield Row(family, "right", "right", Play(task, task.right, tests))
+    yield Row(family, "pair", "right, same", Play(task, task.right, "strong", task.same))
+    yield Row(family, "pair", "same, right", Play(task, task.same, "strong", task.right))
+    yield Row(family, "against", "right, wrong", Play(task, task.right, "strong", wrong))
+    for line, change in task.other.items():
+        yield Row(family, "other", line, Play(task, task.right, "strong", change, line))
+    for label, change in task.wrong.items():
+        for tests, with_second in SETTINGS:
+            yield Row(family, "wrong", label, Play(task, change, tests, task.same if with_second else None))
+
+
+def settles(row: Row, done: Iterable[tuple[Row, Outcome]]) -> Outcome | None:
+    """The outcome that is known without playing: what these tests see alone, they see beside a second opinion."""
+    for earlier, outcome in done:
+        same = (earlier.task.name, earlier.label, earlier.kind) == (row.task.name, row.label, row.kind)
+        if row.kind == "wrong" and same and earlier.setting == (row.setting[0], False) and row.setting[1]:
+            return None if outcome.is_plainly_green else outcome
+    return None
+
+
+def table(done: Sequence[tuple[Row, Outcome]]) -> str:
+    """The figures, and the names of all that did not come out as it should."""
+    lines = [f"{len({row.task.name for row, _ in done})} tasks, {len(done)} generations", ""]
+    lines += [*_accepted(done), "", *_caught(done), "", *_costs(done)]
+    if left := [*_missed(done)]:
+        lines += ["", *left]
+    return "\n".join(lines)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} of {whole}" + (f" ({round(100 * part / whole)} %)" if whole else "")
+
+
+def _of(done: Sequence[tuple[Row, Outcome]], kind: Kind) -> list[tuple[Row, Outcome]]:
+    return [(row, outcome) for row, outcome in done if row.kind == kind]
+
+
+def _accepted(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
+    right = [outcome for row, outcome in done if row.kind != "wrong"]
+    yield f"right functions accepted         {_share(sum(outcome.accepted for outcome in right), len(right))}"
+    for kind, words, count in (
+        ("right", "false alarms, alone             ", lambda outcome: bool(outcome.seen_by)),
+        ("pair", "false alarms, natural pairs     ", lambda outcome: bool(outcome.seen_by)),
+        ("against", "kept beside a wrong second      ", lambda outcome: outcome.accepted),
+        ("other", "another reading is shown        ", lambda outcome: "second" in outcome.seen_by or outcome.readings),
+    ):
+        found = [outcome for row, outcome in done if row.kind == kind]
+        if found:
+            yield f"{words} {_share(sum(bool(count(outcome)) for outcome in found), len(found))}"
+
+
+def _caught(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
+    wrong = _of(done, "wrong")
+    layers = sorted({layer for _, outcome in wrong for layer in outcome.seen_by})
+    yield f"wrong functions, seen by  {''.join(f'{layer:>10}' for layer in layers)}  any layer"
+    for setting in SETTINGS:
+        found = [outcome for row, outcome in wrong if row.setting == setting]
+        if found:
+            tests, with_second = setting
+            words = f"{tests} tests, second {'on' if with_second else 'off'}"
+            by_layer = "".join(f"{sum(layer in outcome.seen_by for outcome in found):>10}" for layer in layers)
+            caught = sum(not outcome.is_plainly_green for outcome in found)
+            yield f"{words:26}{by_layer}  {_share(caught, len(found))}"
+
+
+def _costs(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
+    for words, with_second in (("second off", False), ("second on", True)):
+        found = [
+            outcome
+            for row, outcome in done
+            if row.kind in ("right", "pair") and row.setting == ("strong", with_second) and outcome.accepted
+        ]
+        if found:
+            tokens = round(median(outcome.tokens for outcome in found))
+            seconds = sorted(outcome.seconds for outcome in found)
+            last = seconds[min(len(seconds) - 1, int(0.9 * len(seconds)))]
+            yield f"right, {words:12} {tokens:,} tokens, {median(seconds):.1f} s (9 of 10 within {last:.1f} s)"
+
+
+def _missed(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
+    for row, outcome in done:
+        where = f"{row.family} / {row.task.name} / {row.label}"
+        if row.kind == "wrong" and outcome.is_plainly_green and row.setting in (("weak", False), ("strong", True)):
+            tests, with_second = row.setting
+            yield f"green and wrong ({tests} tests, second {'on' if with_second else 'off'}): {where}"
+        elif row.kind != "wrong" and not outcome.accepted:
+            yield f"right and refused: {where}: {outcome.error or sorted(outcome.seen_by)}"
+        elif row.kind in ("right", "pair") and outcome.seen_by:
+            yield f"false alarm of {', '.join(sorted(outcome.seen_by))}: {where}"
+        elif row.kind == "other" and not (outcome.readings or "second" in outcome.seen_by):
+            yield f"another reading is not shown: {where}"

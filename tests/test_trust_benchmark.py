@@ -1,0 +1,51 @@
+"""The benchmark of the evidence plays its tasks through the real loop and sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.trust.__main__ import played
+from tests.benchmarks.trust.known import answer, is_right
+from tests.benchmarks.trust.play import Play
+from tests.benchmarks.trust.table import Row, settles, table
+from tests.benchmarks.trust.tasks import gaps, orders
+
+REVENUE, GAPS = orders.TASKS[0], gaps.TASKS[1]
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.slow
+async def test_right_functions_are_accepted_and_wrong_ones_are_seen_by_the_layers_that_know(tmp_path: Path) -> None:
+    wrong, empty = REVENUE.wrong["all statuses"], GAPS.wrong["empty text is there"]
+    rows = [
+        Row("orders", "right", "right", Play(REVENUE, REVENUE.right, "strong")),
+        Row("orders", "wrong", "all statuses", Play(REVENUE, wrong, "weak")),
+        Row("orders", "wrong", "all statuses", Play(REVENUE, wrong, "strong")),
+        Row("orders", "wrong", "all statuses", Play(REVENUE, wrong, "weak", REVENUE.same)),
+        Row("orders", "wrong", "all statuses", Play(REVENUE, wrong, "strong", REVENUE.same)),
+        Row("gaps", "pair", "right, same", Play(GAPS, GAPS.right, "strong", GAPS.same)),
+        Row("gaps", "wrong", "empty text is there", Play(GAPS, empty, "weak", GAPS.same)),
+    ]
+    done = await played(rows, tmp_path)
+    outcomes = {(row.family, row.kind, row.setting): outcome for row, outcome in done}
+    assert outcomes["orders", "right", ("strong", False)].is_plainly_green
+    assert outcomes["orders", "wrong", ("weak", False)].accepted
+    assert outcomes["orders", "wrong", ("strong", False)].seen_by == {"tests"}
+    assert "second" in outcomes["orders", "wrong", ("weak", True)].seen_by
+    assert outcomes["orders", "wrong", ("strong", True)] == outcomes["orders", "wrong", ("strong", False)]
+    assert outcomes["gaps", "pair", ("strong", True)].is_plainly_green
+    assert "second" in outcomes["gaps", "wrong", ("weak", True)].seen_by
+    text = table(done)
+    assert "2 tasks, 7 generations" in text
+    assert "right functions accepted         2 of 2 (100 %)" in text
+    assert settles(rows[4], done) is not None and settles(rows[3], done) is None
+
+
+def test_an_answer_is_compared_with_the_known_one_on_the_sample_and_on_new_rows() -> None:
+    for task in (REVENUE, GAPS):
+        for tables in (task.sample(), task.new_rows()):
+            assert is_right(task, answer(task, task.same, tables), tables)
+            assert not any(is_right(task, answer(task, change, tables), tables) for change in task.wrong.values())
+    assert not REVENUE.sample()["orders"].equals(REVENUE.new_rows()["orders"])
