@@ -473,8 +473,9 @@ def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None, *,
     import pandas as pd
 
     from autocoder_jupyter.data.capture import capture
+    from autocoder_jupyter.data.foreign import computed
 
-    value = capture(value)
+    value = capture(computed(value))  # a tool may give back a lazy frame
     table = value.to_frame(_series_name(value)) if isinstance(value, pd.Series) else value
     names = [name if isinstance(name, str) else str(name) for name in table.columns]
     if twins := sorted({name for name in names if names.count(name) > 1}):

@@ -1,6 +1,6 @@
 """Describe data for the model: profiles, samples, schemas, constraints and drift.
 
 Profile, samples, schemas, constraints, drift (only in `columns_read`, derived from the code's `table_flow`), tables
-of other libraries (`foreign`), hidden and masked columns (`withheld`), sampled rows as files (`sample_files`),
-files as tables of a call (`table_file`).
+of other libraries (`foreign`) and those whose rows are not in memory (`elsewhere`), hidden and masked columns
+(`withheld`), sampled rows as files (`sample_files`), files as tables of a call (`table_file`).
 """

@@ -9,6 +9,7 @@ import pandas as pd
 
 from autocoder_jupyter.codec import Unencodable, encode
 from autocoder_jupyter.codec.plain import to_json
+from autocoder_jupyter.data.elsewhere import refuse_elsewhere
 from autocoder_jupyter.data.foreign import converted, original_kind, with_original_kind
 from autocoder_jupyter.errors import InvalidRequest, working_folder
 from autocoder_jupyter.kinds.checks import one_table
@@ -31,8 +32,9 @@ def capture(value: Any) -> Any:
             converted.
 
     Raises:
-        InvalidRequest: the value has another type, or the file or folder does not exist.
+        InvalidRequest: the value has another type, its rows are not in memory, or the file or folder does not exist.
     """
+    refuse_elsewhere(value)
     if isinstance(value, pd.DataFrame | pd.Series):
         return with_original_kind(value.copy(deep=not _copy_on_write()), original_kind(value))
     if isinstance(value, File | Dir):

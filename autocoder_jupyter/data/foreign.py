@@ -7,10 +7,12 @@ Other libraries are converted by `to_pandas()` or by the dataframe interchange p
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pandas as pd
 
+from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -56,40 +58,62 @@ def is_table(value: object) -> bool:
 
 
 def is_lazy(value: object) -> bool:
-    """Whether it is a table that is not computed yet: a lazy frame of polars, or a relation of DuckDB."""
-    return _lazy_kind(value) != ""
+    """Whether it is a table whose rows are not in memory, such as a lazy frame or a query."""
+    return elsewhere(value) is not None
 
 
-def _lazy_kind(value: object) -> str:
-    """Their libraries are not imported: if there is such a value, they are imported already."""
-    library = type(value).__module__.partition(".")[0].lstrip("_")
-    return {("polars", "LazyFrame"): "polars", ("duckdb", "DuckDBPyRelation"): "duckdb"}.get(
-        (library, type(value).__name__), ""
-    )
+def computed(value: Any) -> Any:
+    """A table whose rows are not in memory as a table of pandas, if its library can count them and they are few.
 
-
-def _computed(value: Any, library: str) -> pd.DataFrame:
-    """The rows of a lazy table, if they are few. They are counted first.
+    Any other value is returned unchanged. The rows are counted first.
 
     Raises:
-        InvalidRequest: there are too many.
+        InvalidRequest: there are too many, or they cannot be counted.
     """
-    if library == "polars":
-        import polars
-
-        rows, columns = value.select(polars.len()).collect().item(), len(value.collect_schema())
-    else:
-        rows, columns = value.shape
+    kind = elsewhere(value)
+    if kind is None:
+        return value
+    reader = _COUNTED.get((kind.library, kind.type_name))
+    if reader is None:
+        raise InvalidRequest(
+            f"A {kind_of(value)} is not computed for a call.",
+            why="Its rows are not in memory, and it may be large.",
+            hint=f"Compute what you need, and pass that: table{kind.few}",
+        )
+    count, read = reader
+    rows, columns = count(value)
     if rows * columns > MOST_CELLS:
         raise InvalidRequest(
             f"A {kind_of(value)} of {rows:,} rows × {columns:,} columns is not computed for a call.",
             why=f"That is more than {MOST_CELLS:,} cells.",
             hint="Filter or aggregate it first, or compute it yourself and pass the table.",
         )
-    if library == "polars":
-        return _converted(value.collect())  # type: ignore[return-value]
-    arrow = value.to_arrow_table() if hasattr(value, "to_arrow_table") else value.arrow()
-    return _of_arrow_table(arrow)
+    return read(value)
+
+
+def _count_polars(value: Any) -> tuple[int, int]:
+    import polars
+
+    return value.select(polars.len()).collect().item(), len(value.collect_schema())
+
+
+def _read_duckdb(value: Any) -> pd.DataFrame:
+    return _of_arrow_table(value.to_arrow_table() if hasattr(value, "to_arrow_table") else value.arrow())
+
+
+_COUNTED: dict[tuple[str, str], tuple[Callable[[Any], tuple[int, int]], Callable[[Any], Any]]] = {
+    ("polars", "LazyFrame"): (_count_polars, lambda value: _converted(value.collect())),
+    ("duckdb", "DuckDBPyRelation"): (lambda value: value.shape, _read_duckdb),
+    ("ibis", "Table"): (
+        lambda value: (int(value.count().execute()), len(value.columns)),
+        lambda value: value.to_pandas(),
+    ),
+    ("pyarrow", "Dataset"): (
+        lambda value: (value.count_rows(), len(value.schema)),
+        lambda value: _of_arrow_table(value.to_table()),
+    ),
+}
+"""How the rows and columns of a table elsewhere are counted, and how it is read. Others are not read."""
 
 
 def kind_of(value: object) -> str:
@@ -111,8 +135,8 @@ def with_original_kind(table: Table, kind: str) -> Table:
 
 
 def _converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
-    if lazy := _lazy_kind(value):
-        return _computed(value, lazy)
+    if is_lazy(value):
+        return computed(value)  # type: ignore[no-any-return]
     library = type(value).__module__.partition(".")[0]
     if library == "polars" and callable(getattr(value, "to_arrow", None)):
         import polars

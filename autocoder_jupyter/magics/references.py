@@ -169,6 +169,7 @@ def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str
             hint=f"{hint} If it is not a variable, write @@{name}.".strip(),
         )
     value = namespace[name]
+    _refuse_elsewhere(value, name)
     if kind_of(value) is None:
         if name in declared:
             return None
@@ -209,11 +210,18 @@ def _evaluated(name: str, expression: str, namespace: Mapping[str, Any]) -> Any:
         value = eval(expression, {"File": File, "Dir": Dir, **namespace})
     except Exception as error:
         raise InvalidRequest(f"-s {name}={expression} fails.", why=f"{type(error).__name__}: {error}") from error
+    _refuse_elsewhere(value, expression if expression.isidentifier() else name)
     if kind_of(value) is None:
         raise InvalidRequest(
             f"-s {name} is {_a(value)}; a sample is {WHAT_CAN_BE_REFERRED_TO}.", hint=_way_out(name, value)
         )
     return value
+
+
+def _refuse_elsewhere(value: Any, name: str) -> None:
+    from autocoder_jupyter.data.elsewhere import refuse_elsewhere
+
+    refuse_elsewhere(value, name)
 
 
 def _refuse_outputs(command: CellCommand, samples: Mapping[str, Any]) -> None:
