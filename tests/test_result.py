@@ -390,6 +390,10 @@ def test_a_strangers_packages_are_not_installed_before_somebody_agreed(tmp_path:
         loaded.run()
     assert "evil-package, \\u202eno requirement, netcat" in str(caught.value)
     assert "trusted=True" in str(caught.value)
+    for kind, path in (("script", "wants.py"), ("package", "wants")):  # what is exported is installed with its packages
+        with pytest.raises(InvalidRequest, match="packages that were not approved"):
+            loaded.export(tmp_path / path, kind=kind)  # type: ignore[arg-type]
+        assert not (tmp_path / path).exists()
     assert loaded.report.lock == ()
     loaded.save(tmp_path / "again")
     agreed = CodeGenEvalResult.load(tmp_path / "again", trusted=True)

@@ -19,7 +19,6 @@ from autocoder_jupyter.concurrency.awaited import Awaited, remark, tell
 from autocoder_jupyter.errors import (
     AutocodeError,
     EngineGone,
-    InvalidRequest,
     PackageError,
     SandboxCrash,
     SandboxUnavailable,
@@ -31,7 +30,6 @@ from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
 from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Program, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import parse_memory
-from autocoder_jupyter.untrusted.visible import visible
 
 BACKOFF_SECONDS = 0.2
 """Seconds before the first retry of a call whose sandbox failed; doubled each time."""
@@ -58,7 +56,7 @@ async def call(
         UnsupportedData: an argument cannot cross.
         SandboxError: the program or its sandbox failed; a failed program never returns a value.
     """
-    _require_agreed(function, options)
+    options.require_agreed(function.name)
     if takes_long(function, (*positional, *keywords.values())):
         arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
     else:
@@ -112,15 +110,6 @@ def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any
     tables = [value for value in (*given, *function.samples.values()) if is_table(value)]
     kind = (original_kind(tables[0]) or kind_of(tables[0])) if tables else ""
     return {name: restored(value, kind) for name, value in values.items()}
-
-
-def _require_agreed(function: Function, options: CallOptions) -> None:
-    if options.withheld:
-        raise InvalidRequest(
-            f"{function.name} needs packages that were not approved: {visible(', '.join(options.withheld))}.",
-            why="The result was loaded from a file that somebody else may have written.",
-            hint="Load it with trusted=True if you want them to be installed for it.",
-        )
 
 
 class _SandboxCall:

@@ -14,6 +14,7 @@ from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice, S
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.settings.tiers import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
+from autocoder_jupyter.untrusted.visible import visible
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class CallOptions:
         sandbox: the choice of a sandbox.
         sandbox_minimum: the weakest accepted sandbox; in a weaker one no call is made.
         image_config: the base of Docker images.
-        withheld: packages of an untrusted file that the user has not approved; while there are any, no call is made.
+        withheld: packages of an untrusted file that the user has not approved; see `require_agreed`.
         worker_seconds: the time limit of workers. It is the same for all calls, so that they can share workers.
     """
 
@@ -65,6 +66,19 @@ class CallOptions:
             worker_seconds=config.timeout,
             drift=config.drift,
         )
+
+    def require_agreed(self, name: str) -> None:
+        """Check that no package waits for a yes, so that the function of this name may be called or exported.
+
+        Raises:
+            InvalidRequest: one does.
+        """
+        if self.withheld:
+            raise InvalidRequest(
+                f"{name} needs packages that were not approved: {visible(', '.join(self.withheld))}.",
+                why="The result was loaded from a file that somebody else may have written.",
+                hint="Load it with trusted=True if you want them to be installed for it.",
+            )
 
     def changed(self, options: Mapping[str, Any]) -> CallOptions:
         """A copy with some options set.

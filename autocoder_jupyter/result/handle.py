@@ -310,9 +310,11 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
         Raises:
             GenerationFailed: there is no function that passed.
-            InvalidRequest: the path does not fit or cannot be written, or there is no such kind.
+            InvalidRequest: the path does not fit or cannot be written, there is no such kind, or the function is of a
+                file that somebody else may have written, and needs packages that you did not agree to.
         """
         function = self.wait()._built()
+        self._options.require_agreed(function.name)
         if kind == "script":
             from autocoder_jupyter.tasks.export import export  # imports pandas
 

