@@ -26,7 +26,13 @@ MOST_SHOWN = 200
 """The number of characters of an argument that are shown."""
 
 MOST_RECORDED = 32 * 2**20
-"""The maximum bytes of files in the journal per session. Later calls are run again when the session is resumed."""
+"""The maximum bytes of results and files in the journal per session. Later calls are run again when it is resumed."""
+
+MOST_CALLS = 1_000
+"""The maximum number of calls of a session. One answer may ask for any number of them, and each may take minutes."""
+
+_LARGEST = 1e9
+"""The largest number that is an argument: a line, or seconds."""
 
 MOST_OBSERVED = 2_000
 """The number of characters of an observation that are shown and kept in the report."""
@@ -117,7 +123,9 @@ class Toolbox:
 
         async def call(arguments: Mapping[str, Any]) -> tuple[str, bool]:
             async with self._one:
-                observation = await self._called(name, arguments)
+                if len(self.calls) >= MOST_CALLS:
+                    return f"Not run: this session has made its {MOST_CALLS:,} calls of tools.", False
+                observation = await self._called(name, {key: _plain(value) for key, value in arguments.items()})
             return observation.text, observation.ok
 
         return AgentTool(name, description, schema, call)
@@ -200,7 +208,7 @@ class Toolbox:
         """Record the result of a call, with the files if it changed any."""
         files = self._workspace.snapshot()
         changed = {} if files == before else {"files": files}
-        self._room -= sum(map(len, files.values())) if changed else 0
+        self._room -= len(observation.text) + (sum(map(len, files.values())) if changed else 0)
         if self._setup.config.cache == "disable" or observation is _NOT_DONE or self._room < 0:
             return
         outcome = {"observed": observation.text, "ok": observation.ok, **changed}
@@ -217,6 +225,19 @@ def _with_note(tested: Observation, use: ToolUse) -> Observation:
 def _shown(arguments: Mapping[str, Any]) -> str:
     text = str(arguments.get("command") or arguments.get("file_path") or "")
     return visible(" ".join(text.split()))[:MOST_SHOWN]
+
+
+def _plain(value: Any) -> Any:
+    """An argument as a call takes it: a text is valid Unicode, and a number that no call can mean is none."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, int | float):
+        return value if -_LARGEST < value < _LARGEST else None
+    return value
 
 
 def _number(value: object) -> float | None:

@@ -86,6 +86,44 @@ def test_what_a_session_writes_to_the_journal_has_an_end(bench: Bench, monkeypat
     assert again.workspace.files["large.bin"][0] == 19
 
 
+def test_results_count_toward_what_a_session_writes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolbox_module, "MOST_RECORDED", 200_000)
+    again = Bench(bench.journal.root.parent)
+    again.outcomes["cat large"] = CommandOutcome(0, "x" * 25_000, {})
+    for _ in range(30):
+        again.call("Bash", command="cat large")
+    assert again.size < 300_000
+
+
+def test_one_answer_cannot_make_any_number_of_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolbox_module, "MOST_CALLS", 5)
+    told = [bench.call("Bash", command=f"echo {number}") for number in range(8)]
+    assert told[:5] == ["done"] * 5 and all("has made its 5 calls" in one for one in told[5:])
+    assert len(bench.commands) == len(bench.toolbox.calls) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("Read", {"offset": float("inf")}, "x = 1"),
+        ("Read", {"limit": float("nan")}, "x = 1"),
+        ("Read", {"offset": -5, "limit": -3}, "x = 1"),
+        ("Read", {"offset": 10**5000}, "x = 1"),
+        ("Bash", {"command": "ls", "timeout": 10**5000}, "done"),
+        ("Bash", {"command": "ls", "more": {"\udc00": [float("nan"), "\udc00"]}}, "done"),
+        ("Bash", {"command": "echo \udc00"}, "done"),
+        ("Write", {"content": "x = '\udc00'"}, "Wrote over a.py"),
+    ],
+    ids=range(8),
+)
+def test_arguments_that_no_call_can_mean_are_no_errors(
+    bench: Bench, name: str, arguments: dict[str, Any], told: str
+) -> None:
+    bench.call("Write", file_path="a.py", content="x = 1\n")
+    assert told in bench.call(name, **{"file_path": "a.py", **arguments})
+    assert bench.toolbox.calls[-1].outcome == "ok"
+
+
 def test_recorded_calls_are_not_made_again_and_leave_the_same_files(bench: Bench) -> None:
     files = {"a.txt": b"a"}
     made = {"touch a.txt": CommandOutcome(0, "made", files), "false": CommandOutcome(1, "no", files)}
