@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import math
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.errors import OutOfMemory, SandboxCrash
+from autocoder_jupyter.calls.queue import CallQueue
+from autocoder_jupyter.errors import AutocodeError, OutOfMemory, SandboxCrash
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.types import CodeSolution, OutputSpec, Report
+from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
 from tests.sandbox.sandboxes import EACH, open_sandbox
 
 SLOW = """
@@ -41,7 +45,7 @@ def remarks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return heard
 
 
-def built(code: str, sandbox: str, root: Path) -> CodeGenEvalResult:
+def built(code: str, sandbox: str, root: Path, *inputs: InputSpec) -> CodeGenEvalResult:
     solution, outputs = CodeSolution(code=code), (OutputSpec(name="value", type="int"),)
     report = Report(
         name="growth",
@@ -49,6 +53,7 @@ def built(code: str, sandbox: str, root: Path) -> CodeGenEvalResult:
         prompt="…",
         success=True,
         solution=solution,
+        declared_inputs=inputs,
         declared_outputs=outputs,
         sandbox=sandbox,
     )
@@ -109,3 +114,33 @@ def test_a_program_over_its_limit_is_not_run_again(sandbox: str, tmp_path: Path,
     with pytest.raises(OutOfMemory):
         hungry.run(retries=3, resources={"memory": "512Mi"})
     assert remarks == []
+
+
+DEADLY = """
+import os, signal
+
+def run(how: str) -> int:
+    if how == "leaves":
+        os._exit(3)
+    if how != "lives":
+        os.kill(os.getpid() if how == "kills itself" else os.getppid(), signal.SIGKILL)
+    return 7
+"""
+
+
+def test_a_call_whose_worker_dies_gives_its_turn_to_the_next(
+    sandbox: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it kills the process from which all calls of its worker are forked."""
+    queue = CallQueue(1, lambda: math.inf)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
+    deadly = built(DEADLY, sandbox, tmp_path, InputSpec(name="how", type="str"))
+    ways = ["lives", "kills itself", "lives", "kills its parent", "lives", "leaves", "lives"]
+
+    async def all_at_once() -> list[Any]:
+        return await asyncio.gather(*(deadly.run.aio(how) for how in ways), return_exceptions=True)
+
+    ended = asyncio.run(all_at_once())
+    for how, value in zip(ways, ended, strict=True):
+        assert value == 7 if how == "lives" else isinstance(value, AutocodeError), (how, value)
+    assert not queue._running and not queue._waiting

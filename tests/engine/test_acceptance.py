@@ -11,7 +11,7 @@ import pytest
 from autocoder_jupyter.engine.own_tests import check_own_tests, own_module
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
-from autocoder_jupyter.types import CodePlan, OutputSpec
+from autocoder_jupyter.types import CodePlan, OutputSpec, Secret
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 WRONG = CODE.replace(".sum())", ".sum()) + 1.0")
@@ -234,3 +234,36 @@ async def test_code_that_ends_its_worker_in_an_own_test_has_failed_it(runner: Ru
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(ending)]}
     played = await runner.generate(script, own_tests=OWN, settings={"max_iterations": 1, "timeout": 4.0})
     assert not played.report.success and "your test test_one_sale" in played.error
+
+
+CANARY = "correct-horse-7431"
+WITH_A_SECRET = f'''\
+def test_one_sale():
+    """It prints and compares the token."""
+    import os
+
+    print(os.environ.get("WAREHOUSE_TOKEN"))
+    sales = pd.DataFrame({{"price": [2.0], "quantity": [4], "buyer": ["{CANARY}"]}})
+    assert (growth(sales), os.environ.get("WAREHOUSE_TOKEN")) == (8.0, "{CANARY}")
+'''
+
+
+@pytest.mark.parametrize("share", ["rows", "stats"])
+async def test_the_value_of_a_secret_in_an_own_test_is_told_to_nobody(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, share: str
+) -> None:
+    """Not by the source of the test, not by what it prints, and not by its failure."""
+    monkeypatch.setenv("WAREHOUSE_TOKEN", CANARY)
+    telltale = CODE.replace("    return float(", "    import os\n    print(os.environ)\n    return 1.0 + float(")
+    settings = {"secrets": (Secret(key="WAREHOUSE_TOKEN"),), "skip_tests": True, "share": share, "max_iterations": 2}
+    edit = {"find": "1.0 + float(", "replace": "2.0 + float(", "mends": ["your test test_one_sale"]}
+    script = {"plan": [PLAN], "code": [fenced(telltale)], "fix_code": [json.dumps({"edits": [edit]})]}
+    played = await runner.generate(script, own_tests=WITH_A_SECRET, settings=settings)
+    assert played.asked == ["plan", "code", "fix_code"]
+    told = json.dumps(played.model.requests)
+    assert "your test test_one_sale" in told and ("def test_one_sale" in told) == (share == "rows")
+    for text in (told, repr(played.events), str(played.report.evidence), str(played.report.history)):
+        assert CANARY not in text
+    for path in runner.root.rglob("*"):
+        if path.is_file() and path.name not in ("request.json", "report.json", "test_own.py"):  # as the user wrote it
+            assert CANARY not in path.read_text("utf-8")
