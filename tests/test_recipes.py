@@ -236,6 +236,80 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+NOTES = {
+    "versions/request_fields.py": ('    "schema": RequestField(', '    "notes": _lines("note"),\n'),
+    "magics/options.py": (
+        '    Option(\n        "schema",',
+        "    Option(\n"
+        '        "note",\n        "a note for the model",\n        flags=("--note",),\n        placeholder="TEXT",\n'
+        '        repeatable=True,\n        is_setting=False,\n        example="short",\n    ),\n',
+    ),
+    "agent/arguments.py": ('    "own_tests": partial(', '    "notes": partial(check.texts, "notes"),\n'),
+    "agent/agent.py": ("        name: str | None = None,", "        notes: Iterable[str] | None = None,\n"),
+    "engine/prompt.py": (
+        "    if request.checks:",
+        '    if request.notes:\n        parts.append(block("notes", _bullets(request.notes)))\n',
+    ),
+    "magics/command.py": ("        examples=tuple(parse", '        notes=given.get("note", ()),\n'),
+}
+
+NOTED = """
+import json, sys
+from pathlib import Path
+from types import SimpleNamespace
+from autocoder_jupyter import AutoCoderAgent
+from autocoder_jupyter.engine import preview
+from autocoder_jupyter.magics.cell import build_request
+from autocoder_jupyter.magics.command import parse_cell
+from autocoder_jupyter.magics.current_version import recorded_request
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.versions import Versions
+from autocoder_jupyter.versions.changes import changes
+from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.request_fields import joined
+from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced, sales
+from tests.scripted_model import ScriptedModel, by_marker
+
+script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
+    agent = AutoCoderAgent(sandbox="local", **model.settings)
+    result = agent.generate(
+        "Total revenue of @sales.", samples={"sales": sales()}, outputs={"total": "float"}, notes=["be calm"],
+        name="growth", journal_root=".autocode",
+    ).wait()
+    assert result.success, result.error
+    assert all("be calm" in str(request) for request in model.requests)
+
+notebook = SimpleNamespace(namespace={}, own_tests_of=lambda name: "")
+request = build_request(parse_cell("g --note short --note 'be calm'", "Count."), notebook)
+assert request.notes == ("short", "be calm")
+assert "- short" in preview(request, AgentConfig())
+assert RequestKey.of(request, ()).id != RequestKey.of(Request("g", "Count."), ()).id
+assert RequestKey.of(Request("g", "p"), ()).id == "KEY"
+assert changes({"notes": []}, {"notes": ["short"]}) == "a new note: short"
+assert joined(Request("g", "Count.", notes=("calm",)), {"notes": ("short",)}) == {"notes": ("calm", "short")}
+versions = Versions(Path(".autocode"), "growth")
+again = recorded_request(versions, versions.last_good(), {"sales": sales()}, "")
+assert again.notes == ("be calm",)
+options = json.loads(Path("labextension/src/vocabulary.json").read_text())["options"]
+assert any("--note" in option["flags"] for option in options)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.local_sandbox
+def test_a_field_of_the_request(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project")
+    for file, (before, text) in NOTES.items():
+        added(folder, f"autocoder_jupyter/{file}", before, text)
+    before, text = "    schema: str | None = None\n", "    notes: tuple[str, ...] = ()\n"
+    for file in ("request.py", "magics/command.py"):
+        added(folder, f"autocoder_jupyter/{file}", before, text)
+    run(folder, "tools/generated.py")
+    (folder / "used.py").write_text(NOTED.replace("KEY", RequestKey.of(Request("g", "p"), ()).id), "utf-8")
+    run(folder, "used.py")
+
+
 MOOD = {
     "run/events.py": (
         "@dataclass(frozen=True)\nclass Finished:",

@@ -58,6 +58,11 @@ def renamed_samples(samples: Mapping[str, Any], renames: Mapping[str, str]) -> d
                 f"There is no column {has!r} to be read as {reads!r}.",
                 hint="Write --rename READS=HAS: the name that the function reads, then the one that the data have.",
             )
+    return with_names_read(samples, renames)
+
+
+def with_names_read(samples: Mapping[str, Any], renames: Mapping[str, str]) -> dict[str, Any]:
+    """Samples with the names that a function reads. A rename that fits none of them does nothing."""
     return {name: renamed(value, renames)[0] for name, value in samples.items()}
 
 

@@ -16,7 +16,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted.parsing import parse
-from autocoder_jupyter.versions.changes import Change
+from autocoder_jupyter.versions.field_changes import Change
 
 _PLAIN = ("int", "float", "str", "bool")
 """The types of inputs whose default is changed here."""

@@ -21,6 +21,7 @@ from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.sandbox.environments.pylock import read_pylock
 from autocoder_jupyter.settings.parameters import require_unicode
 from autocoder_jupyter.types import InputSpec, type_name
+from autocoder_jupyter.versions import request_fields
 from autocoder_jupyter.versions.keys import RequestKey
 
 
@@ -96,7 +97,7 @@ def words_of(request: Request) -> str:
     """All text that the user wrote. It shows which columns are meant."""
     inputs = (f"{spec.name} {spec.meaning}" for spec in request.inputs)
     outputs = (f"{spec.name} {spec.meaning}" for spec in request.outputs)
-    return "\n".join((request.prompt, *request.constraints, *request.checks, request.schema or "", *inputs, *outputs))
+    return "\n".join((*request_fields.texts_of(request), *inputs, *outputs))
 
 
 def settle_inputs(request: Request) -> tuple[InputSpec, ...]:
@@ -141,21 +142,4 @@ def request_record(request: Request, config: AgentConfig, key: RequestKey) -> di
     settings["secrets"] = [secret.key for secret in config.secrets]
     for record in ("resources", "image_config"):
         settings[record] = getattr(config, record).model_dump(exclude={"registry", "base_image"})
-    return {
-        "name": request.name,
-        "prompt": request.prompt,
-        "samples": {name: type(value).__name__ for name, value in request.samples.items()},
-        "inputs": [spec.model_dump() for spec in request.inputs],
-        "outputs": [spec.model_dump() for spec in request.outputs],
-        "constraints": list(request.constraints),
-        "checks": list(request.checks),
-        "schema": request.schema,
-        "own_tests": request.own_tests,
-        "contracts": {name: contract.record for name, contract in request.contracts.items()},
-        "renames": dict(request.renames),
-        "examples": [example.text for example in request.examples],
-        "wishes": list(request.wishes),
-        "earlier": request.earlier.version if request.earlier else None,
-        "settings": settings,
-        "key": key.record(),
-    }
+    return {**request_fields.field_records(request), "settings": settings, "key": key.record()}

@@ -28,9 +28,11 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan
 from autocoder_jupyter.untrusted.parsing import complaint
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.versions.changes import Change, differences, in_words, written_otherwise
+from autocoder_jupyter.versions.changes import differences, in_words, written_otherwise
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of
+from autocoder_jupyter.versions.field_changes import Change
 from autocoder_jupyter.versions.keys import schema_of
+from autocoder_jupyter.versions.request_fields import texts_of
 from autocoder_jupyter.versions.store import Version, Versions, edited_id, key_of, numbered_id, unrecorded_id
 
 
@@ -437,7 +439,7 @@ def _takes(version: Version, key: Any, request: Request) -> bool:
 
 def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> bool:
     """Whether the request names a column that did not exist before. Such a column is relevant."""
-    words = " ".join((request.prompt, *request.constraints, *request.checks, request.schema or ""))
+    words = " ".join(texts_of(request))
     then = [literal for literal, _ in shape["columns"]]
     labels = frame.columns if isinstance(frame, pd.DataFrame) else ()
     literals = [literal for literal, _ in shape_of(frame)["columns"]]

@@ -11,7 +11,7 @@ from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.contracts import with_contracts
-from autocoder_jupyter.magics.examples import collect_example, require_fit
+from autocoder_jupyter.magics.examples import require_fit
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.launching import show_job, wait_for, waits
 from autocoder_jupyter.magics.no_data import require_data
@@ -20,8 +20,9 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import notice
 from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.questions import ask_at_prompt
-from autocoder_jupyter.magics.references import collect_samples, hints, read_schema
+from autocoder_jupyter.magics.references import hints
 from autocoder_jupyter.magics.refinement import refined_request
+from autocoder_jupyter.magics.request_fields import given_fields
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.request import AgentConfig, Backend, Request
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -98,19 +99,9 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
         return refined_request(command, notebook)
     from autocoder_jupyter.data.renames import renamed_samples
 
-    request = Request(
-        name=command.name,
-        prompt=command.prompt,
-        samples=renamed_samples(collect_samples(command, notebook.namespace), command.renames),
-        renames=command.renames,
-        inputs=command.inputs,
-        outputs=command.outputs,
-        constraints=command.constraints,
-        checks=command.checks,
-        schema=read_schema(command.schema, notebook.namespace),
-        own_tests=notebook.own_tests_of(command.name),
-        examples=tuple(collect_example(option, notebook.namespace) for option in command.examples),
-    )
+    given = given_fields(command, notebook)
+    given["samples"] = renamed_samples(given["samples"], command.renames)
+    request = Request(command.name, command.prompt, **given)
     return with_contracts(request, command, notebook.namespace)
 
 

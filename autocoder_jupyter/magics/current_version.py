@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.request import Earlier, Request
-from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
-from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Version, Versions
-
-Spec = TypeVar("Spec", InputSpec, OutputSpec)
+from autocoder_jupyter.versions.request_fields import read_fields
 
 
 @dataclass(frozen=True)
@@ -80,12 +78,12 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
             hint=f"Run the cell of {versions.name}, or name them: after the name on a line of %autocode "
             f"({versions.name} {' '.join(missing)}), in a cell as {' '.join(f'-s {name}' for name in missing)}.",
         )
+    recorded = read_fields(versions.name, record)
     samples = {name: passed[name] for name in named}
-    if renames := _renames(record):
-        from autocoder_jupyter.data.renames import renamed
+    if recorded["renames"]:
+        from autocoder_jupyter.data.renames import with_names_read
 
-        samples = {name: renamed(value, renames)[0] for name, value in samples.items()}
-    schema = record.get("schema")
+        samples = with_names_read(samples, recorded["renames"])
     if record.get("contracts"):
         raise InvalidRequest(
             f"{versions.name} has contracts, and this kernel does not have their schemas.",
@@ -104,21 +102,15 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
             why="They count as your own only if they come from you.",
             hint=f"Run the %%autocode_test cell of {versions.name} first.",
         )
-    return Request(
-        versions.name,
-        report.prompt,
-        samples=samples,
-        inputs=_specs(versions.name, record, "inputs", InputSpec),
-        outputs=_specs(versions.name, record, "outputs", OutputSpec),
-        constraints=_texts(record, "constraints"),
-        checks=_texts(record, "checks"),
-        schema=schema if isinstance(schema, str) else None,
-        own_tests=own_tests,
-        renames=renames,
-        wishes=report.wishes,
-        answers=report.answers,
-        earlier=earlier_of(versions, version.id) if report.wishes else None,
-    )
+    fields = {
+        **recorded,
+        "samples": samples,
+        "own_tests": own_tests,
+        "wishes": report.wishes,
+        "answers": report.answers,
+        "earlier": earlier_of(versions, version.id) if report.wishes else None,
+    }
+    return Request(versions.name, report.prompt, **fields)
 
 
 def earlier_of(versions: Versions, version: str) -> Earlier | None:
@@ -135,29 +127,3 @@ def _is_dict(record: Mapping[str, Any], key: str) -> bool:
 def _list(record: Mapping[str, Any], key: str) -> list[Any]:
     found = record.get(key)
     return found if isinstance(found, list) else []
-
-
-def _renames(record: Mapping[str, Any]) -> dict[str, str]:
-    found = record.get("renames")
-    pairs = found.items() if isinstance(found, dict) else ()
-    return {reads: has for reads, has in pairs if isinstance(reads, str) and isinstance(has, str)}
-
-
-def _specs(name: str, record: Mapping[str, Any], key: str, kind: type[Spec]) -> tuple[Spec, ...]:
-    try:
-        specs = tuple(kind.model_validate(spec) for spec in _list(record, key))
-    except ValueError:
-        raise unreadable(name) from None
-    if not all((is_input_name if kind is InputSpec else is_output_name)(spec.name) for spec in specs):
-        raise unreadable(name)
-    return specs
-
-
-def unreadable(name: str) -> InvalidRequest:
-    """The error for a recorded request without the expected form."""
-    hint = "Run its cell again. Recorded answers are used again."
-    return InvalidRequest(f"The record of {name} cannot be read.", hint=hint)
-
-
-def _texts(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(text for text in _list(record, key) if isinstance(text, str))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.current_version import CurrentVersion, earlier_of, find_current_version
-from autocoder_jupyter.magics.examples import collect_example
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.references import collect_samples, read_schema
+from autocoder_jupyter.magics.request_fields import given_fields
 from autocoder_jupyter.request import Earlier, Request
-from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.versions import Versions
+from autocoder_jupyter.versions.request_fields import joined
 
 
 def refined_request(command: CellCommand, notebook: Notebook) -> Request:
@@ -28,25 +26,16 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     """
     from autocoder_jupyter.data.renames import renamed_samples
 
-    samples = collect_samples(command, notebook.namespace)
-    found = find_current_version(notebook, command.name, samples, good=True)
+    given = given_fields(command, notebook)
+    found = find_current_version(notebook, command.name, given["samples"], good=True)
     if found is None:
         raise _nothing_to_refine(notebook, command.name)
     versions = Versions(notebook.journal_root, command.name)
     _require_not_pinned(command.name, command.prompt.strip(), versions)
     base = _with_change(found, command.prompt.strip(), versions)
-    refined = replace(
-        base,
-        samples=renamed_samples({**base.samples, **samples}, {**base.renames, **command.renames}),
-        renames={**base.renames, **command.renames},
-        inputs=_by_name(base.inputs, command.inputs),
-        outputs=_by_name(base.outputs, command.outputs),
-        constraints=tuple(dict.fromkeys((*base.constraints, *command.constraints))),
-        checks=tuple(dict.fromkeys((*base.checks, *command.checks))),
-        schema=read_schema(command.schema, notebook.namespace) or base.schema,
-        own_tests=notebook.own_tests_of(command.name) or base.own_tests,
-        examples=(*base.examples, *(collect_example(option, notebook.namespace) for option in command.examples)),
-    )
+    fields = joined(base, given)
+    fields["samples"] = renamed_samples(fields["samples"], fields["renames"])
+    refined = replace(base, **fields)
     return with_contracts(refined, command, notebook.namespace)
 
 
@@ -95,12 +84,3 @@ def _with_change(found: CurrentVersion, change: str, versions: Versions) -> Requ
     if before is None or before.report.wishes != wishes:
         return replace(request, wishes=(*request.wishes, change), earlier=Earlier.of(report))
     return replace(request, wishes=wishes, earlier=earlier_of(versions, before.id))
-
-
-Spec = TypeVar("Spec", bound=InputSpec | OutputSpec)
-
-
-def _by_name(before: tuple[Spec, ...], added: tuple[Spec, ...]) -> tuple[Spec, ...]:
-    """The earlier and the new declarations. A new one replaces an earlier one of the same name."""
-    again = {spec.name for spec in added}
-    return (*(spec for spec in before if spec.name not in again), *added)

@@ -18,6 +18,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Version, Versions
+from autocoder_jupyter.versions.request_fields import read_fields
 from autocoder_jupyter.versions.sources import sources_of
 from autocoder_jupyter.versions.verification import untold_problem
 
@@ -112,6 +113,8 @@ def _request(
     report: Report, record: Mapping[str, Any], samples: Mapping[str, Any], contracts: Mapping[str, Contract]
 ) -> Request:
     """The request of the record."""
+    from autocoder_jupyter.data.renames import with_names_read
+
     inputs = [spec.name for spec in report.declared_inputs]
     if strange := [name for name in samples if name not in inputs]:
         raise InvalidRequest(
@@ -125,33 +128,25 @@ def _request(
             why="The record has only a description of them.",
             hint="Run its cell.",
         )
-    constraints, checks = _texts(record, "constraints"), _texts(record, "checks")
-    if (constraints or checks) and not samples:
+    recorded = read_fields(report.name, record)
+    if (recorded["constraints"] or recorded["checks"]) and not samples:
         raise InvalidRequest(
             f"{report.name} has checks or constraints, which need its data.",
             hint=f"Write {report.name}.verify({', '.join(f'{name}={name}' for name in inputs)}).",
         )
-    own_tests = record.get("own_tests")
-    if report.own_tests and not isinstance(own_tests, str):
+    if report.own_tests and "own_tests" not in recorded:
         raise InvalidRequest(
             f"{report.name} cannot be verified from a saved result: it has tests of its user.", hint="Run its cell."
         )
-    return Request(
-        report.name,
-        report.prompt,
-        samples=samples,
-        inputs=report.declared_inputs,
-        outputs=report.declared_outputs,
-        constraints=constraints,
-        checks=checks,
-        own_tests=own_tests if isinstance(own_tests, str) else "",
-        contracts={name: contract for name, contract in contracts.items() if name in report.contracts},
-    )
-
-
-def _texts(record: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    texts = record.get(field)
-    return tuple(text for text in texts if isinstance(text, str)) if isinstance(texts, list) else ()
+    fields = {
+        **recorded,
+        "samples": with_names_read(samples, report.renames),
+        "inputs": report.declared_inputs,
+        "outputs": report.declared_outputs,
+        "renames": report.renames,
+        "contracts": {name: contract for name, contract in contracts.items() if name in report.contracts},
+    }
+    return Request(report.name, report.prompt, **fields)
 
 
 def _config(options: CallOptions) -> AgentConfig:

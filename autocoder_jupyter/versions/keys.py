@@ -9,16 +9,16 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
 
 from autocoder_jupyter.data.drift import shape_of
-from autocoder_jupyter.data.examples import example_record
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import File, InputSpec, OutputSpec
+from autocoder_jupyter.types import File, InputSpec
+from autocoder_jupyter.versions.request_fields import key_parts
 
 _SUFFIX = re.compile(r"\.\w{1,8}")
 
@@ -44,22 +44,7 @@ class RequestKey:
     @classmethod
     def of(cls, request: Request, inputs: Sequence[InputSpec]) -> RequestKey:
         """The key of a request with complete inputs."""
-        parts: dict[str, Any] = {
-            "prompt": request.prompt,
-            "inputs": [_record(spec) for spec in inputs],
-            "outputs": [_record(spec) for spec in request.outputs],
-            "constraints": request.constraints,
-            "checks": request.checks,
-            "schema": request.schema,
-            "own_tests": request.own_tests,
-            "examples": [example_record(example) for example in request.examples],
-            "wishes": request.wishes,
-            "earlier": request.earlier.request_key if request.earlier else None,
-            "renames": dict(request.renames),
-            "contracts": {name: contract.record for name, contract in request.contracts.items()},
-        }
-        # Parts that a request does not have are left out, so that a new kind of part does not change earlier keys.
-        asked = content_key({name: part for name, part in parts.items() if part})
+        asked = content_key(key_parts(replace(request, inputs=tuple(inputs))))
         return cls(asked, {name: schema_of(value) for name, value in request.samples.items()})
 
     @property
@@ -70,11 +55,6 @@ class RequestKey:
     def record(self) -> dict[str, Any]:
         """The record in `request.json`."""
         return {"asked": self.asked, "schemas": self.schemas}
-
-
-def _record(spec: InputSpec | OutputSpec) -> dict[str, Any]:
-    """The record as a part of a key. Fields that were added later are left out if they are not used."""
-    return {name: part for name, part in spec.model_dump().items() if name != "elements" or part}
 
 
 def schema_of(value: Any) -> dict[str, Any]:

@@ -79,6 +79,8 @@ async def test_what_is_renamed_is_kept_with_the_function_and_asks_no_model(runne
     with pytest.warns(DriftWarning, match=r"sales\['amount'\] is read as 'price' \(--rename\)"):
         assert growth.run(other) == pytest.approx(float((other["amount"] * other["quantity"]).sum()))
     assert growth.run(sales().head(2)) > 0  # a table with the own names stays as it is
+    verified = await growth.verify.aio(sales=other)
+    assert verified.success and verified.report.renames == renames
     back = await runner.generate({}, samples={"sales": sales()})
     assert back.asked == [] and back.report.run_id == first.report.run_id
 

@@ -16,6 +16,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.changes import changes, written_otherwise
 from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.request_fields import FIELDS
 from autocoder_jupyter.view.as_text import document_text
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
@@ -179,3 +180,9 @@ async def test_a_run_of_a_colleague_needs_neither_settings_nor_a_key(
         journal_root=runner.root,
     )
     assert result.success and result.report.kept == "3 rows"
+
+
+def test_each_field_of_a_request_says_what_a_record_a_key_and_a_refinement_do_with_it() -> None:
+    fields = set(Request.__dataclass_fields__)
+    assert fields - FIELDS.keys() == {"answers"}  # they are in the report, and no part of the key
+    assert fields >= FIELDS.keys()

@@ -14,7 +14,8 @@ from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.run.events import OpinionGiven
 from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, OutputSpec, Report
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.changes import Change, differences
+from autocoder_jupyter.versions.changes import differences
+from autocoder_jupyter.versions.field_changes import Change
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 SCRIPT: dict[str, Any] = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}

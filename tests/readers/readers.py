@@ -353,7 +353,7 @@ READERS: dict[str, Reader] = {
             ".autocode/growth/r1/request.json", lambda folder: Versions(folder / ".autocode", "growth").request("r1")
         ),
         _json("numbers", "keys", "brackets"),
-        ("versions.store:Versions.request", "magics.current_version:_specs"),
+        ("versions.store:Versions.request", "versions.request_fields:_specs"),
     ),
     "which version has a file": Reader(
         _file(

@@ -131,9 +131,9 @@ def _other_backend(record: Mapping[str, Any], backend: Backend) -> tuple[str, ..
 
 def _begun(versions: Versions, run: str) -> Version:
     """An unfinished run as a version, which contains only its request."""
-    from autocoder_jupyter.magics.current_version import unreadable
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.versions import Version
+    from autocoder_jupyter.versions.request_fields import unreadable
 
     if (finished := versions.get(run)) is not None:
         return finished

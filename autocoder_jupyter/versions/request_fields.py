@@ -1,0 +1,225 @@
+"""The fields of a request, one record each: how it is written to `request.json` and read again, its part of the key,
+the words for a difference, and its value in a refinement.
+
+What only a cell says of a field (its option) is in `magics`, what only a script says (its argument) in `agent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import Example, Request
+from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
+from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.versions import field_changes
+from autocoder_jupyter.versions.field_changes import Change, listed, mapping
+
+_Spec = InputSpec | OutputSpec
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _later(before: Any, now: Any) -> Any:
+    """The value of the cell, if it gives one."""
+    return now or before
+
+
+def _nothing(_: Any) -> None:
+    """For a field that is no part of the key, or of which nothing is read."""
+
+
+def _no_words(_: Any) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True)
+class RequestField:
+    """What the record of a request, its key, its comparison and a refinement do with one field of `Request`.
+
+    Args:
+        differences: the changes from an earlier record to the current one; both are as `record` returns.
+        record: the value as JSON.
+        key: its part of the request's key; by default what is recorded. An empty part does not count, so a new field
+            does not change earlier keys.
+        read: the value from a record, which is not trusted; None if there is none, or if only a cell can give it.
+            Raises ValueError if the record has not the form that `record` writes.
+        joined: the value of a refinement, from that of the existing function and that of the cell.
+        words: what the user wrote that shows which columns are meant. It is compared with `hide` and `mask`.
+    """
+
+    differences: Callable[[Any, Any], list[Change]]
+    record: Callable[[Any], Any] = _same
+    key: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] = _nothing
+    joined: Callable[[Any, Any], Any] = _later
+    words: Callable[[Any], Iterable[str]] = _no_words
+
+
+def field_records(request: Request) -> dict[str, Any]:
+    """The fields of a request as JSON."""
+    return {name: field.record(getattr(request, name)) for name, field in FIELDS.items()}
+
+
+def key_parts(request: Request) -> dict[str, Any]:
+    """The parts of a request's key, without the data and without empty parts."""
+    parts = {name: (field.key or field.record)(getattr(request, name)) for name, field in FIELDS.items()}
+    return {name: part for name, part in parts.items() if part}
+
+
+def read_fields(name: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a request that a record has and that may be used without its cell. The record is not trusted.
+
+    Args:
+        name: the name of the function, for the error.
+        record: the content of `request.json`.
+
+    Raises:
+        InvalidRequest: a value has not the form that `field_records` writes.
+    """
+    try:
+        values = {field_name: field.read(record.get(field_name)) for field_name, field in FIELDS.items()}
+    except ValueError:
+        raise unreadable(name) from None
+    return {field_name: value for field_name, value in values.items() if value is not None}
+
+
+def unreadable(name: str) -> InvalidRequest:
+    """The error for a recorded request without the expected form."""
+    hint = "Run its cell again. Recorded answers are used again."
+    return InvalidRequest(f"The record of {name} cannot be read.", hint=hint)
+
+
+def joined(before: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a refinement: those of the existing request, with what a cell gives."""
+    return {name: FIELDS[name].joined(getattr(before, name), value) for name, value in given.items()}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
+    """The changes from an earlier record, which is not trusted, to the current one."""
+    for name, field in FIELDS.items():
+        yield from field.differences(before.get(name), now.get(name))
+
+
+def texts_of(request: Request) -> tuple[str, ...]:
+    """The texts of a request, without the meanings of its inputs and outputs."""
+    return tuple(text for name, field in FIELDS.items() for text in field.words(getattr(request, name)))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(text for text in listed(value) if isinstance(text, str))
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _pairs(value: Any) -> dict[str, str]:
+    return {one: other for one, other in mapping(value).items() if isinstance(one, str) and isinstance(other, str)}
+
+
+def _specs(kind: type[_Spec], is_name: Callable[[str], bool], value: Any) -> tuple[_Spec, ...]:
+    specs = tuple(kind.model_validate(spec) for spec in listed(value))
+    if not all(is_name(spec.name) for spec in specs):
+        raise ValueError("a declared name is none")
+    return specs
+
+
+def _declared(specs: Iterable[_Spec]) -> list[Any]:
+    return [spec.model_dump() for spec in specs]
+
+
+def _declared_key(specs: Iterable[_Spec]) -> list[Any]:
+    """Fields that were added later are left out if they are not used."""
+    return [
+        {name: part for name, part in declared.items() if name != "elements" or part} for declared in _declared(specs)
+    ]
+
+
+def _by_name(before: Iterable[_Spec], now: Iterable[_Spec]) -> tuple[_Spec, ...]:
+    """A new declaration replaces the earlier one of the same name."""
+    again = {spec.name for spec in now}
+    return (*(spec for spec in before if spec.name not in again), *now)
+
+
+def _example_keys(examples: Iterable[Example]) -> list[Any]:
+    from autocoder_jupyter.data.examples import example_record  # imports pandas
+
+    return [example_record(example) for example in examples]
+
+
+def _merged(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    return {**before, **now}
+
+
+def _lines(what: str) -> RequestField:
+    """Sentences, each of which is one more demand."""
+    return RequestField(
+        partial(field_changes.of_lines, what),
+        record=list,
+        read=_texts,
+        joined=lambda before, now: tuple(dict.fromkeys((*before, *now))),
+        words=_same,
+    )
+
+
+FIELDS: Mapping[str, RequestField] = {
+    "name": RequestField(lambda before, now: [], key=_nothing),
+    "prompt": RequestField(partial(field_changes.of_value, "new wording", "request"), words=lambda text: (text,)),
+    "samples": RequestField(
+        field_changes.of_samples,
+        record=lambda samples: {name: type(value).__name__ for name, value in samples.items()},
+        key=_nothing,
+        joined=_merged,
+    ),
+    "inputs": RequestField(
+        partial(field_changes.of_declared, "input"),
+        record=_declared,
+        key=_declared_key,
+        read=partial(_specs, InputSpec, is_input_name),
+        joined=_by_name,
+    ),
+    "outputs": RequestField(
+        partial(field_changes.of_declared, "output"),
+        record=_declared,
+        key=_declared_key,
+        read=partial(_specs, OutputSpec, is_output_name),
+        joined=_by_name,
+    ),
+    "constraints": _lines("constraint"),
+    "checks": _lines("check"),
+    "schema": RequestField(
+        partial(field_changes.of_value, "what is said about the data", "request"),
+        read=_text,
+        words=lambda text: (text or "",),
+    ),
+    "own_tests": RequestField(
+        # The writer of the function did not see them.
+        partial(field_changes.of_value, "other tests of yours", "demand"),
+        read=_text,
+    ),
+    "contracts": RequestField(
+        field_changes.of_contracts,
+        record=lambda contracts: {name: contract.record for name, contract in contracts.items()},
+        joined=_merged,
+    ),
+    "renames": RequestField(field_changes.of_renames, record=dict, read=_pairs, joined=_merged),
+    "examples": RequestField(
+        partial(field_changes.of_lines, "example"),
+        record=lambda examples: [example.text for example in examples],
+        key=_example_keys,
+        joined=lambda before, now: (*before, *now),
+    ),
+    "wishes": RequestField(partial(field_changes.of_lines, "refinement"), record=list),
+    "earlier": RequestField(
+        lambda before, now: [],  # the refinement that it belongs to is told
+        record=lambda earlier: earlier.version if earlier else None,
+        key=lambda earlier: earlier.request_key if earlier else None,
+    ),
+}
+"""The fields of a request by name, in the order of `request.json`. The answers to questions are in the report."""
