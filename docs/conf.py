@@ -22,7 +22,7 @@ release = VERSION
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # the notebooks are already executed
 nb_mime_priority_overrides = [("html", "application/vnd.autocoder-jupyter.widget+json", None)]

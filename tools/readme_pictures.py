@@ -1,12 +1,15 @@
-"""Make the screenshots of README and docs: a real notebook in a real JupyterLab, with a scripted model.
+"""Make the pictures of README and docs: a real notebook in a real JupyterLab, with a scripted model.
 
     python tools/readme_pictures.py [FOLDER]
 
-Needs chromium on the PATH, Playwright for Python, and the lab extension (`make labextension`).
+`working.png`, `evidence.png`, `attempts.png`, `agent.png` and `trace.png` are screenshots; `run-light.webp` and
+`run-dark.webp` are films of one run, made of screenshots. Needs chromium on the PATH, Playwright for Python, and the
+lab extension (`make labextension`).
 """
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import tempfile
@@ -18,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from tests.browser import agent_scripts, scripts
@@ -33,6 +37,12 @@ PLAIN = """
 TIMEOUT_MS = 90_000
 WINDOW = {"width": 1440, "height": 950}
 TALL = {"width": 1130, "height": 1200}
+FILM = {"width": 960, "height": 640}
+
+FRAME_MS = 350
+"""Milliseconds between two screenshots of a film, and for which a frame is shown."""
+
+LAST_FRAME_MS = 5000
 
 
 class Story:
@@ -51,9 +61,19 @@ class Story:
         return Answer(text, pace=0.02, hold=self.go_on, hold_after=700 if stage == "code" else 1500)
 
 
+def told(request: dict[str, Any]) -> Answer:
+    """The answer to a request of a film: the first code is wrong, and all text comes at a readable speed."""
+    stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt_of(request))
+    text = scripts.fenced(scripts.WRONG) if stage == "code" else scripts.answer(request)
+    return Answer(text, pace=0.04)
+
+
 def main(folder: Path) -> None:
-    """Write `working.png`, `evidence.png`, `attempts.png`, `agent.png` and `trace.png`."""
+    """Write all pictures."""
     folder.mkdir(parents=True, exist_ok=True)
+    for theme in ("Light", "Dark"):
+        with ScriptedModel(told) as model, opened(scripts.CELL, "openai/gpt-4.1", model.url, theme) as page:
+            film(page, folder / f"run-{theme.lower()}.webp")
     story = Story()
     with ScriptedModel(story) as model, opened(scripts.CELL, "openai/gpt-4.1", model.url) as page:
         work(page, story, folder)
@@ -69,7 +89,7 @@ def main(folder: Path) -> None:
 
 
 @contextmanager
-def opened(cell: str, model: str, address: str) -> Iterator[NotebookPage]:
+def opened(cell: str, model: str, address: str, theme: str = "Light") -> Iterator[NotebookPage]:
     """A page with a notebook: the first cell has run and has made the data, the second is `cell`."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place) / "notebooks"
@@ -78,6 +98,7 @@ def opened(cell: str, model: str, address: str) -> Iterator[NotebookPage]:
         env = {"AUTOCODE_MODEL": model, "AUTOCODE_API_BASE": address, "AUTOCODE_SANDBOX": "local"}
         env["AUTOCODE_SECOND_OPINION"] = "off"  # the scripted model has no answers for it
         with Lab(root, env) as lab, sync_playwright() as playwright:
+            lab.use_theme(f"JupyterLab {theme}")
             lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{scripts.DATA}", cell, "growth"])
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
@@ -88,6 +109,23 @@ def opened(cell: str, model: str, address: str) -> Iterator[NotebookPage]:
             page.wait_for_prompt(0)
             yield page
             browser.close()
+
+
+def film(page: NotebookPage, target: Path) -> None:
+    """Run the cell, and write a film of the cell and its card until the function is ready."""
+    page.page.set_viewport_size(FILM)
+    page.page.add_style_tag(content=PLAIN)
+    page.run(1)
+    ready = page.card(1).get_by_text("● Ready", exact=True)
+    pictures: list[bytes] = []
+    while not pictures or not ready.is_visible():
+        page.cell(1).evaluate("node => node.scrollIntoView()")
+        pictures.append(page.page.screenshot())
+        page.page.wait_for_timeout(FRAME_MS)
+    pictures.append(page.page.screenshot())
+    frames = [Image.open(io.BytesIO(picture)).convert("RGB") for picture in pictures]
+    shown = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
+    frames[0].save(target, save_all=True, append_images=frames[1:], duration=shown, loop=0, quality=60, method=6)
 
 
 def work(page: NotebookPage, story: Story, folder: Path) -> None:
