@@ -284,6 +284,14 @@ def test_types_are_given_as_classes_names_or_specs() -> None:
     assert request.inputs[3].required is False
 
 
+def test_renames_are_kept_and_the_samples_have_the_names_that_the_function_reads() -> None:
+    sales = pd.DataFrame({"unit_price": [1.0]})
+    request = build_request("x", samples={"sales": sales}, renames={"price": "unit_price"})
+    assert request.renames == {"price": "unit_price"} and list(request.samples["sales"].columns) == ["price"]
+    assert list(sales.columns) == ["unit_price"]
+    assert build_request("x", samples={"sales": sales}).renames == {}
+
+
 def test_files_and_folders_and_series_are_samples(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     samples = {"s": pd.Series([1]), "f": File(tmp_path / "x"), "d": Dir(tmp_path)}
@@ -294,6 +302,9 @@ def test_files_and_folders_and_series_are_samples(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         ({"prompt": " "}, "prompt"),
+        ({"renames": "price=unit_price"}, "renames must be a dict"),
+        ({"renames": {"price": 7}}, "renames must be a dict"),
+        ({"renames": {"price": "unit_price"}}, "no column 'unit_price' to be read as 'price'"),
         ({"prompt": 5}, "prompt"),
         ({"prompt": "half \ud800 of a character"}, "invalid Unicode"),
         ({"samples": {"sales": File("nowhere.csv")}}, "samples: sales: nowhere.csv does not exist"),

@@ -9,6 +9,7 @@ import pytest
 
 from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
+from tests.scripted_model import Answer, ScriptedModel, always
 
 
 @pytest.mark.parametrize("parameter", ["resources", "secrets", "cache"])
@@ -28,6 +29,19 @@ def test_records_of_flyte_are_refused(parameter: str) -> None:
 def test_what_the_page_says_to_write_is_taken(parameter: str) -> None:
     given: dict[str, Any] = {"resources": {"cpu": 1, "memory": "1Gi"}, "secrets": ["KEY"], "cache": "disable"}
     AutoCoderAgent(model="openai/x", **{parameter: given[parameter]})
+
+
+@pytest.mark.parametrize("parameter", ["inputs", "outputs"])
+@pytest.mark.parametrize("name", ["File", "Dir", "DataFrame"])
+def test_a_class_of_flyte_is_no_type(parameter: str, name: str) -> None:
+    import flyte.io
+
+    with ScriptedModel(always(Answer("{}"))) as model:
+        agent = AutoCoderAgent(**model.settings)
+        with pytest.raises(InvalidRequest, match=rf"{parameter}: t cannot be a flyte\.io\.[\w.]*{name}\.") as refused:
+            given: Any = {parameter: {"t": getattr(flyte.io, name)}}
+            agent.generate(prompt="x", **given)
+        assert refused.value.hint == f'Write "{name}".' and model.requests == []
 
 
 def test_a_file_of_flyte_is_no_sample(tmp_path: Path) -> None:

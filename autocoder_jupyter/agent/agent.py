@@ -51,6 +51,7 @@ class AutoCoderAgent(Constructor):
         checks: Iterable[str] | None = None,
         own_tests: str | None = None,
         examples: Iterable[tuple[Mapping[str, Any], Any]] | None = None,
+        renames: Mapping[str, str] | None = None,
         name: str | None = None,
         journal_root: str | os.PathLike[str] | None = None,
         answer: Callable[[PlanQuestion], str] | None = None,
@@ -74,6 +75,7 @@ class AutoCoderAgent(Constructor):
             own_tests: source of pytest functions that call `run(…)`. They are run first and are never changed.
             examples: pairs of inputs by name and the expected output: a value, or a dict of outputs by name. Outputs
                 are compared by value.
+            renames: names of columns in the data, by the names that the function reads. It is kept with the function.
             name: the name of the result and its folder in the journal; from the prompt by default.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
             answer: answers a question of the plan, if the agent has `ask`; "" or None accepts the plan's assumption.

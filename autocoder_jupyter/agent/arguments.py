@@ -40,6 +40,10 @@ def build_request(prompt: str, name: str | None = None, **given: Any) -> Request
         from autocoder_jupyter.engine.own_tests import check_own_tests
 
         check_own_tests(frozen["own_tests"], named)
+    if "renames" in frozen:
+        from autocoder_jupyter.data.renames import renamed_samples
+
+        frozen["samples"] = renamed_samples(frozen.get("samples", {}), frozen["renames"])
     request = Request(name=named, prompt=check.text("prompt", prompt), contracts=contracts, **frozen)
     if not contracts:
         return request
@@ -175,6 +179,12 @@ def _type(parameter: str, name: str, declared: Any, allowed: tuple[str, ...]) ->
         found = type_name(bare)
     except ValueError:
         found = None
+    if found is None and isinstance(declared, type) and declared.__name__ in allowed:
+        raise InvalidRequest(
+            f"{parameter}: {name} cannot be a {declared.__module__}.{declared.__qualname__}.",
+            why="It is a class of another library, which only has the name of a type.",
+            hint=f'Write "{declared.__name__}".',
+        )
     if found not in allowed:
         shown = declared if isinstance(declared, str) else getattr(declared, "__name__", repr(declared))
         raise InvalidRequest(
@@ -199,6 +209,16 @@ def _require_distinct_fields(names: list[str]) -> None:
             )
 
 
+def _renames(renames: Mapping[str, str]) -> dict[str, str]:
+    named = renames.items() if isinstance(renames, Mapping) else ((renames, None),)
+    if not all(isinstance(name, str) and name for pair in named for name in pair):
+        raise InvalidRequest(
+            "renames must be a dict of names of columns in the data, by the names that the function reads.",
+            hint='Write renames={"price": "unit_price"}.',
+        )
+    return dict(renames)
+
+
 def _expressions(checks: Iterable[str]) -> tuple[str, ...]:
     expressions = check.texts("checks", checks)
     for expression in expressions:
@@ -219,5 +239,6 @@ ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
     "checks": _expressions,
     "own_tests": partial(check.text, "own_tests"),
     "examples": _examples,
+    "renames": _renames,
 }
 """The arguments of a call that are fields of the request, with the function that checks and freezes each."""

@@ -40,7 +40,7 @@ def bind(
         ContractBroken: a table does not satisfy the schema that the user demanded.
         DataDrift: a frame differs from the one that the function was built on.
     """
-    given = _by_name(function, positional, keywords)
+    given = {**function.defaults, **_by_name(function, positional, keywords)}
     bound: dict[str, Any] = {}
     for spec in function.inputs:
         if spec.name in given:
@@ -138,7 +138,7 @@ def _as_agreed(function: Function, name: str, value: Any) -> Any:
 
 
 def _samples_left(function: Function) -> str:
-    return "" if function.samples else " The samples of the generation were not kept."
+    return "" if function.samples or function.defaults else " The samples of the generation were not kept."
 
 
 def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] | None = None) -> Any:

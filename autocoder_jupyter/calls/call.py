@@ -61,8 +61,9 @@ async def call(
         arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
     else:
         arguments = bind(function, positional, keywords, notes)
-    if notes is not None and options.drift == "on" and function.values and function.watch.has_time:
-        given = {*(spec.name for spec, _ in zip(function.inputs, positional, strict=False)), *keywords}
+    passed = (spec.name for spec, _ in zip(function.inputs, positional, strict=False))
+    given = function.values.keys() & {*passed, *keywords, *function.defaults}
+    if notes is not None and options.drift == "on" and given and function.watch.may_compare():
         notes += await background.call_blocking(lambda: function.watch.compare(function, arguments, given))
     began = time.perf_counter()
     secrets = secret_values(options.secrets)
@@ -107,7 +108,7 @@ def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any
     """The outputs. Tables have the library of the first given table, or of the first sample."""
     from autocoder_jupyter.data.foreign import is_table, kind_of, original_kind, restored
 
-    tables = [value for value in (*given, *function.samples.values()) if is_table(value)]
+    tables = [value for value in (*given, *function.samples.values(), *function.defaults.values()) if is_table(value)]
     kind = (original_kind(tables[0]) or kind_of(tables[0])) if tables else ""
     return {name: restored(value, kind) for name, value in values.items()}
 

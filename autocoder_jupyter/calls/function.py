@@ -29,7 +29,8 @@ class Function:
         environment: the packages that it was tested with, locked.
         sandbox: the kind of sandbox that it was tested in.
         description: one sentence.
-        samples: default arguments.
+        samples: default arguments; it was tested with them.
+        defaults: further default arguments, which it was not tested with. They are checked as if they were passed.
         shapes: columns and dtypes of each frame when the function was built, to detect drift.
         values: the values of each frame in figures when the function was built, to detect drift.
         renames: names of columns in the data, by the names that it reads (`--rename`).
@@ -49,6 +50,7 @@ class Function:
     sandbox: str | None = None
     description: str = ""
     samples: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     renames: Mapping[str, str] = field(default_factory=dict)
@@ -115,7 +117,7 @@ class Function:
     @property
     def interface(self) -> Interface:
         """Its signature and description."""
-        return Interface(self.description, self.inputs, self.outputs, tuple(self.samples))
+        return Interface(self.description, self.inputs, self.outputs, (*self.samples, *self.defaults))
 
 
 def _unverified(report: Report) -> str:

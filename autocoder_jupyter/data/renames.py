@@ -56,7 +56,8 @@ def renamed_samples(samples: Mapping[str, Any], renames: Mapping[str, str]) -> d
         if not any(name in table.columns for table in tables for name in (reads, has)):
             raise InvalidRequest(
                 f"There is no column {has!r} to be read as {reads!r}.",
-                hint="Write --rename READS=HAS: the name that the function reads, then the one that the data have.",
+                hint="Write --rename READS=HAS, or renames={READS: HAS}: the name that the function reads, then the "
+                "one that the data have.",
             )
     return with_names_read(samples, renames)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 
 from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.models.code import ask_code
 from autocoder_jupyter.models.cut_off import exchange_of, stopped
 from autocoder_jupyter.models.listener import SILENT, Listener
@@ -32,12 +34,20 @@ class Conversation:
         model: the one to ask.
         budget: allows each request, and is charged for it.
         emit: gets events for streamed text, retries and tokens.
+        record: keeps a question for whose answer nobody waits any more; see `Journal.add_stopped`.
     """
 
-    def __init__(self, model: ConfiguredModel, budget: Budget, emit: Emit) -> None:
+    def __init__(
+        self,
+        model: ConfiguredModel,
+        budget: Budget,
+        emit: Emit,
+        record: Callable[[Exchange], object] = lambda exchange: None,
+    ) -> None:
         self._model = model
         self._budget = budget
         self._emit = emit
+        self._record = record
         self.exchanges: list[Exchange] = []
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
@@ -53,7 +63,10 @@ class Conversation:
             if (cut := exchange_of(error)) is not None:
                 self.note(cut)
             elif tab.spent != Usage():
-                self.note(stopped(question, self._model.config, tab.spent, time.monotonic() - began))
+                without_answer = stopped(question, self._model.config, tab.spent, time.monotonic() - began)
+                self.note(without_answer)
+                with contextlib.suppress(AutocodeError):  # the reason why it was stopped matters more
+                    self._record(without_answer)
             raise
         self.note(exchange)
         return exchange

@@ -56,8 +56,9 @@ class GenerationSetup:
     ) -> GenerationSetup:
         """Make the tools from the services. The time of `budget` has already started."""
         emit = services.emit
-        talk = Conversation(services.model, budget, emit)
-        second_talk = Conversation(services.second_model or services.model, budget, emit)
+        record = services.journal.add_stopped
+        talk = Conversation(services.model, budget, emit, record)
+        second_talk = Conversation(services.second_model or services.model, budget, emit, record)
         session = SandboxSession(services, config, prepared.pinned)
         unguided = config.skip_tests and not request.has_acceptance
         attempts_allowed = 1 if unguided else config.max_iterations

@@ -3,7 +3,8 @@
     .autocode/<name>/versions/<run>/
         request.json      the request, with the settings that shape the function
         sent.json         the text about the data, and every request to the model's service as it was sent
-        journal.jsonl     append-only: every exchange with the model and every sandbox step, by content key
+        journal.jsonl     append-only: every exchange with the model and every sandbox step, by content key; questions
+                          that were stopped
         solution.py, test_solution.py, test_blind.py, report.json
 
 A run's folder is a version of the function. Its name is made from the content of the request (see `versions`), so an
@@ -29,7 +30,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.records import redacted_record
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.trust.seals import sealed
-from autocoder_jupyter.types import Exchange, Report, Usage
+from autocoder_jupyter.types import STOPPED, Exchange, Report, Usage
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.readable_code import readable_code
@@ -86,6 +87,10 @@ class Journal(RunJournal):
             return
         self._steps[step, key] = dict(outcome)
         self._append({"kind": "step", "step": step, "key": key, "outcome": dict(outcome)})
+
+    def add_stopped(self, exchange: Exchange) -> None:
+        """Record a question for whose answer nobody waits any more, for the conversation. It is never replayed."""
+        self._append({"kind": STOPPED, "exchange": exchange.model_dump(mode="json")})
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         self._grown = True
@@ -165,11 +170,11 @@ def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
 
 
 def conversation(root: Path, name: str, run_id: str) -> tuple[Exchange, ...]:
-    """The exchanges of a recorded run, in order, with a cost of zero."""
+    """The exchanges of a recorded run and the questions that were stopped, in order, with a cost of zero."""
     files = Folder(root.parent)
     lines = lines_of(files, f"{run_path(files, home_of(root.name, name), run_id)}/journal.jsonl")
     said = []
-    for entry in (entry for line in lines for entry in entry_of(line) if entry.get("kind") == "exchange"):
+    for entry in (entry for line in lines for entry in entry_of(line) if entry.get("kind") in ("exchange", STOPPED)):
         with contextlib.suppress(ValueError):
             said.append(Exchange.model_validate(entry.get("exchange")))
     return tuple(exchange.model_copy(update={"replayed": True, "usage": Usage()}) for exchange in said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from pathlib import PurePath
 from typing import get_args
 
 from autocoder_jupyter.kinds import checks, texts
@@ -228,11 +229,23 @@ INPUT_TYPE_NAMES: tuple[TypeName, ...] = tuple(name for name, kind in KINDS.item
 def type_name(value: object) -> TypeName:
     """The `TypeName` of a class (`float`, `pd.DataFrame`, `File` …) or of a class name.
 
+    Tables and figures can be classes of other libraries.
+
     Raises:
         ValueError: the class or name is not known.
     """
     called = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
     for name, kind in KINDS.items():
-        if called == name or called in kind.aliases:
+        is_called = called == name or called in kind.aliases
+        if is_called and not (isinstance(value, type) and _only_has_the_name(value, kind)):
             return name
     raise ValueError(f"{called!r} is not one of {', '.join(TYPE_NAMES)}")
+
+
+def _only_has_the_name(given: type, kind: Kind) -> bool:
+    """Whether a class has the name of a type, but its values cannot be such a value."""
+    if kind.form == "figure" or issubclass(given, kind.python_type):
+        return False
+    if kind.form == "table":
+        return not any(hasattr(given, name) for name in ("to_pandas", "__dataframe__"))
+    return not (kind.form == "path" and issubclass(given, PurePath))

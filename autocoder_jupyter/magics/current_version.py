@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.notebook import Notebook, NotebookJob, is_result
 from autocoder_jupyter.request import Earlier, Request
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Version, Versions
@@ -32,7 +32,8 @@ def find_current_version(
 ) -> CurrentVersion | None:
     """The version of a name in this kernel, or else the newest on disk; None if there is none.
 
-    Waits for a running job of that name.
+    Waits for a running job of that name. If the name was bound to another version since (`restore`, `pin`), that
+    version is the one in this kernel, with the data that the job had.
 
     Args:
         notebook: the notebook.
@@ -43,14 +44,28 @@ def find_current_version(
     Raises:
         InvalidRequest: data that it was generated for are not passed.
     """
-    job = notebook.jobs.current(name)
+    versions, job = Versions(notebook.journal_root, name), notebook.jobs.current(name)
+    if job is not None and (version := _bound_since(notebook, versions, job)) is not None:
+        own_tests = notebook.own_tests_of(name)
+        if version.report.request_key == job.result.report.request_key:
+            return CurrentVersion(replace(job.request, answers=version.report.answers), version.report)
+        data = {**job.request.samples, **passed}
+        return CurrentVersion(recorded_request(versions, version, data, own_tests), version.report)
     if job is not None and (job.result.success or not good) and job.result.report.plan is not None:
         return CurrentVersion(replace(job.request, answers=job.result.report.answers), job.result.report)
-    versions = Versions(notebook.journal_root, name)
     version = versions.last_good() if good else next(iter(reversed(versions.all())), None)
     if version is None or version.report.plan is None:
         return None
     return CurrentVersion(recorded_request(versions, version, passed, notebook.own_tests_of(name)), version.report)
+
+
+def _bound_since(notebook: Notebook, versions: Versions, job: NotebookJob) -> Version | None:
+    """The recorded version to which the name was bound after this job; None if the job's own result counts."""
+    held: Any = notebook.namespace.get(versions.name)
+    if not is_result(held) or held is job.result or not held.done:
+        return None
+    version = versions.get(held.report.run_id)
+    return version if version is not None and version.id != job.run_id and version.is_good else None
 
 
 def recorded_request(versions: Versions, version: Version, passed: Mapping[str, Any], own_tests: str) -> Request:

@@ -61,7 +61,7 @@ def exchange_of(error: BaseException) -> Exchange | None:
 
 
 def stopped(question: Question, config: ModelConfig, spent: Usage, seconds: float) -> Exchange:
-    """The exchange of a question whose caller stopped waiting. It is shown, but not recorded, and asked again.
+    """The exchange of a question whose caller stopped waiting. It is recorded, and asked again.
 
     Args:
         question: the question.

@@ -16,6 +16,7 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taking
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.value_watch import ValueWatch
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.errors import InvalidRequest
@@ -71,6 +72,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         "_function",
         "_options",
         "_samples",
+        "_watch",
     )
 
     def __init__(
@@ -94,6 +96,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         self._answers_meanwhile = answers_meanwhile
         self._contracts = dict(contracts or {})
         self._function: Function | None = None
+        self._watch = ValueWatch()
 
     @property
     def report(self) -> Report:
@@ -124,10 +127,10 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     def drift(self) -> tuple[str, ...]:
         """How the values of data differ from those with which the function was made, one sentence for each difference.
 
-        Those of today's samples come first, then those of the calls of this process. A call warns of each once.
+        Those of today's samples come first, then those of the calls of this process. A call warns of each once. The
+        last sentence says if calls were not compared, because comparing took its part of the time of calls.
         """
-        calls = self._function.watch.told.values() if self._function is not None else ()
-        return (*self.report.drift, *calls)
+        return (*self.report.drift, *self._watch.told.values(), *self._watch.remarks)
 
     @property
     def last_good(self) -> CodeGenEvalResult | None:
@@ -198,13 +201,14 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             return None
         state = {"cancelled": "was cancelled", "running": "is being generated again"}.get(self.state, "has failed")
         is_verified = not before._is_unverified
-        function = Function.of(before.report, self._samples, self._root, self._contracts, is_verified=is_verified)
+        function = Function.of(before.report, {}, self._root, self._contracts, is_verified=is_verified)
         inputs = {spec.name for spec in function.inputs}
         told = f"{self.name} {state}; this call used the earlier function (version {before.report.run_id})."
         return replace(
             function,
-            samples={name: value for name, value in self._samples.items() if name in inputs},
+            defaults={name: value for name, value in self._samples.items() if name in inputs},
             caution=told,
+            watch=self._watch,
         )
 
     def _task(self) -> Task:
@@ -231,9 +235,8 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     def _built(self) -> Function:
         if self._function is None:
             is_verified = not self._is_unverified
-            self._function = Function.of(
-                self.report, self._samples, self._root, self._contracts, is_verified=is_verified
-            )
+            function = Function.of(self.report, self._samples, self._root, self._contracts, is_verified=is_verified)
+            self._function = replace(function, watch=self._watch)
         return self._function
 
     @Syncified
@@ -393,7 +396,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             answers_meanwhile=self._answers_meanwhile,
             contracts=self._contracts,
         )
-        twin._function = self._function
+        twin._function, twin._watch = self._function, self._watch
         return twin
 
     def __repr__(self) -> str:

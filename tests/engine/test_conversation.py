@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.engine.journal import Journal, conversation
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.cut_off import CUT_OFF
@@ -69,6 +71,26 @@ async def test_a_question_that_was_stopped_before_anything_came_is_in_the_conver
     assert kept.finish_reason == STOPPED and kept.messages == ({"role": "user", "content": "Write it."},)
     assert told.usage == kept.usage == budget.used == talk.spent
     assert kept.usage.input_tokens > 0
+
+
+async def test_a_question_that_was_stopped_is_in_the_conversation_after_a_restart_and_is_asked_again(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path / ".autocode", "growth")
+    journal.begin("k")
+    with ScriptedModel(always(Answer(wire=for_ever(b": keep-alive\n\n", pace=0.01)))) as endpoint:
+        model = LiteLLMModel(endpoint.config(), Patience(tries=1))
+        asking = asyncio.ensure_future(Conversation(model, Budget(), lambda _: None, journal.add_stopped).ask(ASKED))
+        await asyncio.to_thread(endpoint.wait_for_requests, 1)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    after = Journal(tmp_path / ".autocode", "growth")
+    after.begin("k")
+    (shown,) = conversation(after.root, "growth", "k")
+    assert (shown.stage, shown.finish_reason, shown.replayed) == ("code", STOPPED, True)
+    assert shown.messages == ({"role": "user", "content": "Write it."},)
+    assert after.find(shown.key) is None and after.is_empty
 
 
 async def test_a_fault_before_anything_arrived_shows_no_tokens() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.calls import value_watch
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data.drift import check_drift, conversions, shape_of
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of, renamed, renamed_samples
@@ -225,7 +226,10 @@ def test_a_dtype_of_a_record_becomes_no_code() -> None:
 
 
 @pytest.mark.local_sandbox
-async def test_values_that_drift_are_on_the_card_in_the_result_and_a_warning_at_a_call(runner: Runner) -> None:
+async def test_values_that_drift_are_on_the_card_in_the_result_and_a_warning_at_a_call(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(value_watch, "MOST_OF_CALLS", 1_000.0)
     first = await runner.generate(SCRIPT, samples={"sales": sales()})
     assert first.report.sample_values["sales"]["rows"] == 2_000 and first.report.drift == ()
     same = await runner.generate({}, samples={"sales": sales(seed=1)})
@@ -254,6 +258,10 @@ async def test_values_that_drift_are_on_the_card_in_the_result_and_a_warning_at_
         growth.run(gone.iloc[::-1])  # a kind is told once
         growth.run(sales(seed=3) * -1, drift="off")
     assert len(growth.drift) == 1
+    monkeypatch.setattr(value_watch, "MOST_OF_CALLS", 0.0)
+    growth.with_options(timeout=60).run(sales(seed=3) * -1)
+    (remark,) = list(growth.drift)[1:]
+    assert remark == "1 of 3 calls were not compared, because comparing may take at most 0 % of the time of calls."
 
 
 @pytest.mark.local_sandbox
@@ -287,12 +295,14 @@ def test_comparing_takes_a_small_part_of_the_time_of_calls() -> None:
     from autocoder_jupyter.calls.value_watch import ValueWatch
 
     watch = ValueWatch()
-    assert watch.has_time  # the first call
+    assert watch.may_compare() and not watch.remarks  # the first call
     watch.comparing = 0.002
     watch.calls = 0.02
-    assert not watch.has_time
+    assert not watch.may_compare()
     watch.calls = 0.06
-    assert watch.has_time
+    assert watch.may_compare()
+    (remark,) = watch.remarks
+    assert remark == "1 of 3 calls were not compared, because comparing may take at most 4 % of the time of calls."
 
 
 def test_the_form_of_a_call_takes_a_table_with_the_name_of_the_data(function: Any) -> None:

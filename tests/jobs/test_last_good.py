@@ -7,11 +7,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import autocoder_jupyter
+from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.errors import Cancelled, EarlierVersionWarning, GenerationFailed, InvalidRequest
+from autocoder_jupyter.errors import Cancelled, DataDrift, EarlierVersionWarning, GenerationFailed, InvalidRequest
 from autocoder_jupyter.jobs import registry
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, Report
@@ -113,6 +115,28 @@ def test_its_defaults_are_the_samples_of_today(engine: Any, submit: Any) -> None
     growth = submit(dataclasses.replace(OTHER, samples={"price": 20.0})).result.wait(30)
     with pytest.warns(EarlierVersionWarning):
         assert growth.run() == 20.0
+
+
+def test_samples_with_renamed_columns_are_refused_with_the_way_out(engine: Any, submit: Any) -> None:
+    """After the cell failed with `DataDrift`, its samples are the defaults of the earlier function."""
+    inputs = (InputSpec(name="sales", type="DataFrame"),)
+    table = pd.DataFrame({"price": [1.0, 2.0]})
+    engine.outcome = calls.make_report(
+        "def run(sales): return sales['price'].sum()", inputs, sample_shapes={"sales": shape_of(table)}
+    )
+    submit(dataclasses.replace(FIRST, samples={"sales": table})).result.wait(30)
+    engine.outcome = DataDrift("sales lacks 'price'.")
+    other = table.rename(columns={"price": "unit_price"})
+    growth = submit(dataclasses.replace(OTHER, samples={"sales": other})).result
+    with pytest.raises(DataDrift):
+        growth.wait(30)
+    for _ in range(2):
+        with pytest.raises(DataDrift, match="lacks 'price'") as refused:
+            growth.run()
+        assert "growth.run(sales.rename(columns={'unit_price': 'price'}))" in refused.value.hint
+    with pytest.warns(EarlierVersionWarning):
+        assert growth.run(table) == 3.0
+    assert str(growth.interface.signature()) == "(sales: pandas.DataFrame = <sample>) -> float"
 
 
 def test_several_failures_do_not_lose_it(engine: Any, submit: Any, first: Any) -> None:

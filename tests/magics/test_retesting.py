@@ -64,6 +64,46 @@ def test_a_version_of_another_day_is_tested_without_its_job(shell: Any, jobs: An
     assert jobs.last.draft.tests == TESTS.replace("1.0", "1") and jobs.last.request.prompt == "Total."
 
 
+@pytest.mark.parametrize("is_same_request", [True, False])
+def test_after_a_restore_the_files_of_that_version_are_tested_and_refined(
+    shell: Any, jobs: Any, here: Path, growth: Path, is_same_request: bool
+) -> None:
+    """The job of the kernel is still that of version 2."""
+    fields = {"plan": PLAN, "tests": TESTS, "solution": CodeSolution(code=CODE.replace("1.0", "2.0"))}
+    keys = ("k", "k" if is_same_request else "other")
+    prompt = "Total." if is_same_request else "Sum."
+    for number, (key, asked) in enumerate(zip(reversed(keys), (prompt, "Total."), strict=True), 1):
+        code = CODE.replace("1.0", f"{number}.0")
+        report = Report.model_validate(
+            {
+                "name": "growth", "run_id": f"run-{number}", "request_key": key, "prompt": asked, "success": True,
+                "started": f"2026-01-0{number}T00:00:00Z", **fields, "solution": CodeSolution(code=code),
+            }
+        )  # fmt: skip
+        folder = here / ".autocode" / "growth" / "versions" / f"run-{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "report.json").write_text(report.model_dump_json())
+        (folder / "request.json").write_text('{"samples": {}}')
+        (folder / "solution.py").write_text(code)
+        (folder / "test_solution.py").write_text(TESTS)
+    shell.run("%%autocode growth\nTotal.")
+    jobs.last.run_id = "run-2"
+    jobs.last.end(request_key="k", **fields)
+    shell.run("%autocode restore growth 1")
+    with pytest.raises(InvalidRequest, match=r"were not edited[\s\S]*growth/solution.py"):
+        shell.run("%autocode retest growth")
+    top = here / ".autocode" / "growth" / "solution.py"
+    top.write_text(CODE.replace("1.0", "7.0"))
+    shell.run("%autocode retest growth")
+    draft = jobs.last.draft
+    assert (draft.parent, draft.code, jobs.last.request.prompt) == ("run-1", top.read_text(), prompt)
+    jobs.last.run_id = "run-2"
+    jobs.last.end(request_key="k", **fields)
+    shell.run("%autocode restore growth 1")
+    shell.run("%%autocode growth --refine\nRound it.")
+    assert jobs.last.request.earlier.version == "run-1" and jobs.last.request.prompt == prompt
+
+
 def test_examples_that_no_folder_holds_are_not_left_out(shell: Any, jobs: Any, growth: Path) -> None:
     jobs.submitted.clear()
     (growth / "request.json").write_text('{"examples": ["a=@b -> 1"], "own_tests": 7, "inputs": "x", "samples": []}')

@@ -85,8 +85,14 @@ def _facts(number: int, exchange: Exchange) -> tuple[str, ...]:
         amount(usage.output_tokens),
         _cost(usage.cost),
         duration(exchange.seconds),
-        "replayed" if exchange.replayed else "stopped, tokens estimated" if exchange.finish_reason == STOPPED else "",
+        _how(exchange),
     )
+
+
+def _how(exchange: Exchange) -> str:
+    if exchange.finish_reason == STOPPED:
+        return "stopped in an earlier run" if exchange.replayed else "stopped, tokens estimated"
+    return "replayed" if exchange.replayed else ""
 
 
 def _words(number: int, exchange: Exchange, bounds: ConversationBounds, report: Report) -> Fold:
