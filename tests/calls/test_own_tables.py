@@ -126,7 +126,8 @@ def test_a_lazy_frame_that_is_large_is_refused_with_the_number_before_it_is_comp
 def test_a_relation_of_duckdb_is_computed_when_it_is_small(
     give: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     relation = duckdb.sql("select range as a, 'x' as b from range(3)")
     assert give(relation, PLAIN)["a"].tolist() == [0, 1, 2]
     monkeypatch.setattr(foreign, "MOST_CELLS", 5)
