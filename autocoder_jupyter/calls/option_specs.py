@@ -91,6 +91,9 @@ class TaskOptions(TypedDict, total=False):
             _choice(Tables),
         ),
     ]
+    output: Annotated[
+        str | None, CallOption("the name of the output that a call returns alone, in place of all", parameters.text)
+    ]
     drift: Annotated[
         Switch | None,
         CallOption("`off` does not compare the values of tables with the recorded ones", _choice(Switch)),

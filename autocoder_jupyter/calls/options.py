@@ -42,6 +42,7 @@ class CallOptions:
     reuse: bool = False
     output_dir: Path | None = None
     tables: Tables = "pandas"
+    output: str = ""
     drift: Switch = "on"
     network: bool = False
     sandbox: SandboxChoice = "auto"

@@ -29,6 +29,7 @@ from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.run.events import state_words
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.types.split import Split
 
 
 class CodeGenEvalResult(ReportFields, Waited[Resolution]):
@@ -215,6 +216,26 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         if not self.done:
             raise TypeError(f"{self.name} is still pending; call .wait() before it is pickled or copied")
         return self.as_task(self.name)
+
+    @property
+    def split(self) -> Split:
+        """How the function may be split into pieces of its largest table, found by comparing, without a model.
+
+        It is found at the first access, in the sandbox, on the samples and variations of them, which takes seconds;
+        then it is kept on this machine. `growth.over` and `growth.with_options(output="monthly").split` use the same.
+        Waits if pending.
+
+        Raises:
+            GenerationFailed: there is no function that passed.
+            InvalidRequest: there are no samples, or no input is a table.
+            SandboxError: the sandbox failed.
+        """
+        return background.run(self._split())
+
+    async def _split(self) -> Split:
+        from autocoder_jupyter.scaling.contract import split_of
+
+        return await split_of(await self._ready(), self._options, {})
 
     def misfit(self, name: str, value: Any) -> str:
         """Why a value cannot be an input of the function, as a sentence; "" if it can. Waits if pending.

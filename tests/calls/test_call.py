@@ -88,7 +88,7 @@ def test_a_crashed_program_is_never_a_value(pool: Any, function: Any) -> None:
 def test_a_lost_engine_is_asked_again_as_often_as_told(
     pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any
 ) -> None:
-    monkeypatch.setattr("autocoder_jupyter.calls.call.BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.BACKOFF_SECONDS", 0.001)
     pool.faults = [EngineGone("gone"), SandboxUnavailable("not yet back")]
     assert run(function("def run(): return 1.0"), options=CallOptions(retries=2)) == 1.0
     pool.faults = [EngineGone("gone"), EngineGone("gone")]

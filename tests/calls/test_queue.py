@@ -106,7 +106,7 @@ async def test_a_waiting_call_says_how_many_are_before_it(
     function: Callable[..., Function], pool: StandInPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = CallQueue(1, lambda: math.inf)
-    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
+    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.shared_queue", lambda: queue)
     waiting = function("def run():\n    started.set()\n    killed.wait(10)\n    return 1.0\n")
     first = asyncio.create_task(call(waiting, CallOptions(), [], {}))
     assert await asyncio.to_thread(pool.started.wait, 10)
@@ -126,7 +126,7 @@ def test_a_contract_that_calls_a_function_does_not_wait_for_its_own_call(
     function: Callable[..., Function], pool: StandInPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = CallQueue(1, lambda: math.inf)
-    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
+    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.shared_queue", lambda: queue)
     inner = function("def run():\n    return 1.0\n")
 
     def checked_outputs(name: str, contracts: Any, values: Any) -> Any:
@@ -153,7 +153,7 @@ def test_a_loop_that_is_blocked_or_closed_holds_up_no_other_call(
     function: Callable[..., Function], pool: StandInPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = CallQueue(1, lambda: math.inf)
-    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
+    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.shared_queue", lambda: queue)
     made = function("def run():\n    return 1.0\n")
 
     async def in_time() -> Any:

@@ -36,6 +36,7 @@ from autocoder_jupyter.engine.patches import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.second_opinion.matching import askable
 from autocoder_jupyter.engine.second_opinion.writer import read_second
+from autocoder_jupyter.engine.splitting.tables import large_enough
 from autocoder_jupyter.engine.start import tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engines.claude import python_code
@@ -606,6 +607,14 @@ READERS: dict[str, Reader] = {
         {**_sources(), "labels": lambda: "sales['a_b_c_d_e_f'].x_y_z\n" * 5_000},
         ("data.columns_read:_columns_read",),
     ),
+    "numbers in code": Reader(
+        lambda text, _: large_enough(text, []),
+        {
+            **_sources(),
+            "numbers": lambda: f"len((1, 1e300, 1e999, 2**9, 0x7fffffffffffffffffffffff, 0x7{'f' * 400}))\n" * 4_000,
+        },
+        ("engine.splitting.tables:large_enough",),
+    ),
     "classes of exceptions": Reader(
         _redacted, _sources("classes", "names"), ("redaction.words:Redaction._own_classes",)
     ),
@@ -793,6 +802,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "bounded by its caller, and not measured here": (
         "calls.outcome_cache:find",
+        "scaling.contract:_find",
         "codemode.monty_session:_remarks",
         "contracts.sample_schema:_label",
         "contracts.sample_schema:_read",

@@ -30,6 +30,9 @@ _MANY = 8
 
 _FEW = 2
 
+_MIXED = 400
+"""Rows of a table whose columns are mixed."""
+
 Tables = dict[str, Any]
 
 
@@ -212,6 +215,113 @@ class _Varied:
             yield Variation(name, {**self._base, other: taken(self._base[other], rows)})
 
 
+def stretched(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Variation]:
+    """Further variations of one table, for a function that is compared on the whole and on pieces.
+
+    Args:
+        tables: DataFrames and Series by input name.
+        name: the table that varies.
+        rows: how many rows the large ones have.
+    """
+    base = trimmed_tables(tables)
+    table, random = base[name], np.random.default_rng(SEED)
+    count = len(table)
+    if not count:
+        return
+
+    def of(label: str, varied: Any) -> Variation:
+        return Variation(label, {**base, name: varied})
+
+    for few in (9, 17):
+        yield of(f"with {few} rows", taken(table, np.sort(random.integers(0, count, few))))
+    if (far := _far_outside(table, random)) is not None:
+        yield of("if values were far outside", far)
+    for places, label in ((slice(0, None, 2), "a stretch"), (slice(1, None, 2), "another stretch")):
+        stretch = np.arange(count // 3, count // 3 + max(1, count // 6))
+        holes = _with_holes(table, list(range(_width(table)))[places], random, may_change=True, rows=stretch)
+        if holes is not None:
+            yield of(f"if values were missing in {label}", holes)
+    yield of("if values stood in other rows", _mixed(table, random))
+    yield of(f"with {rows:,} rows", resampled(table, rows))
+    many = distinct(table, rows)
+    yield of(f"if there were {rows:,} rows with other values", many)
+    yield of(f"if there were {rows:,} rows, the last one first", taken(many, np.arange(len(many))[::-1]))
+
+
+def _mixed(table: Any, random: Any) -> Any:
+    """A table whose columns have nothing to do with each other, so that no column stands for another one."""
+    frame = _as_frame(taken(table, random.integers(0, len(table), _MIXED)))
+    for place in range(1, frame.shape[1]):
+        column = frame.iloc[:, place]
+        frame.isetitem(place, column.iloc[random.permutation(_MIXED)].set_axis(column.index))
+    return _like(table, frame)
+
+
+def distinct(table: Any, rows: int) -> Any:
+    """A table with this many rows: copies of the rows, each copy with other texts, numbers and times."""
+    count = len(table)
+    copies = np.arange(rows) // count
+    frame = _as_frame(taken(table, np.arange(rows) % count))
+    for place in range(frame.shape[1]):
+        column = _renewed(frame.iloc[:, place], copies)
+        if column is not None:
+            frame.isetitem(place, column)
+    return _like(table, frame)
+
+
+def _renewed(column: Any, copies: Any) -> Any:
+    """The column with other values in each copy; None if its values cannot be others."""
+    dtype = column.dtype
+    try:
+        if _is_text(column):
+            texts = column.astype(object)
+            later = (copies > 0) & column.notna().to_numpy()
+            texts[later] = [f"{text} {copy}" for text, copy in zip(texts[later], copies[later], strict=True)]
+            return texts.astype(dtype)
+        if dtype.kind in "iuf":
+            span = column.max() - column.min() + 1
+            return (column + span * copies).astype(dtype) if bool(np.isfinite(float(span))) else None
+        if dtype.kind == "M":
+            span = column.max() - column.min() + pd.Timedelta(days=1)
+            most = max(1, int(pd.Timedelta(days=36500) / span))
+            return (column + span * (copies % most)).astype(dtype)
+    except (TypeError, ValueError, OverflowError):  # a small dtype, or values without order
+        return None
+    return None
+
+
+def _is_text(column: Any) -> bool:
+    if isinstance(column.dtype, pd.StringDtype):
+        return True
+    return pd.api.types.is_object_dtype(column.dtype) and all(isinstance(v, str | None) for v in column)
+
+
+def resampled(table: Any, rows: int) -> Any:
+    """A table with this many rows, drawn from a table. Measured numbers are changed a little, because rows repeat."""
+    random = np.random.default_rng(SEED)
+    frame = _as_frame(taken(table, np.sort(random.integers(0, len(table), rows))))
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        if column.dtype.kind == "f":
+            frame.isetitem(place, (column * random.uniform(0.5, 1.5, rows)).astype(column.dtype))
+    return _like(table, frame)
+
+
+def _far_outside(table: Any, random: Any) -> Any:
+    """The table with numbers that are a thousand times as large in some rows, half of them negative; None without."""
+    frame, changed = _as_frame(table), False
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place].copy()
+        if column.dtype not in ("int64", "float64", "Int64", "Float64"):
+            continue
+        rows = random.permutation(len(column))[: max(1, len(column) // 10)]
+        values = column.iloc[rows] * 1000 * np.where(np.arange(len(rows)) % 2, -1, 1)
+        column.iloc[rows] = values.astype(column.dtype)
+        frame.isetitem(place, column)
+        changed = True
+    return _like(table, frame) if changed else None
+
+
 def trimmed_tables(tables: Mapping[str, Any]) -> Tables:
     """The tables, each with at most `ROWS` rows. Of the smaller ones, rows that match rows of the largest are kept."""
     main = max(tables, key=lambda name: len(tables[name]), default="")
@@ -285,7 +395,7 @@ def _has_twins(table: Any) -> bool:
         return False  # lists and dicts
 
 
-def _with_holes(table: Any, places: list[int], random: Any, *, may_change: bool) -> Any:
+def _with_holes(table: Any, places: list[int], random: Any, *, may_change: bool, rows: Any = None) -> Any:
     """The table with a tenth of the values missing in some columns; None if no dtype allows it.
 
     Args:
@@ -293,18 +403,19 @@ def _with_holes(table: Any, places: list[int], random: Any, *, may_change: bool)
         places: the columns.
         random: for the rows.
         may_change: whether a whole number may become a float, as in a file with gaps.
+        rows: the rows in which they are missing; by default random ones.
     """
     frame, changed = _as_frame(table), False
     for place in places:
         column = frame.iloc[:, place].copy()
-        rows = random.permutation(len(column))[: max(1, len(column) // 10)]
+        gaps = random.permutation(len(column))[: max(1, len(column) // 10)] if rows is None else rows
         dtype = column.dtype
         if dtype.kind in "iu" and not pd.api.types.is_extension_array_dtype(dtype) and may_change:
             column = column.astype("float64")
             dtype = column.dtype
         if dtype.kind in "iub" and not pd.api.types.is_extension_array_dtype(dtype):
             continue  # this dtype has no missing values, and must not change
-        column.iloc[rows] = None
+        column.iloc[gaps] = None
         if column.dtype == dtype:
             frame.isetitem(place, column)
             changed = True

@@ -1,0 +1,263 @@
+"""Finds out how a function may be split: the freest kind for which no comparison speaks against it.
+
+A whole that is refused while its pieces are accepted is a difference, and so is the opposite. What both refuse says
+nothing. A kind is only accepted if enough was compared, the sample among it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.engine.second_opinion.sides import Answer, TrialEnded
+from autocoder_jupyter.engine.second_opinion.variations import Variation, distinct, resampled, taken, trimmed
+from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
+from autocoder_jupyter.engine.splitting.pieces import Division, by_groups, by_rows
+from autocoder_jupyter.engine.splitting.tables import compared_tables, large_enough
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types.split import Split, SplitKind
+from autocoder_jupyter.untrusted.visible import visible
+
+SECONDS = 120.0
+"""How long a check may take. What is not compared by then is not accepted."""
+
+LEAST = 4
+"""Comparisons without which no kind is accepted."""
+
+GROWTH = 1.5
+"""How much larger the answer to a `merge` may become with four times as many rows."""
+
+MOST_KEYS = 12
+MOST_PAIRS = 24
+
+Ask = Callable[[Mapping[str, Any], float], Answer]
+"""Calls the function: inputs by name, and a deadline on the monotonic clock."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A way to split that may hold."""
+
+    kind: SplitKind
+    keys: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"groups of {', '.join(self.keys)}" if self.keys else self.kind
+
+
+@dataclass
+class _Found:
+    """What was compared for one kind."""
+
+    comparisons: int = 0
+    on_sample: bool = False
+    against: str = ""
+
+
+@dataclass
+class SplitCheck:
+    """Checks one function.
+
+    Args:
+        ask: calls it in a sandbox.
+        program: the function.
+        output: the name of the output that is compared; a table.
+        inputs: the inputs by name, among them the sample of the table that is split.
+        table: the name of that table.
+        seconds: how long it may take.
+    """
+
+    ask: Ask
+    program: Program
+    output: str
+    inputs: Mapping[str, Any]
+    table: str
+    seconds: float = SECONDS
+    _answers: dict[int, Answer] = field(default_factory=dict)
+    _variations: list[Variation] = field(default_factory=list)
+    _deadline: float = 0.0
+    _rows: int = 0
+    _ordered: bool | None = None
+
+    def run(self, demanded: Split | None = None) -> Split:
+        """The freest kind that holds.
+
+        Args:
+            demanded: only this kind is tried, with its keys.
+        """
+        self._deadline = time.monotonic() + self.seconds
+        tables = {name: value for name, value in self.inputs.items() if isinstance(value, pd.DataFrame | pd.Series)}
+        others = [value for name, value in self.inputs.items() if name not in tables]
+        self._rows, beyond = large_enough(self.program.code, others)
+        if beyond:
+            return self._split(_Kind("whole"), 0, {"whole": beyond}, ordered=True)
+        self._variations = list(compared_tables(tables, self.table, self._rows))
+        against: dict[str, str] = {}
+        comparisons = 0
+        try:
+            first = self._whole(0)
+            if first.error:
+                return self._split(_Kind("whole"), 0, {"whole": f"on the sample: {visible(first.error)}"}, ordered=True)
+            kinds = [_Kind(demanded.kind, demanded.keys)] if demanded else self._kinds()
+            for kind in kinds:
+                found = self._tried(kind)
+                comparisons += found.comparisons + bool(found.against)
+                if not found.against:
+                    return self._split(kind, found.comparisons, against, ordered=self._is_ordered())
+                if kind.kind not in against:
+                    against[kind.kind] = f"{kind.label}: {found.against}"
+        except TrialEnded as ended:
+            stopped = {"whole": f"the check did not end: {ended}", **against}
+            return self._split(_Kind("whole"), comparisons, stopped, ordered=True).model_copy(
+                update={"complete": False}
+            )
+        return self._split(_Kind("whole"), comparisons, against, ordered=True)
+
+    def _split(self, kind: _Kind, comparisons: int, against: Mapping[str, str], *, ordered: bool) -> Split:
+        return Split(
+            input=self.table,
+            kind=kind.kind,
+            keys=kind.keys,
+            ordered=ordered,
+            comparisons=comparisons,
+            against=dict(against),
+        )
+
+    def _kinds(self) -> Iterator[_Kind]:
+        """The kinds that may hold, the freest first."""
+        yield _Kind("rows")
+        table = self._variations[0].tables[self.table]
+        if isinstance(table, pd.DataFrame):
+            for keys in self._keys(table):
+                yield _Kind("groups", keys)
+            yield _Kind("merge")
+
+    def _keys(self, table: pd.DataFrame) -> Iterator[tuple[str, ...]]:
+        """Columns that the code reads, those with more values first; pairs; all of them."""
+        reads = columns_read(self.program.code, self.program.inputs)
+        sizes = {
+            name: _values_of(table[name])
+            for name in table.columns
+            if reads.covers(repr(name)) and _is_name(table, name)
+        }
+        names = sorted((name for name in sizes if sizes[name] > 1), key=lambda name: -sizes[name])[:MOST_KEYS]
+        in_table = [name for name in table.columns if name in names]
+        yield from ((name,) for name in names)
+        yield from itertools.islice(itertools.combinations(in_table, 2), MOST_PAIRS)
+        if len(in_table) > 2:
+            yield tuple(in_table)
+
+    def _tried(self, kind: _Kind) -> _Found:
+        """Compare on all tables, until one speaks against the kind."""
+        found = _Found()
+        for place, variation in enumerate(self._variations):
+            for division in self._divisions(kind, variation.tables[self.table]):
+                said = self._compared(kind, place, division)
+                if said is None:
+                    continue
+                if said:
+                    found.against = f"{variation.name + ', ' if variation.name else ''}{division.name}: {said}"
+                    return found
+                found.comparisons += 1
+                found.on_sample = found.on_sample or place == 0
+        if found.comparisons < LEAST or not found.on_sample:
+            found.against = "too little could be compared"
+        elif kind.kind == "merge":
+            found.against = self._growth()
+        return found
+
+    def _divisions(self, kind: _Kind, table: Any) -> Iterable[Division]:
+        if kind.kind == "groups":
+            return by_groups(table, kind.keys)
+        ordered = kind.kind == "merge" and self._is_ordered()
+        return (division for division in by_rows(len(table)) if division.in_order or not ordered)
+
+    def _compared(self, kind: _Kind, place: int, division: Division) -> str | None:
+        """What speaks against the kind here: "" for nothing, None if nothing was compared."""
+        whole, variation = self._whole(place), self._variations[place]
+        table = variation.tables[self.table]
+        parts = []
+        for piece in division.pieces:
+            part = self._asked({**variation.tables, self.table: taken(table, piece)})
+            if part.error:
+                return None if whole.error else f"a piece is refused ({visible(part.error)[:120]}), the whole is not"
+            parts.append(part.values[self.output])
+        if whole.error:
+            return f"the whole is refused ({visible(whole.error)[:120]}), its pieces are not"
+        answer = whole.values[self.output]
+        if said := deviation(answer, parts):
+            return said
+        together = below(parts)
+        if kind.kind == "merge":
+            merged = self._asked({**variation.tables, self.table: together})
+            if merged.error:
+                return f"its answer is refused as an input ({visible(merged.error)[:120]})"
+            together = merged.values[self.output]
+        in_order = kind.kind != "groups" and division.in_order
+        said = difference(answer, together, in_order=in_order)
+        return said or ("" if len(answer) else None)  # an answer without rows says nothing
+
+    def _growth(self) -> str:
+        """What shows that the answer of a merge grows with the table; "" if it does not."""
+        tables = self._variations[0].tables
+        base, few, many = trimmed(tables[self.table]), self._rows // 4, self._rows
+        for name, of in (("other", distinct), ("similar", resampled)):
+            sizes = []
+            for rows in (few, many):
+                answer = self._asked({**tables, self.table: of(base, rows)})
+                if answer.error:
+                    return f"{rows:,} rows with {name} values: {visible(answer.error)[:120]}"
+                sizes.append(len(answer.values[self.output]))
+            if sizes[1] > GROWTH * max(sizes[0], 1):
+                return f"its answer grows with the table: {sizes[0]:,} rows, {sizes[1]:,} for four times as many"
+        return ""
+
+    def _is_ordered(self) -> bool:
+        if self._ordered is None:
+            self._ordered = self._depends_on_order()
+        return self._ordered
+
+    def _depends_on_order(self) -> bool:
+        """Whether the answer depends on the order of the rows of the table."""
+        random = np.random.default_rng(0)
+        for place, variation in enumerate(self._variations):
+            whole, table = self._whole(place), variation.tables[self.table]
+            if whole.error or len(table) < 2:
+                continue
+            shuffled = self._asked({**variation.tables, self.table: taken(table, random.permutation(len(table)))})
+            if shuffled.error:
+                return True
+            one, other = whole.values[self.output], shuffled.values[self.output]
+            if deviation(one, [other]) or difference(one, other, in_order=False):
+                return True
+        return False
+
+    def _whole(self, place: int) -> Answer:
+        if place not in self._answers:
+            self._answers[place] = self._asked(self._variations[place].tables)
+        return self._answers[place]
+
+    def _asked(self, tables: Mapping[str, Any]) -> Answer:
+        return self.ask({**self.inputs, **tables}, self._deadline)
+
+
+def _is_name(table: pd.DataFrame, name: Any) -> bool:
+    return isinstance(name, str) and isinstance(table[name], pd.Series)
+
+
+def _values_of(column: Any) -> int:
+    """How many values a column has; 0 if it is no key, as measured numbers and lists are not."""
+    if column.dtype.kind in "fc":
+        return 0
+    try:
+        return int(column.nunique())
+    except TypeError:
+        return 0

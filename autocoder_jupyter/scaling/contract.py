@@ -1,0 +1,177 @@
+"""How a function may be split. It is found once, in the sandbox, and kept in the cache folder of this machine.
+
+The record is not part of the function's folder, because a split that somebody else wrote down is only a claim. Its key
+is the content of everything that it depends on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from autocoder_jupyter.calls.binding import bind
+from autocoder_jupyter.calls.call import program_of, require_callable
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.on_worker import OnWorker, in_turn
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.cache_folder import cache_folder
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.redaction.secrets import hidden_values
+from autocoder_jupyter.request import secret_values
+from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
+from autocoder_jupyter.sandbox.protocol import Worker
+from autocoder_jupyter.types.split import Split
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.version import VERSION
+
+MOST_KEPT = 256
+"""Records in memory, and in the cache folder."""
+
+_kept: OrderedDict[str, Split] = OrderedDict()
+_lock = threading.Lock()
+
+
+def split_output(function: Function, options: CallOptions) -> tuple[str, str]:
+    """The output that is put together from pieces, and why there is none; one of both is "".
+
+    It is the one that `output` names, or the only one.
+    """
+    names = [spec.name for spec in function.outputs]
+    if options.output:
+        names = [options.output]
+    kinds = {spec.name: spec.type for spec in function.outputs}
+    if len(names) > 1:
+        table = next((name for name in names if kinds[name] == "DataFrame"), names[0])
+        return "", (
+            f"it returns {', '.join(names)}, and only one table can be put together from pieces: "
+            f"{function.name}.with_options(output={table!r})"
+        )
+    if KINDS[kinds[names[0]]].form != "table":
+        return "", f"it returns a {kinds[names[0]]}, and only a table can be put together from pieces"
+    return names[0], ""
+
+
+def split_input(function: Function, arguments: Mapping[str, Any]) -> str:
+    """The table that is split: the one with the most rows. The first one if two have as many.
+
+    Raises:
+        InvalidRequest: no input is a table.
+    """
+    tables = [spec.name for spec in function.inputs if KINDS[spec.type].form == "table" and spec.name in arguments]
+    if not tables:
+        raise InvalidRequest(f"{visible(function.name)} takes no table that could be split.")
+    return max(tables, key=lambda name: len(arguments[name]))
+
+
+async def split_of(function: Function, options: CallOptions, fixed: Mapping[str, Any]) -> Split:
+    """How a function may be split, with these values of its other inputs.
+
+    Args:
+        function: the function, with the samples on which it is compared.
+        options: of its calls.
+        fixed: inputs by name; the others are the samples.
+
+    Raises:
+        InvalidRequest: there is no sample, or no table among the inputs.
+        SandboxError: the sandbox failed.
+    """
+    require_callable(function, options)
+    missing = [spec.name for spec in function.inputs if spec.required and spec.name not in {*function.samples, *fixed}]
+    if missing:
+        name = visible(function.name)
+        raise InvalidRequest(
+            f"How {name} may be split is found on its samples, and there is none of {missing[0]}.",
+            hint=f"Run its cell, or {name}.verify({missing[0]}=…) with a table of a few hundred rows.",
+        )
+    arguments = await background.call_blocking(lambda: bind(function, (), fixed))
+    table = split_input(function, arguments)
+    output, why = split_output(function, options)
+    if why:
+        return Split(input=table, kind="whole", against={"whole": why})
+    key = await background.call_blocking(lambda: _key(function, options, arguments, output))
+    known = _find(key)
+    if known is None:
+        known = await _checked(function, options, arguments, table, output)
+        if known.complete:
+            _store(key, known)
+    return known
+
+
+async def _checked(
+    function: Function, options: CallOptions, arguments: Mapping[str, Any], table: str, output: str
+) -> Split:
+    from autocoder_jupyter.engine.second_opinion.sides import Side
+    from autocoder_jupyter.engine.splitting.check import SplitCheck
+
+    program = program_of(function, options)
+    secrets = hidden_values(secret_values(options.secrets), options.env_vars)
+
+    def work(worker: Worker) -> Split:
+        side = Side(visible(function.name), RedactingWorker(worker, secrets), program)
+        return SplitCheck(
+            lambda given, until: side.on(given, until, reuse=True), program, output, arguments, table
+        ).run()
+
+    on_worker = OnWorker(function, options, work)
+    return await in_turn(f"{function.name}: how it may be split", on_worker, options, on_worker.done)
+
+
+def _key(function: Function, options: CallOptions, arguments: Mapping[str, Any], output: str) -> str:
+    from autocoder_jupyter.codec import encode
+
+    types = {spec.name: spec.type for spec in function.inputs}
+    environment = function.environment
+    program = program_of(function, options)
+    parts = [
+        VERSION,
+        program.code,
+        [spec.model_dump(mode="json") for spec in (*program.inputs, *program.outputs)],
+        output,
+        [list(environment.python_version), sorted(environment.lock or environment.packages)],
+        sorted(program.env_vars.items()),
+        {name: encode(value, types[name]).digest() for name, value in sorted(arguments.items())},
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _find(key: str) -> Split | None:
+    """The kept record; None if there is none, or it cannot be read."""
+    with _lock:
+        known = _kept.get(key)
+    if known is not None:
+        return known
+    with contextlib.suppress(OSError, ValueError):
+        found = Split.model_validate(parse(Folder(_home()).read_bytes(f"{key}.json")))
+        with _lock:
+            _kept[key] = found
+        return found
+    return None
+
+
+def _store(key: str, split: Split) -> None:
+    """Keep a record. A failure to write it does not matter."""
+    with _lock:
+        _kept[key] = split
+        while len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    home = _home()
+    with contextlib.suppress(OSError):
+        home.mkdir(parents=True, exist_ok=True)
+        part = home / f"{key}.{threading.get_ident()}.part"
+        part.write_text(split.model_dump_json(), encoding="utf-8")
+        part.replace(home / f"{key}.json")
+        for old in sorted(home.iterdir(), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def _home() -> Any:
+    return cache_folder() / "splits"

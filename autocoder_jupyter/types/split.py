@@ -1,0 +1,65 @@
+"""How a function may be split: what was compared, and what was found."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from autocoder_jupyter.types.record import Count, Record
+from autocoder_jupyter.untrusted.visible import visible
+
+SplitKind = Literal["rows", "groups", "merge", "whole"]
+"""`rows`: any batch of rows may be computed alone; `groups`: pieces must hold all rows of the same keys; `merge`: the
+function of the answers of two pieces, one below the other, is the answer for both; `whole`: none of these."""
+
+_WORDS = {
+    "rows": "any batch of rows",
+    "groups": "whole groups",
+    "merge": "pieces, whose answers are merged by the function itself",
+    "whole": "not at all",
+}
+
+
+class Split(Record):
+    """How a function may be split into pieces of its largest table, as it was found by comparing.
+
+    The other inputs go whole to every piece.
+
+    Args:
+        input: the table that is split.
+        kind: see `SplitKind`.
+        keys: for `groups` the columns whose equal values must be in one piece.
+        ordered: whether the answer depends on the order of the rows.
+        comparisons: how often the answer for a whole table was compared with those for its pieces.
+        complete: whether the check came to its end; if not, nothing is accepted, and it is made again.
+        against: for each kind that does not hold, the first example that shows it, as a sentence.
+    """
+
+    input: str
+    kind: SplitKind
+    keys: tuple[str, ...] = ()
+    ordered: bool = True
+    comparisons: Count = 0
+    complete: bool = True
+    against: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def counterexample(self) -> str:
+        """Why it is not split more freely, as a sentence; "" if any batch of rows may be computed alone."""
+        return next(iter(self.against.values()), "")
+
+    @property
+    def words(self) -> str:
+        """How it may be split, in a few words."""
+        keys = f" of {', '.join(self.keys)}" if self.keys else ""
+        return visible(f"{_WORDS[self.kind]}{keys}")
+
+    def __repr__(self) -> str:
+        order = "the order of rows counts" if self.ordered else "the order of rows does not count"
+        parts = [f"{self.input} may be split: {self.words}", f"{self.comparisons} comparisons"]
+        if self.kind != "whole":
+            parts.insert(1, order)
+        if self.counterexample:
+            parts.append(f"not more freely, because {self.counterexample}")
+        return visible("; ".join(parts))

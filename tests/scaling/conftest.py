@@ -1,0 +1,59 @@
+"""Results whose functions run in the real local sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
+
+FRAME = InputSpec(name="sales", type="DataFrame")
+
+Build = Callable[..., CodeGenEvalResult]
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    """Makes a result from the body of `run(sales, …)`. Its cache is empty."""
+    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
+
+    def build(
+        body: str,
+        samples: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        inputs: tuple[InputSpec, ...] = (FRAME,),
+        before: str = "",
+    ) -> CodeGenEvalResult:
+        names = ", ".join(spec.name for spec in inputs)
+        code = f"import os, time\nimport pandas as pd\n{before}\n\ndef run({names}):\n    {body}\n"
+        report = Report(
+            name="growth",
+            run_id="abc",
+            prompt="…",
+            success=True,
+            solution=CodeSolution(code=code),
+            declared_inputs=inputs,
+            declared_outputs=tuple(
+                OutputSpec(name=name, type=kind) for name, kind in (outputs or {"answer": "DataFrame"}).items()
+            ),
+            sample_shapes={
+                name: shape_of(value) for name, value in (samples or {}).items() if hasattr(value, "columns")
+            },
+            sandbox="local",
+        )
+        return CodeGenEvalResult(
+            "growth",
+            Pending.resolved(Resolution("ready", report)),
+            samples=samples,
+            options=CallOptions(sandbox="local"),
+            root=tmp_path / ".autocode",
+        )
+
+    return build
