@@ -1,0 +1,68 @@
+"""A notebook that is stored as a Python script is valid Python, and becomes the same cells again."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+PROSE = '''%%autocode growth -o "total: float"
+--check "total > 0"
+Total revenue of @sales; don't count "returns" or """gifts.
+
+- skip months with < 5 orders \\
+# and so on'''
+QUOTED = '%%autocode growth --refine\n"""\nRound it, don\'t cut it.\n"""'
+TEST = "%%autocode_test growth\ndef test_it():\n    assert run() == 1"
+TOOLS = "%%autocode answer --mode tools --tool fetch\nWhich of @sales aren't paid?"
+CELLS = ["import pandas as pd", PROSE, QUOTED, TEST, TOOLS, "%autocode status"]
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    metadata = {
+        "kernelspec": {"name": "python3", "language": "python", "display_name": "Python"},
+        "language_info": {"name": "python", "file_extension": ".py", "nbconvert_exporter": "python"},
+    }
+    path = tmp_path / "work.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in CELLS], metadata=metadata), path)
+    return path
+
+
+def converted(path: Path, *command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *command, path.name], cwd=path.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("form", ["py:percent", "py:light"])
+def test_with_the_line_of_the_guide_jupytext_stores_every_request_as_valid_python(notebook: Path, form: str) -> None:
+    (line,) = re.findall(r"`(custom_cell_magics = [^`]*)`", GUIDE)
+    (notebook.parent / "jupytext.toml").write_text(f"{line}\n", "utf-8")
+    converted(notebook, "jupytext", "--to", form)
+    script = notebook.with_suffix(".py")
+    tree = ast.parse(script.read_text("utf-8"))
+    assert [ast.unparse(statement) for statement in tree.body] == ["import pandas as pd"]
+    notebook.unlink()
+    converted(script, "jupytext", "--to", "ipynb")
+    assert [cell.source for cell in nbformat.read(notebook, as_version=4).cells] == CELLS
+
+
+def test_a_request_in_triple_quotes_needs_no_setting(notebook: Path) -> None:
+    nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in ("x = 1", QUOTED)]), notebook)
+    converted(notebook, "jupytext", "--to", "py:percent")
+    ast.parse(notebook.with_suffix(".py").read_text("utf-8"))
+
+
+def test_the_script_of_nbconvert_is_valid_python(notebook: Path) -> None:
+    converted(notebook, "nbconvert", "--to", "script")
+    script = ast.parse(notebook.with_suffix(".py").read_text("utf-8"))
+    assert len(script.body) == len(CELLS)
