@@ -7,6 +7,7 @@ parser of the standard library holds the GIL until it has read a text, so it get
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,23 @@ def parse(text: bytes | memoryview, allowance: Allowance) -> Any:
     if len(data) <= _PART:
         return json.loads(data)
     return _Builder(data, places, depths).build(0, len(data), 0, len(places), 0)
+
+
+def entries(text: bytes | memoryview, allowance: Allowance) -> Iterator[list[Any]]:
+    """The entries of a JSON list in UTF-8, some at a time, so that not all of them exist at once.
+
+    Raises:
+        Corrupt: see `parse`; also if it is not a list.
+        ValueError: it is not JSON.
+    """
+    data = bytes(text)
+    if data[:_PART].lstrip()[:1] != b"[":
+        raise Corrupt("no list")
+    places, depths = _structure(data, allowance)
+    if len(data) <= _PART:
+        yield json.loads(data)
+    else:
+        yield from _Builder(data, places, depths).entries()
 
 
 def _upper_bound(data: bytes) -> tuple[int, int]:
@@ -140,18 +158,32 @@ class _Builder:
         listed = text.lstrip()[:1] == b"["
         if last - first < 2 or text.rstrip()[-1:] != (b"]" if listed else b"}"):
             raise Corrupt("brackets that do not fit")
+        value: Any = [] if listed else {}
+        for left, right in self._parts(first, last, depth):
+            self._add(value, left, right, depth + 1)
+        return value
+
+    def entries(self) -> Iterator[list[Any]]:
+        """The entries of the whole text, which is a list, in parts."""
+        if len(self._places) < 2 or self._data[-_PART:].rstrip()[-1:] != b"]":
+            raise Corrupt("brackets that do not fit")
+        for left, right in self._parts(0, len(self._places), 0):
+            part: list[Any] = []
+            self._add(part, left, right, 1)
+            yield part
+
+    def _parts(self, first: int, last: int, depth: int) -> Iterator[tuple[int, int]]:
+        """The edges of parts of a list or an object, each with as many entries as one call of the parser takes."""
         commas = first + np.flatnonzero(self._is_comma(first, last, depth + 1))
         # The opening bracket, the commas between the entries, and the closing bracket.
         edges = [first, *commas.tolist(), last - 1]
-        value: Any = [] if listed else {}
         begin = 0
         while begin < len(edges) - 1:
             until = begin + 1
             while until < len(edges) - 1 and self._length(edges[begin], edges[until + 1]) <= _PART:
                 until += 1
-            self._add(value, edges[begin], edges[until], depth + 1)
+            yield edges[begin], edges[until]
             begin = until
-        return value
 
     def _is_comma(self, first: int, last: int, depth: int) -> Any:
         signs = np.frombuffer(self._data, dtype=np.uint8)[self._places[first:last]]

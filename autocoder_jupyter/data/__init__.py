@@ -2,5 +2,6 @@
 
 Profile, samples, schemas, constraints, drift (only in `columns_read`, derived from the code's `table_flow`), tables
 of other libraries (`foreign`) and those whose rows are not in memory (`elsewhere`), hidden and masked columns
-(`withheld`), sampled rows as files (`sample_files`), files as tables of a call (`table_file`).
+(`withheld`), sampled rows as files (`sample_files`), files as tables of a call (`table_file`, `json_table`,
+`workbook_size`).
 """

@@ -27,6 +27,7 @@ from autocoder_jupyter.data.byte_source import (
 )
 from autocoder_jupyter.data.delimited import DELIMITED_SUFFIXES, read_call, sniff
 from autocoder_jupyter.data.json_structure import excerpt, structure
+from autocoder_jupyter.data.workbook_size import require_moderate
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 
@@ -199,12 +200,17 @@ def _describe_zip(path: Path, size: int) -> FileProfile:
             return FileProfile(path.name, size, f"ZIP archive of {len(names)} entries", contents=(f"entries {shown}",))
         with archive.open("xl/workbook.xml") as file:
             workbook = file.read(2**20).decode("utf-8", "replace")
-    sheets = re.findall(r"<(?:\w+:)?sheet\b[^>]*?\bname=\"([^\"]*)\"", workbook)
+    sheets = re.findall(r"<(?:\w+:)?sheet\b[^<>]*?\bname=\"([^\"]*)\"", workbook)
     facts = [f"{len(sheets)} sheets: {', '.join(repr(sheet) for sheet in sheets[:20])}"]
     if importlib.util.find_spec("openpyxl") is None:
         facts.append(
             "needs the package openpyxl to be read; it is not installed here, so the contents were not looked at"
         )
+        return FileProfile(path.name, size, "Excel workbook", tuple(facts))
+    try:
+        require_moderate(path)
+    except ValueError as error:
+        facts.append(f"the contents were not looked at: {error}")
         return FileProfile(path.name, size, "Excel workbook", tuple(facts))
     frame = pd.read_excel(path, nrows=1_000)
     facts.append("read with pd.read_excel(path), which needs the package openpyxl; below: the first sheet")

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from autocoder_jupyter.data.capture import with_absolute_path
 from autocoder_jupyter.data.drift import family, shape_of
+from autocoder_jupyter.data.json_table import read_json
+from autocoder_jupyter.data.workbook_size import require_moderate
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import File
 from autocoder_jupyter.untrusted.visible import visible
@@ -32,7 +35,8 @@ def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[s
     """
     file = value if isinstance(value, File) else File(Path(value))
     path = with_absolute_path(file).path
-    reader = _READERS.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    reader = _READERS.get(suffix)
     if reader is None:
         raise InvalidRequest(
             f"{name}: {visible(path.name)} cannot be read as a table.",
@@ -41,7 +45,9 @@ def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[s
         )
     recorded = {str(literal): str(dtype) for literal, dtype in (shape or {}).get("columns", ())}
     try:
-        header = reader(path, {}, 0) if recorded and path.suffix.lower() not in _TYPED else pd.DataFrame()
+        if suffix == ".xlsx":
+            require_moderate(path)
+        header = reader(path, {}, 0) if recorded and suffix not in _TYPED else pd.DataFrame()
         texts = {
             label: str
             for label, dtype in zip(header.columns, _dtypes(header, recorded), strict=True)
@@ -54,7 +60,10 @@ def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[s
         ) from error
     for place, dtype in enumerate(_dtypes(frame, recorded)):
         if dtype:
-            frame.isetitem(place, _with_dtype(name, frame.iloc[:, place], dtype).array)
+            column = frame.iloc[:, place]
+            if suffix.startswith(".json") and family(dtype).startswith("time") and is_numeric_dtype(column.dtype):
+                column = pd.to_datetime(column, unit="ms")  # as pandas writes a time
+            frame.isetitem(place, _with_dtype(name, column, dtype).array)
     return frame
 
 
@@ -67,10 +76,6 @@ def _csv(separator: str) -> _Reader:
     return lambda path, texts, rows: pd.read_csv(path, sep=separator, dtype=dict(texts), nrows=rows)
 
 
-def _json(*, lines: bool) -> _Reader:
-    return lambda path, texts, rows: pd.read_json(path, lines=lines, dtype=False)
-
-
 _READERS: dict[str, _Reader] = {
     ".parquet": lambda path, texts, rows: pd.read_parquet(path),
     ".pq": lambda path, texts, rows: pd.read_parquet(path),
@@ -78,8 +83,8 @@ _READERS: dict[str, _Reader] = {
     ".csv": _csv(","),
     ".tsv": _csv("\t"),
     ".xlsx": lambda path, texts, rows: pd.read_excel(path, dtype=dict(texts), nrows=rows),
-    ".json": _json(lines=False),
-    ".jsonl": _json(lines=True),
+    ".json": lambda path, texts, rows: read_json(path, lines=False),
+    ".jsonl": lambda path, texts, rows: read_json(path, lines=True),
 }
 _TYPED = frozenset(_READERS) - {".csv", ".tsv", ".xlsx"}
 """Formats whose values have types, so the columns that are text need not be known before."""

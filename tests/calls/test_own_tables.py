@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.values import checked_value
-from autocoder_jupyter.data import foreign
+from autocoder_jupyter.data import foreign, workbook_size
 from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.files import describe_file
+from autocoder_jupyter.data.table_file import read_table
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import File, InputSpec, OutputSpec
 from tests.calls.conftest import StandInPool
@@ -93,6 +97,112 @@ def test_a_file_that_cannot_be_the_table_is_one_clear_error(give: Callable[..., 
     FRAME.assign(day=["soon", "later"]).to_csv(tmp_path / "sales.csv", index=False)
     with pytest.raises(InvalidRequest, match="the column day cannot be read as datetime64"):
         give(tmp_path / "sales.csv")
+
+
+MIXED = pd.DataFrame(
+    {
+        "id": [1, 2, 3],
+        "name": ["00501", "ä", None],
+        "price": [1.5, None, 2.0],
+        "open": [True, False, True],
+        "nested": [[1], {"a": 1}, None],
+        "large": [2**53 + 1, 2, 3],
+        "at": [1704067200000, 1704153600000, 1],
+    }
+)
+
+
+@pytest.mark.parametrize("orient", ["records", "columns", "lines", "lists"])
+@pytest.mark.parametrize("rows", [3, 30_000])
+def test_a_table_in_json_is_read_as_pandas_reads_it(orient: str, rows: int, tmp_path: Path) -> None:
+    frame, path = pd.concat([MIXED] * (rows // 3), ignore_index=True), tmp_path / f"a.json{'l' * (orient == 'lines')}"
+    if orient == "lists":
+        path.write_text(json.dumps(json.loads(frame.to_json(orient="split"))["data"]))
+    else:
+        frame.to_json(path, orient="records" if orient == "lines" else orient, lines=orient == "lines")  # type: ignore[call-overload]
+    theirs = pd.read_json(path, lines=orient == "lines", dtype=False, convert_dates=False)
+    pd.testing.assert_frame_equal(read_table("sales", path, None), theirs)
+
+
+def test_columns_and_rows_of_a_file_of_json_need_not_be_complete(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('\ufeff [{"a": 1}, {}, {"b": "x", "a": 2}] ', "utf-8")
+    table = read_table("sales", tmp_path / "a.json", None)
+    assert table.isna().to_dict("list") == {"a": [False, True, False], "b": [True, True, False]}
+    (tmp_path / "b.json").write_text('{"2024": {"7": 1, "8": 2}, "2025": {"8": 3}}', "utf-8")
+    table = read_table("sales", tmp_path / "b.json", None)
+    assert table.loc[8, 2024] == 2 and table.shape == (2, 2) and table[2025].isna().tolist()[0]
+    (tmp_path / "c.json").write_text('{"day": {"0": 1704067200000}, "at": {"0": 1719828000000}}', "utf-8")
+    times = {"columns": [["'day'", "datetime64[ns]"], ["'at'", "datetime64[ns, Europe/Berlin]"]]}
+    table = read_table("sales", tmp_path / "c.json", times)
+    assert [str(table[name][0]) for name in table] == ["2024-01-01 00:00:00", "2024-07-01 12:00:00+02:00"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Expecting value"),
+        ("7", "neither a list of rows nor an object of columns"),
+        ('{"a": 7}', "neither all lists nor all objects"),
+        ('{"a": [7], "b": [7, 8]}', "not of the same length"),
+        ("[7]", "neither an object nor a list"),
+        ('[{"a": 7}] 8', "Extra data"),
+        ("[" + ",".join(f'{{"{number}":1}}' for number in range(30_000)) + "]", "more than 20,000 columns"),
+        ("[" + "[" * 300 + "]" * 300 + "]", "256 levels of nesting"),
+    ],
+    ids=range(8),
+)
+def test_what_is_no_table_in_json_is_said(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(InvalidRequest, match=r"a\.json cannot be read") as caught:
+        read_table("sales", tmp_path / "a.json", None)
+    assert why in str(caught.value)
+    (tmp_path / "a.jsonl").write_text('{"a": 1}, {"a": 2}\n')
+    with pytest.raises(InvalidRequest, match="a line is not one JSON value"):
+        read_table("sales", tmp_path / "a.jsonl", None)
+
+
+def workbook(path: Path, sheet: str, **parts: bytes) -> Path:
+    """A real workbook with another sheet and further parts."""
+    PLAIN.to_excel(path.with_name("real.xlsx"), index=False)
+    with zipfile.ZipFile(path.with_name("real.xlsx")) as real, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in real.namelist():
+            made.writestr(name, sheet if sheet and name == "xl/worksheets/sheet1.xml" else real.read(name))
+        for name, content in parts.items():
+            made.writestr(f"xl/{name}.xml", content)
+    return path
+
+
+SHEET = (
+    '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData></worksheet>'
+)
+
+
+@pytest.mark.parametrize(
+    ("sheet", "parts", "why"),
+    [
+        ("", {"sharedStrings": bytes(3 * 2**20)}, "it unpacks to 3 MiB"),
+        (
+            '<row r="1"><c r="XFD1"><v>1</v></c></row><row r="1048576"><c><v>1</v></c></row>',
+            {},
+            "a sheet has more than",
+        ),
+        ("<row><c><v>1</v></c></row>" * 1_001, {}, "a sheet has more than 1,000 cells"),
+        ("", {"more": b"<!DOCTYPE a [<!ENTITY b 'b'>]><a/>"}, "a document type"),
+    ],
+    ids=["large parts", "a far cell", "many cells", "entities"],
+)
+def test_a_workbook_that_unpacks_to_too_much_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sheet: str, parts: dict[str, bytes], why: str
+) -> None:
+    path = workbook(tmp_path / "sales.xlsx", SHEET.format(sheet) if sheet else "", **parts)
+    monkeypatch.setattr(workbook_size, "MOST_BYTES", 2 * 2**20)
+    monkeypatch.setattr(workbook_size, "MOST_CELLS", 1_000)
+    monkeypatch.setattr(pd, "read_excel", lambda *args, **more: pytest.fail("it was read"))
+    with pytest.raises(InvalidRequest, match=r"sales\.xlsx cannot be read") as caught:
+        read_table("sales", path, None)
+    assert why in str(caught.value)
+    described = describe_file(path)
+    assert any("the contents were not looked at" in fact for fact in described.facts)
 
 
 def test_a_text_input_stays_a_text_that_names_no_file() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from autocoder_jupyter.codemode.journal import ConversationJournal
 from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.files import describe_file
+from autocoder_jupyter.data.table_file import read_table
+from autocoder_jupyter.data.workbook_size import require_moderate
 from autocoder_jupyter.display.codemode.charts import specification
 from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.reading import read as read_form
@@ -123,6 +126,14 @@ def _file(path: str, read: Callable[[Path], object]) -> Callable[[str, Path], ob
         return read(folder)
 
     return written_and_read
+
+
+def _workbook(part: Path, name: str, read: Callable[[Path], object]) -> None:
+    """Read a workbook with this part."""
+    archive = part.with_name("archive.xlsx")
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as parts:
+        parts.write(part, name)
+    read(archive)
 
 
 PLAN = CodePlan(
@@ -493,6 +504,54 @@ READERS: dict[str, Reader] = {
         },
         ("data.delimited:_records", "data.files:_describe_delimited", "data.files:_describe_plain"),
     ),
+    "a table in JSON": Reader(
+        _file("data.json", lambda folder: read_table("sales", folder / "data.json", None)),
+        {
+            **_json(),
+            "rows": lambda: "[" + '{"price":1,"day":"2024-01-31"},' * 300_000 + "{}]",
+            "short rows": lambda: "[" + '{"a":1},' * 1_200_000 + "{}]",
+            "a column of each row": lambda: "[" + ",".join(f'{{"{number}":1}}' for number in range(700_000)) + "]",
+            "a column": lambda: '{"a":[' + "1," * 4_900_000 + "1]}",
+            "a column of two kinds": lambda: '{"a":[' + "1,null," * 1_400_000 + '"x"]}',
+            "columns by row": lambda: '{"a":{' + ",".join(f'"{number}":1' for number in range(800_000)) + "}}",
+            "columns of other rows": lambda: (
+                "{" + ",".join(f'"{number}":{{"{number}":1}}' for number in range(400_000)) + "}"
+            ),
+            "lists in lists": lambda: "[" + "[[1],[2]]," * 900_000 + "[]]",
+        },
+        ("data.json_table:read_json",),
+    ),
+    "a table in lines of JSON": Reader(
+        _file("data.jsonl", lambda folder: read_table("sales", folder / "data.jsonl", None)),
+        {
+            "rows": lambda: '{"price":1,"day":"2024-01-31"}\n' * 300_000,
+            "short lines": lambda: "1\n" * 5_000_000,
+            "one line": lambda: hostile.json_of("keys") + "\n",
+            "empty lines": lambda: "\n" * 10_000_000,
+        },
+        ("data.json_table:_of_lines",),
+    ),
+    "the sheets of a workbook": Reader(
+        _file("workbook.xml", lambda folder: _workbook(folder / "workbook.xml", "xl/workbook.xml", describe_file)),
+        {
+            "beginnings": lambda: "<sheet " * 150_000,
+            "names": lambda: "<sheet " + "name=" * 200_000,
+            "no end": lambda: '<sheet name="' + "a" * hostile.BYTES,
+        },
+        ("data.files:_describe_zip",),
+    ),
+    "the sheet of a workbook": Reader(
+        _file("sheet.xml", lambda folder: _workbook(folder / "sheet.xml", "xl/worksheets/s.xml", require_moderate)),
+        {
+            "rows": lambda: f"<a>{'<row/>' * 1_600_000}</a>",
+            "cells": lambda: f"<a><row>{'<c/>' * 2_400_000}</row></a>",
+            "names": lambda: "<a " + " ".join(f"a{number}='1'" for number in range(700_000)) + "/>",
+            "nested": lambda: "<a>" * 3_300_000,
+            "one text": lambda: f"<a>{'a' * hostile.BYTES}</a>",
+            "entities": lambda: "<!DOCTYPE a [<!ENTITY b '" + "b" * 5_000_000 + "'>]><a>" + "&b;" * 1_000_000 + "</a>",
+        },
+        ("data.workbook_size:require_moderate", "data.workbook_size:_Sheet.__init__"),
+    ),
     # Answers of a model
     "code in an answer": Reader(
         lambda text, _: extract_code(text, must_define="run"),
@@ -741,7 +800,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.library:load_client",
         "models.prices:describe",
         "data.table_file:_csv",
-        "data.table_file:_json",
+        "calls.binding:_read",
+        "data.table_file:<module>",
         "data.table_file:read_table",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",

@@ -15,6 +15,7 @@ PARSERS = frozenset(
         *("read_text", "read_bytes", "readline", "recorded_lines", "entry_of", "lines_of", "read_string", "reader"),
         *("SequenceMatcher", "unified_diff", "get_tokens", "b64decode", "decompress", "decompressobj", "ParserCreate"),
         *("fromisoformat", "frombuffer", "open_stream", "open_file", "read_csv", "read_json", "read_suite", "decode"),
+        *("read_excel", "read_parquet", "read_feather", "read_table", "entries", "ZipFile", "TextParser"),
     )
 )
 """Names of parsers. A name is enough: a function that only happens to have it is listed with the reason."""
