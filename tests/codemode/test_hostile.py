@@ -131,6 +131,21 @@ def test_what_would_hide_or_steer_on_a_screen_is_spelled_out(ask: Ask) -> None:
     assert "\\x1b[2J\\u202egpj" in result.blocks[0].observed
 
 
+def test_arguments_and_results_of_tools_are_spelled_out_too(ask: Ask) -> None:
+    def say(text: str) -> str:
+        """Say it."""
+        if text == "fail":
+            raise ValueError("\x1b[2J\u202egpj")
+        return text
+
+    code = "x = say('\\x1b[2J\\u202egpj')\ntry:\n    say('fail')\nexcept ValueError:\n    pass\nx"
+    result = ask([block(code), "Done."], [say])
+    told = [result.calls[0].argument, *(call.observed for call in result.calls), ask.told]
+    for text in told:
+        assert "\x1b" not in text and "\u202e" not in text
+    assert all("x1b[2J" in text for text in told)
+
+
 def test_secrets_and_addresses_are_masked_on_their_way_to_the_model_and_whole_for_the_program(ask: Ask) -> None:
     def mail() -> str:
         return "anna.schmidt@example.org"

@@ -452,3 +452,12 @@ def test_a_run_that_makes_too_many_unseen_tables_ends(ask: Ask) -> None:
     code = "kept = [big.filter('a', '>=', 0) for _ in range(10)]\nkept[-1]"
     result = ask([block(code), "Done."], frames={"big": big}, share="schema", limits=Limits(tables="3Mi"))
     assert "filter failed with MemoryError" in error_of(result)
+
+
+@pytest.mark.parametrize("how", ["count", "nunique", "sum", "mean"])
+def test_with_statistics_no_figure_of_a_masked_column_is_seen(how: str) -> None:
+    table = pd.DataFrame({"salary": range(100), "age": range(100)})
+    people = frame_of(table, "people", Sight("stats", mask=frozenset({"salary"})), passed=True)
+    assert people.aggregate({"x": ("age", how)}).scalar("x") is not None
+    with pytest.raises(WithheldCells):
+        people.aggregate({"x": ("salary", how)}).scalar("x")

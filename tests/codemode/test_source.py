@@ -67,6 +67,12 @@ def test_code_does_not_run_that(code: str) -> None:
         runnable(code, ["price"])
 
 
+def test_a_tool_whose_name_python_writes_in_another_way_is_bound_by_neither() -> None:
+    for code in ("ﬁle = 1", "file = 1"):
+        with pytest.raises(SyntaxError):
+            runnable(code, ["ﬁle"])
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="Python reads this from 3.12 on")
 @pytest.mark.parametrize("code", ["type price = int", "def other[price](x: price): pass", "class Other[*price]: pass"])
 def test_code_does_not_run_that_names_a_type(code: str) -> None:

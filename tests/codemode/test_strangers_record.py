@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import AgentResult, CodeModeAgent, tool
+from autocoder_jupyter.codemode import journal
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve
 from autocoder_jupyter.codemode.journal import block_key
 from autocoder_jupyter.codemode.limits import Limits
@@ -158,6 +159,18 @@ def test_the_person_can_allow_all_calls_of_a_tool_after_recorded_code_ran(attack
     answers = ["```python\nnote('a')\nnote('b')\n```", "Done."]
     run(root, answers, history, lambda request: asked.append(request) or "always", "And now?")
     assert (sent, len(asked)) == (["a", "b"], 1)
+
+
+def test_after_a_recorded_answer_a_new_one_asks_before_effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record has the first answer of this very request, and the model writes only the second one."""
+    root = tmp_path / ".autocode"
+    run(root, [f"```python\n{HELPER}\n```", "Done."])
+    for file in root.rglob("conversation.jsonl"):
+        exchanges = [line for line in file.read_text().splitlines() if json.loads(line)["kind"] == "exchange"]
+        file.write_text(exchanges[0] + "\n")
+    monkeypatch.setattr(journal, "_known", set())  # a new process
+    more, requests = run(root, ["```python\nnote('thief')\n```", "Done."])
+    assert (len(requests), sent, more.calls[0].outcome) == (2, [], "denied")
 
 
 @pytest.mark.parametrize(

@@ -467,8 +467,9 @@ def test_a_file_that_no_export_wrote_is_not_replaced(growth: Report, tmp_path: P
         b"text = 'it was written by a language model'\n",
         b"#!/usr/bin/env -S uv run --script\n# /// script\n# ///\nimport mine  # not written by a language model\n",
         b"# growth.py was longer than what is read\n" + b"#" * READ_BYTES,
+        b"import mine\n#\n# growth, written by a language model and tested in a sandbox by autocoder-jupyter.\n",
     ],
-    ids=["words of tests", "words of scripts", "a script for uv", "a large file"],
+    ids=["words of tests", "words of scripts", "a script for uv", "a large file", "a beginning further below"],
 )
 def test_a_file_of_the_person_that_looks_like_an_export_is_not_replaced(
     growth: Report, tmp_path: Path, own: bytes

@@ -37,6 +37,12 @@ def test_versions_and_hashes_are_read_and_addresses_are_not(tmp_path: Path) -> N
     )
 
 
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    file = written(tmp_path, package("alpha", "1.0", A) + "# more\n" * 700_000)
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        read_pylock(file, HERE)
+
+
 def test_of_two_versions_the_one_for_this_python_is_taken(tmp_path: Path) -> None:
     old = package("alpha", "1.0", A, more="marker = \"python_version < '3.11'\"")
     new = package("alpha", "2.0", A, more="marker = \"python_version >= '3.11'\"")
