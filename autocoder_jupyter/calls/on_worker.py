@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.queue import Turn, shared_queue
+from autocoder_jupyter.calls.queue import CallTurn, shared_queue
 from autocoder_jupyter.calls.runtime import Runtime, forget, runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, tell
@@ -133,7 +133,7 @@ async def in_turn(name: str, on_worker: OnWorker[T], options: CallOptions, work:
         options: of the call.
         work: calls `on_worker.done`, or has the result already.
     """
-    queue, turn = shared_queue(), Turn(options.resources)
+    queue, turn = shared_queue(), CallTurn(options.resources)
 
     def doing() -> str:
         before = queue.before(turn)

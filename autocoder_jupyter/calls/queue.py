@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from autocoder_jupyter.types import Resources, parse_memory
 
 
-class Turn:
+class CallTurn:
     """The turn of one call.
 
     Args:
@@ -44,11 +44,11 @@ class CallQueue:
         self._cores = cores
         self._free_memory = free_memory
         self._lock = threading.RLock()  # the garbage collector may end a waiting coroutine inside of it
-        self._waiting: deque[Turn] = deque()
-        self._running: set[Turn] = set()
+        self._waiting: deque[CallTurn] = deque()
+        self._running: set[CallTurn] = set()
 
     @asynccontextmanager
-    async def wait_for(self, turn: Turn) -> AsyncIterator[None]:
+    async def wait_for(self, turn: CallTurn) -> AsyncIterator[None]:
         """Wait for a turn, and hold it inside this context. A caller that is cancelled leaves the queue.
 
         A call that needs more than there is runs alone.
@@ -67,7 +67,7 @@ class CallQueue:
                     self._waiting.remove(turn)
                 self._grant()
 
-    def before(self, turn: Turn) -> int:
+    def before(self, turn: CallTurn) -> int:
         """How many calls run or wait before a waiting one; 0 if it does not wait."""
         with self._lock:
             return len(self._running) + self._waiting.index(turn) if turn in self._waiting else 0
@@ -80,7 +80,7 @@ class CallQueue:
             if turn.begins.set_running_or_notify_cancel():
                 turn.begins.set_result(None)
 
-    def _has_room(self, turn: Turn) -> bool:
+    def _has_room(self, turn: CallTurn) -> bool:
         if not self._running:
             return True
         cores = sum(each.cores for each in self._running)

@@ -25,12 +25,15 @@ _PATIENCE = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class FrameHandle:
     """Stands for a table in the kernel."""
 
     number: int
     columns: list[str]
     dtypes: dict[str, str]
+
+
+FrameHandle.__name__ = "Frame"  # errors that a program reads name the class
 
 
 class _Kernel:
@@ -76,12 +79,12 @@ class _Kernel:
     def _handled(self, form: Any) -> Any:
         number, columns, dtypes = form["value"]
         return self._handle(
-            Frame(number, columns, dtypes), eager_attrs=("columns", "dtypes"), allowed_methods=self.methods
+            FrameHandle(number, columns, dtypes), eager_attrs=("columns", "dtypes"), allowed_methods=self.methods
         )
 
     @staticmethod
     def _stand_in(value: Any) -> Any:
-        if not isinstance(value, Frame):
+        if not isinstance(value, FrameHandle):
             raise LookupError
         return value
 
@@ -112,7 +115,7 @@ class _Kernel:
         self.send({"call": number, "name": name, "given": given, "line": line})
         return future
 
-    def operate(self, frame: Frame, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def operate(self, frame: FrameHandle, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             given = self._leave([list(args), kwargs], name)
         except UnsupportedData as error:

@@ -42,11 +42,11 @@ def _splitmix64(count: int) -> npt.NDArray[np.uint64]:
     return state ^ (state >> np.uint64(31))
 
 
-def sample_rows(frame: pd.DataFrame, count: int, first: int = FIRST_ROWS) -> pd.DataFrame:
+def sample_rows(frame: pd.DataFrame, count: int) -> pd.DataFrame:
     """The rows of `sample_positions`, as a frame with its own index."""
     if count >= len(frame):
         return frame
-    return frame.iloc[sample_positions(len(frame), count, first)]
+    return frame.iloc[sample_positions(len(frame), count)]
 
 
 def spread(series: pd.Series[Any], count: int) -> list[Any]:

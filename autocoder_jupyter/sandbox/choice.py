@@ -92,9 +92,9 @@ def _too_weak(choice: SandboxChoice, missed: Sequence[SandboxMinimum], reasons: 
     )
 
 
-def probe_all(image_config: ImageConfig | None = None) -> list[Probe]:
+def probe_all() -> list[Probe]:
     """The probe of each sandbox, in order of preference."""
-    return [get(name, image_config).probe() for name in SANDBOXES]
+    return [get(name).probe() for name in SANDBOXES]
 
 
 def get(name: SandboxName, image_config: ImageConfig | None = None) -> Sandbox:

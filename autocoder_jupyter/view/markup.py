@@ -75,9 +75,9 @@ def python(source: str) -> Html:
     return element("pre", highlighted(plain(source).rstrip()), look="code-font source python")
 
 
-def inline_code(source: object, look: str = "") -> Html:
+def inline_code(source: object) -> Html:
     """A few words of code within a sentence."""
-    return element("span", escape(source), look=f"code {look}")
+    return element("span", escape(source), look="code")
 
 
 def items(entries: Iterable[Html]) -> Html:

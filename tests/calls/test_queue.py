@@ -14,7 +14,7 @@ from autocoder_jupyter.calls import queue as queue_module
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.queue import CallQueue, Turn
+from autocoder_jupyter.calls.queue import CallQueue, CallTurn
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Wait
 from autocoder_jupyter.types import InputSpec, Resources
@@ -32,7 +32,7 @@ class Crowd:
         self.at_once = self.most = 0
 
     async def one(self, name: str, until: asyncio.Event | None = None, **resources: Any) -> None:
-        async with self.queue.wait_for(Turn(Resources(**resources))):
+        async with self.queue.wait_for(CallTurn(Resources(**resources))):
             self.began.append(name)
             self.at_once += 1
             self.most = max(self.most, self.at_once)

@@ -333,11 +333,11 @@ def trimmed_tables(tables: Mapping[str, Any]) -> Tables:
     return {name: base[name] for name in tables}
 
 
-def trimmed(table: Any, rows: int = ROWS) -> Any:
-    """A table with at most this many rows, evenly spaced."""
-    if len(table) <= rows:
+def trimmed(table: Any) -> Any:
+    """A table with at most `ROWS` rows, evenly spaced."""
+    if len(table) <= ROWS:
         return table
-    return taken(table, np.unique(np.linspace(0, len(table) - 1, rows).astype(int)))
+    return taken(table, np.unique(np.linspace(0, len(table) - 1, ROWS).astype(int)))
 
 
 def taken(table: Any, positions: Any) -> Any:

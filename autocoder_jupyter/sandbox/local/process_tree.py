@@ -41,9 +41,9 @@ def tree(root: int) -> list[int]:
     return [pid for pid in (root, *descendants(root)) if pid != os.getpid()]
 
 
-def kill_descendants(root: int, seconds: float = SECONDS_TO_DIE) -> bool:
-    """Kill all descendants of `root`, including new ones. False if some are still running after `seconds`."""
-    deadline = time.monotonic() + seconds
+def kill_descendants(root: int) -> bool:
+    """Kill all descendants of `root`, including new ones. False if some still run after `SECONDS_TO_DIE`."""
+    deadline = time.monotonic() + SECONDS_TO_DIE
     while living := [pid for pid in descendants(root) if not is_zombie(pid)]:
         for pid in living:
             _send(pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ class FileToolError(Exception):
 
 
 @dataclass(frozen=True)
-class Change:
+class EditedText:
     """The text of a file after an edit, and numbered lines of it around the first replacement."""
 
     text: str
@@ -45,7 +45,7 @@ def numbered(path: str, content: bytes, offset: int, limit: int) -> str:
     return told if last == len(lines) else f"{told}\n[{len(lines) - last} more lines; read on with offset {last + 1}]"
 
 
-def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool) -> Change:
+def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool) -> EditedText:
     r"""Replace `old` by `new` in the text of a file. Line ends of Windows (`\r\n`) become `\n`.
 
     Args:
@@ -73,11 +73,13 @@ def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool)
         raise FileToolError(f"The old text stands {count} times in {path}. Take in more around it, or replace all.")
     changed = text.replace(old, new)
     if not changed:
-        return Change("", f"{path} is empty.")
+        return EditedText("", f"{path} is empty.")
     lines = _lines(changed)
     first = text[: text.index(old)].count("\n") + 1
     last = first + new.count("\n")
-    return Change(changed, _with_numbers(lines, max(first - _LINES_AROUND, 1), min(last + _LINES_AROUND, len(lines))))
+    return EditedText(
+        changed, _with_numbers(lines, max(first - _LINES_AROUND, 1), min(last + _LINES_AROUND, len(lines)))
+    )
 
 
 def count_lines(text: str) -> str:
