@@ -146,8 +146,8 @@ def configuration_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iter
 LendKernel = Callable[[dict[str, str]], AbstractContextManager[Kernel]]
 
 
-ONE_OPINION = {"AUTOCODE_SECOND_OPINION": "off"}
-"""Most scripts have no answers for a second solution."""
+ONE_OPINION = {"AUTOCODE_SECOND_OPINION": "off", "AUTOCODE_EFFORT": "quick"}
+"""Most scripts have no answers for a second solution, and most tests are not about what tests are worth."""
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,7 @@ MARKERS = {
     "again": "Here is a small exercise in arithmetic with tables",
     "match": "the columns of their results have different names",
     "name": "Two analysts answered one request",
+    "more_tests": "You add tests to those of one Python function",
     "sort_tests": "You decide which tests of a function still hold",
 }
 """A phrase in each stage's instructions, to assign parallel questions to scripts."""
@@ -112,7 +113,8 @@ class Runner:
         samples = {"sales": sales()} if samples is None else samples
         asked: list[str] = []
         with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
-            config = AgentConfig(**{"max_iterations": 4, "timeout": 60.0, **model.settings, **(settings or {})})
+            settings = {"max_iterations": 4, "timeout": 60.0, "effort": "quick", **model.settings, **(settings or {})}
+            config = AgentConfig(**settings)
             events: list[Event] = []
 
             def emit(event: Event) -> None:

@@ -81,7 +81,7 @@ def _constructor() -> str:
         )
     )
     taken = {record.setting.takes or types[record.name] for record in RECORDS.values()}
-    own = ", ".join(("AgentConfig", *sorted(taken & {*vars(config)})))
+    own = "(\n    {},\n)".format(",\n    ".join(("AgentConfig", *sorted(taken & {*vars(config)}))))
     return _MODULE.replace("OWN", own).replace("BODY", body)
 
 

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autocoder_jupyter.agent.settings import freeze
-from autocoder_jupyter.settings.config import AgentConfig, Backend, CachePolicy, SandboxChoice, Share, Switch
+from autocoder_jupyter.settings.config import (
+    AgentConfig,
+    Backend,
+    CachePolicy,
+    EffortName,
+    Opinion,
+    SandboxChoice,
+    Share,
+    Switch,
+)
 from autocoder_jupyter.settings.tiers import MinimumTier
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
@@ -32,7 +41,8 @@ class Constructor(AgentConfig):
         timeout: float | dt.timedelta | None = None,
         resources: Resources | Mapping[str, Any] | None = None,
         skip_tests: bool = False,
-        second_opinion: Switch = "on",
+        effort: EffortName = "normal",
+        second_opinion: Opinion = "auto",
         cache: CachePolicy = "auto",
         locked: bool = False,
         sandbox: SandboxChoice = "auto",
@@ -74,7 +84,11 @@ class Constructor(AgentConfig):
             timeout: seconds (or a timedelta) for one run in the sandbox; 120 by default.
             resources: cores and memory of every sandbox: `Resources(cpu=2, memory="4Gi")` or the same as a dict.
             skip_tests: write no tests and run none.
-            second_opinion: `on` has an independent second solution written and compared with the function.
+            effort: what is done to find out how much the tests of a function are worth: `quick`, nothing; `normal`, a
+                second solution and small changes of the code; `high`, more changes, and more tests if they notice too
+                few.
+            second_opinion: `on` has an independent second solution written and compared with the function; `auto` does
+                so unless the effort is `quick`.
             cache: `auto` replays model answers from the journal, `override` asks again, `disable` records nothing.
             locked: ask no model; a question without an answer in the journal raises `Locked`.
             sandbox: `docker`, `local`, or `auto` for the strongest that works.

@@ -14,6 +14,7 @@ from autocoder_jupyter.display.next_steps import next_steps
 from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
 from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.display.sample_outputs import output_blocks
+from autocoder_jupyter.display.verified import verified_blocks
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.types.stages import STAGES, StageName
 from autocoder_jupyter.view.amounts import clock, counted, duration, spending
@@ -80,6 +81,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
         Row("Your tests", _own(state)),
+        Row("Verified", verified_blocks(state), prefix=""),
         Row("Passed", parts.passed_blocks(state.evidence)),
         Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
         Row("Sandbox", lines([state.sandbox], "muted")),

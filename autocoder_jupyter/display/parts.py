@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Evidence,
         InputSpec,
         OutputSpec,
+        Strength,
         TestOutcome,
         Trace,
     )
@@ -114,7 +115,7 @@ def remarks(evidence: Evidence) -> Iterator[str]:
 
 
 def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
-    """Warnings about outputs that say nothing, and about tests that were changed or also pass on an empty function.
+    """Warnings about outputs that say nothing, and about tests that were changed, left out, or pass on a stub.
 
     Args:
         evidence: the evidence of the attempt.
@@ -127,6 +128,17 @@ def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[st
         yield f"Tests changed since they were first written: {', '.join(evidence.tests_changed)}"
     if evidence.vacuous_tests:
         yield f"Tests that also pass on a function that does nothing: {', '.join(evidence.vacuous_tests)}"
+    if evidence.strength is not None:
+        yield from _weaknesses(evidence.strength)
+
+
+def _weaknesses(strength: Strength) -> Iterator[str]:
+    """What was found when the verified function was examined."""
+    yield from (clipped(one.words) for one in strength.dependences)
+    for relation in strength.broken:
+        yield f"The result must not depend on it, and does: with {relation.name}, {relation.where} is another one."
+    for sentence in strength.dropped:
+        yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"
 
 
 def warnings(evidence: Evidence | None, trace: Trace | None = None) -> tuple[Block, ...]:

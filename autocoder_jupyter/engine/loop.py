@@ -35,6 +35,7 @@ from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, Start, start_of
+from autocoder_jupyter.engine.strength.examiner import Examiner
 from autocoder_jupyter.engine.tests import TestSuite, read_suites
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.writer import Writer, WriterFactory
@@ -55,9 +56,9 @@ from autocoder_jupyter.run.events import (
     VersionsCompared,
 )
 from autocoder_jupyter.sandbox.environments import cleanup
-from autocoder_jupyter.types import Report
+from autocoder_jupyter.types import Report, Strength
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
-from autocoder_jupyter.versions.verification import keep_evidence, untold_problem
+from autocoder_jupyter.versions.verification import keep_evidence, shown, untold_problem
 
 _ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
 
@@ -205,6 +206,7 @@ class _Generation:
         self._version = version
         self._begun = begun
         self._adviser = Adviser(setup, packages)
+        self._examiner = Examiner(setup)
         self._state: GenerationState | None = None  # it may end before there is a plan
         self._writer: Writer | None = None  # like the state
         self._turns: list[Turn] = []
@@ -408,8 +410,7 @@ class _Generation:
             code, tests, blind = sources_of(state)
             self._turns.append(Turn(number, code, tests, verdict, blind))
             if verdict.success:
-                verified = _Verified(self._turns[-1], state.suite)
-                verdict = await self._adviser.weigh(state, verdict, may_doubt=self._may_be_changed)
+                verified, verdict = await self._examined(state, trials, verdict)
                 self._doubted = None if verdict.success else verified
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
             if self._version.start.carried is not None:
@@ -438,6 +439,51 @@ class _Generation:
         attempts = f"{stages.attempts_allowed} attempt{'s' if stages.attempts_allowed > 1 else ''}"
         reason = f"Not solved in {attempts}. {verdict.summary}"
         return "\n".join([reason, *map(str, writer.unusable[-1:])])
+
+    async def _examined(self, state: GenerationState, trials: Trials, verdict: Verdict) -> tuple[_Verified, Verdict]:
+        """Find out what the verdict on a verified function is worth, and get the second opinion meanwhile.
+
+        Returns:
+            The attempt that passed; and the verdict, which is a failed one if the second opinion shows an error.
+        """
+        suite, turn = state.suite, self._turns[-1]
+        examining = asyncio.create_task(self._strength(state))
+        try:
+            weighed = await self._adviser.weigh(state, verdict, may_doubt=self._may_be_changed)
+            strength = await examining
+        finally:
+            examining.cancel()
+        verified = _Verified(replace(turn, verdict=replace(verdict, strength=strength)), suite)
+        weighed = replace(weighed, strength=strength)
+        if weighed.success and strength is not None and self._may_be_changed:
+            weighed = await self._with_further_tests(state, trials, weighed, strength)
+        self._setup.emit(EvidenceGathered(turn.number, weighed.evidence))
+        return verified, weighed
+
+    async def _with_further_tests(
+        self, state: GenerationState, trials: Trials, verdict: Verdict, strength: Strength
+    ) -> Verdict:
+        """Add tests of changes that no test noticed, and test the function with them."""
+        before = state.suite
+        suite, strength = await self._examiner.further_tests(state, strength)
+        if suite is None or before is None:
+            return replace(verdict, strength=strength)
+        state.set_suite(suite)
+        wider = await trials.attempt(verdict.tests_changed)
+        if not wider.success:  # each new test passed alone; the function stays as it was verified
+            state.set_suite(before)
+            return replace(verdict, strength=strength.model_copy(update={"added": ()}))
+        _, tests, blind = sources_of(state)
+        self._turns[-1] = replace(self._turns[-1], tests=tests, blind=blind)
+        return replace(wider, strength=await self._examiner.again(suite, strength))
+
+    async def _strength(self, state: GenerationState) -> Strength | None:
+        """What the tests are worth. A kept function with the same tests was examined before."""
+        kept, versions = self._version.start.kept, self._setup.services.journal.versions
+        known = await call_blocking(lambda: shown(versions, kept)) if kept is not None else None
+        if known is not None and known[0] == "ready":
+            return known[1].evidence.strength
+        return await self._examiner.examine(state)
 
     def _as_it_is(self, verdict: Verdict) -> str:
         """The failure of a function that is not sent to be fixed."""

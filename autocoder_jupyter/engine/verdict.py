@@ -10,7 +10,7 @@ from autocoder_jupyter.engine.sample_run import SampleRun
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import CAN_FAIL
 from autocoder_jupyter.sandbox.protocol import TestRun
-from autocoder_jupyter.types import CheckOutcome, Evidence, TestFailure, TestOutcome
+from autocoder_jupyter.types import CheckOutcome, Evidence, Strength, TestFailure, TestOutcome
 
 _WORDS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
 
@@ -31,6 +31,7 @@ class Verdict:
         accepted: the outcomes of the user's examples, tests and checks.
         blind: the outcomes of the blind tests, if there are any.
         remarks: which outputs on the sample say nothing.
+        strength: what the tests are worth; None if that was not examined.
     """
 
     suite: TestSuite | None = None
@@ -44,6 +45,7 @@ class Verdict:
     accepted: Acceptance = Acceptance()
     blind: TestRun | None = None
     remarks: tuple[str, ...] = ()
+    strength: Strength | None = None
 
     @property
     def is_vacuous(self) -> bool:
@@ -100,6 +102,7 @@ class Verdict:
             vacuous_tests=self.vacuous,
             tests_changed=self.tests_changed,
             remarks=self.remarks,
+            strength=self.strength,
         )
 
     def _outcomes(self) -> tuple[TestOutcome, ...]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_HELD = 200
 """Maximum number of results without a job; only a loop creates more."""
 
-ROWS = ("Note", "Reason", "Warnings", "Passed", "Call")
+ROWS = ("Note", "Reason", "Warnings", "Verified", "Passed", "Call")
 """The rows of a card that a page gets."""
 
 

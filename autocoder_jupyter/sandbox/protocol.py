@@ -222,6 +222,7 @@ class TestSpec:
         seconds: wall-clock limit of all tests; by default the limit of the worker.
         on_report: called with each outcome when a test ends.
         on_call: called after each call of a test that returned, with its arguments and outputs by name.
+        until_failure: end after the first test that fails; those after it are missing.
     """
 
     __test__ = False
@@ -231,6 +232,7 @@ class TestSpec:
     seconds: float | None = None
     on_report: Callable[[TestOutcome], None] | None = None
     on_call: OnCall | None = None
+    until_failure: bool = False
 
 
 @dataclass(frozen=True)

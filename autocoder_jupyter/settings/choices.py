@@ -7,3 +7,6 @@ Share = Literal["rows", "stats", "schema"]
 
 CachePolicy = Literal["auto", "override", "disable"]
 Switch = Literal["on", "off"]
+
+Opinion = Literal["auto", "on", "off"]
+"""Whether there is a second opinion; `auto` leaves it to the effort."""

@@ -12,13 +12,25 @@ from dataclasses import dataclass
 
 from autocoder_jupyter.settings.access import AccessSettings
 from autocoder_jupyter.settings.advanced import AdvancedSettings
-from autocoder_jupyter.settings.choices import CachePolicy, Share, Switch
+from autocoder_jupyter.settings.choices import CachePolicy, Opinion, Share, Switch
+from autocoder_jupyter.settings.efforts import EffortName
 from autocoder_jupyter.settings.engines import Backend
 from autocoder_jupyter.settings.generation import GenerationSettings
 from autocoder_jupyter.settings.sandboxes import SandboxChoice
 from autocoder_jupyter.settings.setting import records
 
-__all__ = ["RECORDS", "AgentConfig", "Backend", "CachePolicy", "SandboxChoice", "Share", "Switch", "without_effect"]
+__all__ = [
+    "RECORDS",
+    "AgentConfig",
+    "Backend",
+    "CachePolicy",
+    "EffortName",
+    "Opinion",
+    "SandboxChoice",
+    "Share",
+    "Switch",
+    "without_effect",
+]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from autocoder_jupyter.settings import parameters as check
-from autocoder_jupyter.settings.choices import CachePolicy, Switch
+from autocoder_jupyter.settings.choices import CachePolicy, Opinion, Switch
+from autocoder_jupyter.settings.efforts import EFFORTS, EffortName
 from autocoder_jupyter.settings.engines import ENGINES, Backend
 from autocoder_jupyter.settings.option import BOTH, Option
 from autocoder_jupyter.settings.setting import Page, Setting
@@ -246,9 +247,31 @@ class GenerationSettings:
         Setting("write no tests and run none", shapes="whether there are tests"),
         Option(flags=("--skip-tests",), rule="stricter", order=(True, False), risk="the generated code is not tested"),
     ] = False
+    effort: Annotated[
+        EffortName,
+        Setting(
+            "what is done to find out how much the tests of a function are worth: `quick`, nothing; `normal`, a second "
+            "solution and small changes of the code; `high`, more changes, and more tests if they notice too few"
+        ),
+        Option(
+            help="how much is done to find out what the tests are worth, in tokens and seconds",
+            flags=("--effort",),
+            rule="asks",
+            risk="`quick`: less is checked; `normal` and `high`: more questions are paid for",
+            example="high",
+        ),
+        Page(
+            "Effort: what is done beyond the tests",
+            "More effort costs more tokens and seconds, and finds more errors. The documentation has a table.",
+            {name: effort.title for name, effort in EFFORTS.items()},
+        ),
+    ] = "normal"
     second_opinion: Annotated[
-        Switch,
-        Setting("`on` has an independent second solution written and compared with the function"),
+        Opinion,
+        Setting(
+            "`on` has an independent second solution written and compared with the function; `auto` does so unless the "
+            "effort is `quick`"
+        ),
         Option(
             help="have a second solution written from the request and the data alone, and show where it differs",
             flags=("--second-opinion",),
@@ -256,7 +279,7 @@ class GenerationSettings:
             risk="`off`: no second solution is compared with the function; `on`: one is paid for",
             example="off",
         ),
-    ] = "on"
+    ] = "auto"
     cache: Annotated[
         CachePolicy,
         Setting("`auto` replays model answers from the journal, `override` asks again, `disable` records nothing"),
@@ -281,3 +304,9 @@ class GenerationSettings:
             modes=BOTH,
         ),
     ] = False
+
+    @property
+    def wants_second_opinion(self) -> bool:
+        """Whether a second solution is written."""
+        has_one = EFFORTS[self.effort].has_second_opinion
+        return has_one if self.second_opinion == "auto" else self.second_opinion == "on"

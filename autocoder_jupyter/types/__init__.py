@@ -35,6 +35,7 @@ from autocoder_jupyter.types.solution import (
     TestFailure,
     Usage,
 )
+from autocoder_jupyter.types.strength import CodeChange, Dependence, Relation, Strength
 
 __all__ = [
     "BLIND",
@@ -45,10 +46,12 @@ __all__ = [
     "Author",
     "Changes",
     "CheckOutcome",
+    "CodeChange",
     "CodePlan",
     "CodeSolution",
     "ColumnSpec",
     "Count",
+    "Dependence",
     "Difference",
     "Dir",
     "Edit",
@@ -67,11 +70,13 @@ __all__ = [
     "OutputSpec",
     "PlanQuestion",
     "Reading",
+    "Relation",
     "Report",
     "Resources",
     "SecondOpinion",
     "Secret",
     "Step",
+    "Strength",
     "TestChoice",
     "TestFailure",
     "TestOutcome",

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 from autocoder_jupyter.types.interface import CodePlan
 from autocoder_jupyter.types.record import Count, Record
 from autocoder_jupyter.types.solution import Usage
+from autocoder_jupyter.types.strength import Strength
 from autocoder_jupyter.untrusted.visible import visible
 
 Outcome = Literal["passed", "failed", "error", "missing"]
@@ -51,7 +52,8 @@ class Evidence(Record):
     """The evidence for `success`, which needs every part of it. A part that was not reached is empty.
 
     `acceptance` has the outcomes of the user's examples, tests and checks, in this order. Only the user changes these.
-    `remarks` say which outputs on the sample are empty, all missing or constant; they do not fail it.
+    `remarks` say which outputs on the sample are empty, all missing or constant; they do not fail it. `strength` says
+    what the tests are worth; None if that was not examined.
     """
 
     acceptance: tuple[CheckOutcome, ...] = ()
@@ -60,6 +62,7 @@ class Evidence(Record):
     vacuous_tests: tuple[str, ...] = ()
     tests_changed: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    strength: Strength | None = None
 
     @property
     def conditions(self) -> tuple[CheckOutcome, ...]:
@@ -142,6 +145,7 @@ class SecondOpinion(Record):
     `state`: both `agree`; they `differ`; an output was `not compared`, and the rest agrees; or there is `none`, and
     `note` says why. `compared` names the outputs of which values were compared, `tried` the variations of the sample on
     which they were, `not_compared` the parts without a counterpart and the variations on which the second one failed.
+    `parts` is the number of small parts of the sample on which both agree; 0 if they differ on one.
     `smallest` is a small input on which they differ, as Python source, and `derivation` the correct output for it,
     derived independently from the request and the plan; `confirms` says which of the two has it. `tests` are the tests
     that were made from it, and that the function has passed since. If the second one has the derived output and the
@@ -157,6 +161,7 @@ class SecondOpinion(Record):
     readings: tuple[Reading, ...] = ()
     compared: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
+    parts: Count = 0
     not_compared: tuple[str, ...] = ()
     smallest: str = ""
     derivation: str = ""

@@ -73,6 +73,7 @@ class KernelSetup:
                 "AUTOCODE_API_BASE": self.model.url,
                 "AUTOCODE_SANDBOX": self._sandbox,
                 "AUTOCODE_MAX_ITERATIONS": "1",
+                "AUTOCODE_EFFORT": "quick",
                 "AUTOCODE_SECOND_OPINION": "off",  # it would ask questions too, which would be counted
                 "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1]),
             },

@@ -40,6 +40,7 @@ def environment(model: ScriptedModel) -> dict[str, str]:
         "AUTOCODE_API_BASE": model.url,
         "AUTOCODE_SANDBOX": "local",
         "AUTOCODE_SECOND_OPINION": "off",
+        "AUTOCODE_EFFORT": "quick",
         "AUTOCODE_CACHE": "disable",
     }
 

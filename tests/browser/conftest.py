@@ -120,6 +120,7 @@ def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFa
         "AUTOCODE_API_BASE": model.url,
         "AUTOCODE_SANDBOX": "local",
         "AUTOCODE_SECOND_OPINION": "off",
+        "AUTOCODE_EFFORT": "quick",
         "AUTOCODE_MAX_ITERATIONS": "2",
         "AUTOCODE_CACHE": "disable",
     }

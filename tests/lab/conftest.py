@@ -128,6 +128,7 @@ def kernel(play: Play, model: ScriptedModel, lend_kernel: LendKernel) -> Iterato
         "AUTOCODE_API_BASE": model.url,
         "AUTOCODE_SANDBOX": "local",
         "AUTOCODE_SECOND_OPINION": "off",
+        "AUTOCODE_EFFORT": "quick",
         "AUTOCODE_MAX_ITERATIONS": "1",
     }
     with lend_kernel(env) as kernel:

@@ -356,6 +356,7 @@ def test_an_executed_notebook_holds_no_remains_of_the_link(
     monkeypatch.setenv("AUTOCODE_API_BASE", model.url)
     monkeypatch.setenv("AUTOCODE_SANDBOX", "local")
     monkeypatch.setenv("AUTOCODE_SECOND_OPINION", "off")
+    monkeypatch.setenv("AUTOCODE_EFFORT", "quick")
     cells = ["%load_ext autocoder_jupyter", DATA, CELL, "growth.run()"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     run_all(notebook, tmp_path)

@@ -38,9 +38,12 @@ from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.patches import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.second_opinion.matching import askable
+from autocoder_jupyter.engine.second_opinion.sizes import largest_number
 from autocoder_jupyter.engine.second_opinion.writer import read_second
 from autocoder_jupyter.engine.splitting.tables import large_enough
 from autocoder_jupyter.engine.start import tests_problem
+from autocoder_jupyter.engine.strength.conditions import _below, reads
+from autocoder_jupyter.engine.strength.mutants import CHARACTERS, mutants
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engines.claude import python_code
 from autocoder_jupyter.engines.claude.judgement import SAFE
@@ -64,6 +67,7 @@ from autocoder_jupyter.sandbox.environments.package_index import folder_indexes
 from autocoder_jupyter.sandbox.environments.pylock import read_pylock
 from autocoder_jupyter.sandbox.host.exchange import Malformed, _parse
 from autocoder_jupyter.sandbox.host.verdicts import sentences
+from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks.export import tests_for
 from autocoder_jupyter.tasks.harness import entered
 from autocoder_jupyter.tasks.renamed import renamed
@@ -103,6 +107,12 @@ REFUSALS = (ValueError, SyntaxError, AutocodeError, OSError, Malformed)
 
 def _json(*names: str) -> dict[str, Input]:
     return {name: functools.partial(hostile.json_of, name) for name in names or hostile.JSON}
+
+
+def _examined(text: str, _: Path) -> object:
+    """A verified function is examined."""
+    part = text[:CHARACTERS].rpartition("\n")[0]
+    return reads(text), largest_number(text), mutants(text), mutants(part), _below(Program(text, (), ()), "pass")
 
 
 def _sources(*names: str) -> dict[str, Input]:
@@ -660,6 +670,22 @@ READERS: dict[str, Reader] = {
     ),
     "imports": Reader(
         lambda text, _: imported_modules(text), _sources("imports", "names"), ("engine.packages:imported_modules",)
+    ),
+    "code that is changed to try the tests": Reader(
+        _examined,
+        {
+            **_sources("names", "functions", "f-strings"),
+            "calls of calls": lambda: "x = a" + ".agg('sum')" * 1_900,
+            "masks": lambda: "m = a > 1\n" + "b[m] = b[m].dropna().sum(skipna=True)\n" * 500,
+            "dates": lambda: "x = '2024-01-01'\n" * 1_000,
+        },
+        (
+            "engine.strength.mutants:mutants",
+            "engine.strength.mutants:_dates",
+            "engine.strength.conditions:reads",
+            "engine.strength.conditions:_below",
+            "engine.second_opinion.sizes:largest_number",
+        ),
     ),
     "columns that code reads": Reader(
         lambda text, _: columns_read(text, PLAN.inputs),

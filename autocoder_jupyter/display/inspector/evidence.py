@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.inspector.source import source
+from autocoder_jupyter.display.verified import change_items, relation_items
 from autocoder_jupyter.view.document import Block, Bullets, Fold, Row, Span, line, lines, muted
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def evidence_section(
         Row("Tests", parts.tests(evidence.tests) or (muted("no tests were run"),), prefix=""),
         Row("Checks", parts.checks(evidence.checks), prefix=""),
         Row("Sanity check", _vacuity(evidence), only="html"),
+        Row("Small changes of the code", change_items(evidence.strength), prefix=""),
+        Row("Changes of the data", relation_items(evidence.strength), prefix=""),
         Row("Changed tests", _changed(evidence, report.trace), only="html"),
         *(_sources(report, coloured=coloured) if with_source else ()),
     )

@@ -18,15 +18,16 @@ from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.matching import Names, ask_names, askable
 from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
 from autocoder_jupyter.engine.second_opinion.rehearsal import objections
-from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, OpinionTrial, SmallInput
+from autocoder_jupyter.engine.second_opinion.telling import may_be_told
+from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART, OpenPlace, OpinionTrial, SmallInput
 from autocoder_jupyter.engine.second_opinion.variations import is_outside
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer
-from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
+from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import Reading, SecondOpinion, TestFailure
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ class Adviser:
             context: the text about the data and the environment.
         """
         setup = self._setup
-        if setup.config.second_opinion == "off":
+        if not setup.config.wants_second_opinion:
             return
         inputs, samples = setup.prepared.inputs, setup.request.samples
         if lacking := [spec.name for spec in inputs if spec.required and spec.name not in samples]:
@@ -173,7 +174,10 @@ class Adviser:
             return None
         values = verdict.sample.values if verdict.sample else {}
         samples, redaction = brief.request.samples, state.redaction
-        trial = OpinionTrial(setup.session, state.program(), second, samples, values, redaction, environment)
+        parts = EFFORTS[setup.config.effort].parts
+        trial = OpinionTrial(
+            setup.session, state.program(), second, samples, values, redaction, environment, parts=parts
+        )
         outcome = await trial.run(stops_if_unmatched=True)
         if outcome.unmatched:
             alone = askable(outcome.unmatched, brief, second.code)
@@ -186,6 +190,7 @@ class Adviser:
             model=setup.config.second_model or setup.config.model,
             compared=found.compared,
             tried=found.tried,
+            parts=outcome.parts if not any(one.name == SMALL_PART and one.differences for one in outcome.tried) else 0,
             not_compared=found.not_compared,
             tests=self._tests,
         )
@@ -202,7 +207,7 @@ class Adviser:
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))
             return None
         small = SmallInput.of(outcome.smallest, trial.given)
-        told = small if small is not None and self._may_be_told(small) else None
+        told = small if small is not None and may_be_told(setup, small) else None
         places = (await trial.run_once(told))[:MOST_ASKED] if told else []
         if told is None or not places:
             withheld = tuple(dict.fromkeys(map(found.declared, outcome.smallest.places[:MOST_ASKED])))
@@ -297,16 +302,6 @@ class Adviser:
             if isinstance(error, UnusableAnswer):
                 self._setup.services.journal.reject(self._setup.second_talk.exchanges[-1:])
             return None
-
-    def _may_be_told(self, small: SmallInput) -> bool:
-        """Whether the model may see the input: made-up values always, values of the data only if rows are shared.
-
-        The input has all columns, so the answer is no if a column is hidden, or if a name of a column is private.
-        """
-        config = self._setup.config
-        if config.hide or Masker().mask(small.source) != small.source:
-            return False
-        return small.is_made_up or (self._setup.share_of_runs == "rows" and config.max_sample_rows > 0)
 
     def _without(self, note: str) -> None:
         self._conclude(SecondOpinion(note=note, tests=self._tests))

@@ -48,13 +48,14 @@ class Side:
     worker: Worker
     program: Program
 
-    def on(self, inputs: Mapping[str, Any], deadline: float, *, reuse: bool = False) -> Answer:
+    def on(self, inputs: Mapping[str, Any], deadline: float, *, reuse: bool = False, seed: int = 0) -> Answer:
         """Its answer for these inputs.
 
         Args:
             inputs: by name.
             deadline: on the monotonic clock.
             reuse: run in the process of the last such call. This is faster, but the code could notice it.
+            seed: of its random numbers.
 
         Raises:
             TrialEnded: it did not answer in time, or its worker is gone.
@@ -64,7 +65,7 @@ class Side:
         if left <= 0:
             raise TrialEnded(TIME_IS_UP)
         try:
-            return Answer(self.worker.call(self.program, inputs, CallSpec(seed=0, seconds=left, reuse=reuse)).values)
+            return Answer(self.worker.call(self.program, inputs, CallSpec(seed=seed, seconds=left, reuse=reuse)).values)
         except SolutionError as error:
             message = error.what.removeprefix(f"The function raised {error.exception_type}: ")
             return Answer(error=f"{error.exception_type}: {message}"[:LONGEST])

@@ -20,6 +20,7 @@ from autocoder_jupyter.engine.second_opinion.made_up import is_made_up
 from autocoder_jupyter.engine.second_opinion.matching import Names, Unmatched, matched, unmatched
 from autocoder_jupyter.engine.second_opinion.places import Compared, OutputPlace, against_an_error, compared_outputs
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sizes import larger, largest_number, small_parts
 from autocoder_jupyter.engine.second_opinion.smallest import TRIALS, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.variations import ROWS, Tables, Variation, trimmed_tables, variations
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
@@ -46,6 +47,9 @@ SIDE_BY_SIDE = "both could not be run side by side"
 """Why nothing was compared, if the trial itself failed."""
 
 RAISED = "an error"
+
+SMALL_PART = "with a few of the rows"
+"""The name of a small part in a difference."""
 
 LONGEST = 200
 """Characters of a text about a difference."""
@@ -183,7 +187,8 @@ class TrialOutcome:
         sample: where they differ on the sample.
         not_compared: outputs and parts of outputs without a counterpart.
         compared: the outputs of which values were compared on the sample.
-        tried: the variations.
+        tried: the variations; all small parts are one of them.
+        parts: the number of small parts on which values were compared.
         ended: why not all variations were tried; "" if they were.
         smallest: a small input on which they differ.
         unmatched: columns without a counterpart on either side. Then only the sample was compared, if that was wanted.
@@ -195,6 +200,7 @@ class TrialOutcome:
     not_compared: tuple[Uncompared, ...] = ()
     compared: tuple[str, ...] = ()
     tried: tuple[Tried, ...] = ()
+    parts: int = 0
     ended: str = ""
     smallest: Smallest | None = None
     unmatched: Unmatched = field(default_factory=dict)
@@ -214,6 +220,7 @@ class OpinionTrial:
         redaction: removes the values of secrets from the findings.
         environment: that of the second solution; None for that of the function.
         names: for columns of the second solution those of their counterparts, by output.
+        parts: the number of small parts of the sample.
     """
 
     session: SandboxSession
@@ -224,6 +231,7 @@ class OpinionTrial:
     redaction: Redaction
     environment: Environment | None = None
     names: Names = field(default_factory=dict)
+    parts: int = 0
 
     @property
     def given(self) -> dict[str, Any]:
@@ -280,7 +288,7 @@ class OpinionTrial:
         others = {name: value for name, value in self.given.items() if name not in tables}
         first = Side("the function", ours, self.program)
         second = Side("the second solution", theirs, self.second_program)
-        return Trial(first, second, tuple(pairs.items()), tables, others, self.redaction, self.names)
+        return Trial(first, second, tuple(pairs.items()), tables, others, self.redaction, self.names, self.parts)
 
 
 @dataclass
@@ -294,6 +302,7 @@ class Trial:
         others: the other inputs. They do not vary.
         redaction: removes the values of secrets.
         names: for columns of the second solution those of their counterparts, by output of the first.
+        parts: the number of small parts of the sample.
     """
 
     first: Side
@@ -303,6 +312,7 @@ class Trial:
     others: Mapping[str, Any]
     redaction: Redaction
     names: Names = field(default_factory=dict)
+    parts: int = 0
     _differing: list[tuple[str, Tables, list[OutputPlace]]] = field(default_factory=list)
 
     def run(self, verified: Mapping[str, Any], stops_if_unmatched: bool = False) -> TrialOutcome:
@@ -331,13 +341,18 @@ class Trial:
         )
         self._differing = [("", dict(self.tables), found.places)] if found.places else []
         tried: list[Tried] = []
-        ended = ""
+        parts, ended = 0, ""
         try:
             for variation in variations(self.tables):
                 tried.extend(self._tried(variation, deadline))
+            if self.parts:
+                parts = self._on_parts(tried, deadline)
+                more_than = largest_number(self.first.program.code, self.second.program.code)
+                if (large := larger(self.tables, more_than)) is not None:
+                    tried.extend(self._tried(large, deadline))
         except Exception as error:  # what was found stays
             ended = _why(error)
-        return replace(outcome, tried=tuple(tried), ended=self._clean(ended), smallest=self._small())
+        return replace(outcome, tried=tuple(tried), parts=parts, ended=self._clean(ended), smallest=self._small())
 
     def once(self, tables: Mapping[str, Any]) -> list[OpenPlace]:
         """Where both differ on one small input, with all values there."""
@@ -354,6 +369,23 @@ class Trial:
         if found.places and not variation.is_outside:
             self._differing.append((variation.name, variation.tables, found.places))
         return (Tried(variation.name, variation.general, self._told(found.places)),)
+
+    def _on_parts(self, tried: list[Tried], deadline: float) -> int:
+        """Compare on small parts, until one shows a difference. Returns the number of those with a compared value.
+
+        They run in one process, because there are many of them. What they find is one entry of `tried`.
+        """
+        compared = 0
+        for tables in small_parts(self.tables, self.parts):
+            found = self._compared(tables, deadline, reuse=True)
+            if isinstance(found, str) or not found.outputs:
+                continue
+            compared += 1
+            if found.places:
+                self._differing.append((SMALL_PART, tables, found.places))
+                tried.append(Tried(SMALL_PART, differences=self._told(found.places)))
+                break
+        return compared
 
     def _compared(self, tables: Mapping[str, Any], deadline: float, *, reuse: bool = False) -> Compared | str:
         """Compare on one input. If the second solution fails, there is nothing to compare, only its error."""

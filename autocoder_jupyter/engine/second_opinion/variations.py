@@ -146,14 +146,7 @@ class _Varied:
         return Variation(name, {**self._base, self._name: table}, general)
 
     def _with_rows(self, name: str, positions: Any, general: str = "") -> Variation:
-        """Some rows of the table. If every row of another table has its match in this one, that stays so."""
-        part = taken(self._table, positions)
-        base = dict(self._base)
-        for other, table in self._base.items():
-            shared = _shared_column(self._table, table) if other != self._name else None
-            if shared is not None and table[shared].isin(self._table[shared]).all():
-                base[other] = taken(table, np.flatnonzero(table[shared].isin(part[shared]).to_numpy()))
-        return Variation(name, {**base, self._name: part}, general)
+        return Variation(name, with_rows(self._base, self._name, positions), general)
 
     def _shuffled(self) -> Iterator[Variation]:
         order = self._random.permutation(self._count)
@@ -322,9 +315,31 @@ def _far_outside(table: Any, random: Any) -> Any:
     return _like(table, frame) if changed else None
 
 
+def with_rows(base: Tables, name: str, positions: Any) -> Tables:
+    """Some rows of one table. If every row of another table has its match in this one, that stays so.
+
+    Args:
+        base: all tables.
+        name: the one of which rows are taken.
+        positions: of the rows.
+    """
+    whole, tables = base[name], dict(base)
+    part = taken(whole, positions)
+    for other, table in base.items():
+        shared = _shared_column(whole, table) if other != name else None
+        if shared is not None and table[shared].isin(whole[shared]).all():
+            tables[other] = taken(table, np.flatnonzero(table[shared].isin(part[shared]).to_numpy()))
+    return {**tables, name: part}
+
+
+def main_table(tables: Mapping[str, Any]) -> str:
+    """The name of the largest table; "" if there is none."""
+    return max(tables, key=lambda name: len(tables[name]), default="")
+
+
 def trimmed_tables(tables: Mapping[str, Any]) -> Tables:
     """The tables, each with at most `ROWS` rows. Of the smaller ones, rows that match rows of the largest are kept."""
-    main = max(tables, key=lambda name: len(tables[name]), default="")
+    main = main_table(tables)
     base = {main: trimmed(tables[main])} if main else {}
     for name, table in tables.items():
         shared = _shared_column(table, base[main]) if name != main and len(table) > ROWS else None

@@ -56,7 +56,8 @@ class Testing:
         self._gone = ""
         own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
         stub = program.code if callee is None else None
-        self.request: list[Any] = [pack({**own, "kind": "test", "tests": tests.source, "stub": stub, "payload": 0})]
+        wanted = {"tests": tests.source, "until_failure": tests.until_failure, "stub": stub}
+        self.request: list[Any] = [pack({**own, "kind": "test", **wanted, "payload": 0})]
 
     @property
     def seconds_left(self) -> float:

@@ -65,7 +65,8 @@ def run(header: Mapping[str, Any], host: TestsHost) -> None:
     folders = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        exit_code = pytest.main([*_OPTIONS, *folders, _TEST_FILE], plugins=[reports])
+        options = [*_OPTIONS, *(["--exitfirst"] if header["until_failure"] else [])]
+        exit_code = pytest.main([*options, *folders, _TEST_FILE], plugins=[reports])
     reports.send("finished", exit_code=int(exit_code), output=printed.getvalue()[-_LONGEST_REPORT:])
 
 

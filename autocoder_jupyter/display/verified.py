@@ -1,0 +1,59 @@
+"""What a verified function rests on: the row of the card, and the changes in the inspector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.view.document import Block, Item, Items, Source, Span, line, muted
+from autocoder_jupyter.view.markup import clipped
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.run.function_run import FunctionRun
+    from autocoder_jupyter.types import CodeChange, Relation, Strength
+
+MOST = 40
+"""Changes that are listed."""
+
+SOURCE = 2_000
+"""Characters of a small input."""
+
+
+def verified_blocks(state: FunctionRun) -> tuple[Block, ...]:
+    """The content of the row; nothing for a function that is not verified."""
+    if state.phase != "ready" or state.evidence is None:
+        return ()
+    found = verified(state.evidence, state.second_opinion, len(state.plan.outputs) if state.plan else 0)
+    mark = Span("✓", "good", only="html") if not found.lacks else Span("–", "warn", only="html")
+    return (line(mark, Span(clipped(found.line), "" if not found.lacks else "warn")),)
+
+
+def change_items(strength: Strength | None) -> tuple[Block, ...]:
+    """The changes that were tried, those that no test noticed first."""
+    if strength is None:
+        return ()
+    noticed = [change for change in strength.changes if change.noticed_by]
+    shown = [*strength.survivors, *noticed][:MOST]
+    ended = f"Not all changes were tried: {strength.ended}." if strength.ended else ""
+    added = f"Added because changes were not noticed: {', '.join(strength.added)}." if strength.added else ""
+    notes = (muted(clipped(words, 500)) for words in (ended, added, strength.note) if words)
+    return (*((Items(tuple(map(_item, shown))),) if shown else ()), *notes)
+
+
+def relation_items(strength: Strength | None) -> tuple[Block, ...]:
+    """The changes of the data that should not matter, with the smallest input on which one does."""
+    items = tuple(map(_relation, strength.relations)) if strength is not None else ()
+    return (Items(items),) if items else ()
+
+
+def _relation(relation: Relation) -> Item:
+    if relation.holds:
+        return Item(Span("✓ the same", "good"), (clipped(relation.name, 200),))
+    below = (Source(relation.smallest[:SOURCE], python=True),) if relation.smallest else ()
+    return Item(Span("– another", "warn"), (clipped(relation.name, 200),), f"in {relation.where}", below=below)
+
+
+def _item(change: CodeChange) -> Item:
+    mark = Span("✓ noticed", "good") if change.noticed_by else Span("– not noticed", "warn")
+    by = f"by {clipped(change.noticed_by, 200)}" if change.noticed_by else "no test fails"
+    return Item(mark, (Span(clipped(change.words, 500), "code"),), by)

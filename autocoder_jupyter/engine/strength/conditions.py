@@ -1,0 +1,154 @@
+"""What the result of a function may not depend on: the clock, chance, its process.
+
+The source tells what the code reads. Whether the result depends on it is decided by runs on another day, with other
+environment variables, and with another seed.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from autocoder_jupyter.engine.programs import program_text
+from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.strength.mutants import CHARACTERS
+from autocoder_jupyter.equality import equal
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.sandbox.protocol import Program, Worker
+from autocoder_jupyter.types import Dependence
+from autocoder_jupyter.untrusted.parsing import parse
+
+SEED = 1
+"""Another seed than that of the run to compare with."""
+
+MOST_LINES = 5
+
+CLOCK, VARIABLES, CHANCE = "the clock", "environment variables", "random numbers without a seed"
+
+_READS: dict[str, tuple[str, ...]] = {
+    CLOCK: (
+        *(f"datetime.{name}" for name in ("now", "today", "utcnow")),
+        *(f"Timestamp.{name}" for name in ("now", "today", "utcnow")),
+        *(f"time.{name}" for name in ("time", "monotonic", "perf_counter", "localtime", "gmtime")),
+        "date.today",
+    ),
+    VARIABLES: ("os.environ", "os.getenv"),
+    "the modules that are loaded": ("sys.modules",),
+    "the garbage collector": ("gc.get_objects", "gc.get_referrers", "gc.collect"),
+    "the frames of its callers": ("sys._getframe", "inspect.currentframe", "inspect.stack"),
+}
+"""By what is read: the ends of the names that read it."""
+
+_SEEDED = ("seed", "default_rng", "RandomState", "Generator", "Random", "SeedSequence", "PCG64")
+
+
+def reads(code: str) -> dict[str, tuple[int, ...]]:
+    """What a module reads that is no input, and in which lines.
+
+    Args:
+        code: the module. If it is longer than `CHARACTERS`, nothing is found.
+    """
+    if len(code) > CHARACTERS:
+        return {}
+    found: dict[str, dict[int, None]] = {}
+    for node in ast.walk(parse(code)):
+        for what in _what(node):
+            found.setdefault(what, {})[getattr(node, "lineno", 0)] = None
+    return {what: tuple(sorted(lines)) for what, lines in found.items()}
+
+
+def _what(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Attribute):
+        name = ".".join(_end(node))
+        yield from (what for what, names in _READS.items() if name in names)
+    if isinstance(node, ast.Call):
+        *_, owner, name = ("", "", *_end(node.func))
+        is_given = bool(node.args or node.keywords)
+        is_random = owner == "random" and (name not in _SEEDED or not is_given)
+        is_sample = name == "sample" and owner != "random" and isinstance(node.func, ast.Attribute)
+        if is_random or (is_sample and not any(keyword.arg == "random_state" for keyword in node.keywords)):
+            yield CHANCE
+        elif name in ("Timestamp", "to_datetime", "datetime64") and node.args and _is_now(node.args[0]):
+            yield CLOCK
+
+
+def _end(node: ast.AST) -> tuple[str, ...]:
+    """The last two parts of a name with dots."""
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if not isinstance(node, ast.Attribute):
+        return ()
+    owner = node.value
+    before = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+    return (before, node.attr)
+
+
+def _is_now(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value in ("now", "today")
+
+
+def dependences(program: Program, inputs: Mapping[str, Any], worker: Worker, deadline: float) -> Iterator[Dependence]:
+    """What the code reads that is no input, and on which of it the result depends. Blocks.
+
+    Args:
+        program: the verified function.
+        inputs: an input, by name.
+        worker: runs it.
+        deadline: on the monotonic clock.
+    """
+    found = reads(program.code)
+    variables = [what for what in found if what not in (CLOCK, CHANCE)]
+    others = {
+        "the date": (_on_another_day(program), 0, [CLOCK]),
+        "its process": (_with_other_variables(program), 0, variables),
+        "chance": (program, SEED, [CHANCE]),
+    }
+    plain = _values(program, 0, inputs, worker, deadline)
+    for on, (changed, seed, what) in others.items():
+        given = _values(changed, seed, inputs, worker, deadline) if plain is not None else None
+        differs = plain is not None and given is not None and not _agree(program, plain, given)
+        read = [one for one in what if one in found]
+        lines = sorted({line for one in read for line in found[one]})[:MOST_LINES]
+        if differs or read:
+            yield Dependence(on=on, reads=tuple(read), lines=tuple(lines), differs=differs)
+
+
+def _values(
+    program: Program, seed: int, inputs: Mapping[str, Any], worker: Worker, deadline: float
+) -> Mapping[str, Any] | None:
+    """The outputs; None if there are none."""
+    if time.monotonic() >= deadline or not worker.alive:
+        return None
+    try:
+        answer = Side("the function", worker, program).on(inputs, deadline, seed=seed)
+    except TrialEnded:
+        return None
+    return None if answer.error else answer.values
+
+
+def _agree(program: Program, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    compared = (spec.name for spec in program.outputs if KINDS[spec.type].is_compared)
+    return all(equal(one[name], other[name]) for name in compared)
+
+
+def _on_another_day(program: Program) -> Program:
+    return _below(program, program_text("another_day", VARIABLES={}))
+
+
+def _with_other_variables(program: Program) -> Program:
+    return _below(program, program_text("another_day", DAYS=0, PASSED=sorted(program.env_vars)))
+
+
+def _below(program: Program, text: str) -> Program:
+    """The program with another text first. Its `from __future__` imports must stay before everything else."""
+    lines, place = program.code.split("\n"), 0
+    for node in parse(program.code).body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            break
+        place = node.end_lineno or place
+    first = f"{text}\nset_clock_and_variables()"
+    return replace(program, code="\n".join([*lines[:place], first, *lines[place:]]))

@@ -1,0 +1,179 @@
+"""Examines a verified function, beside the second opinion."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.second_opinion.telling import may_be_told
+from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
+from autocoder_jupyter.engine.second_opinion.variations import trimmed_tables
+from autocoder_jupyter.engine.strength.conditions import dependences
+from autocoder_jupyter.engine.strength.mutants import mutants
+from autocoder_jupyter.engine.strength.mutation import MutationTrial, Tried
+from autocoder_jupyter.engine.strength.relations import Broken, order_may_count, tried
+from autocoder_jupyter.engine.strength.survivors import ask_for_tests
+from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer
+from autocoder_jupyter.sandbox.protocol import Program, Worker
+from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength
+
+LOST_WORKERS = 4
+"""How many workers changes may end, until no more of them are tried."""
+
+PATIENCE = 120.0
+"""The maximum seconds that a verified function waits for more tests."""
+
+NO_SAMPLE = "there is no sample"
+NO_TESTS = "there are no tests"
+TIME_IS_UP = "the time was up"
+
+
+class Examiner:
+    """Finds out what the tests of one generation are worth. Its errors fail nothing.
+
+    Args:
+        setup: the setup of the generation.
+    """
+
+    def __init__(self, setup: GenerationSetup) -> None:
+        self._setup = setup
+        self._effort = EFFORTS[setup.config.effort]
+        self._trial: MutationTrial | None = None
+
+    async def examine(self, state: GenerationState) -> Strength | None:
+        """What the tests are worth; None if the effort is not to find out.
+
+        Args:
+            state: has the verified function and its tests.
+        """
+        if not self._effort.is_examined:
+            return None
+        program, brief = state.program(), state.brief
+        if any(spec.required and spec.name not in brief.request.samples for spec in program.inputs):
+            return Strength(ended=NO_SAMPLE)
+        trial = await call_blocking(lambda: self._new_trial(state, program))
+        found = await self._without_tests(state, trial)
+        if trial.suite is None and not brief.request.has_acceptance:
+            return found.model_copy(update={"ended": NO_TESTS})
+        self._trial = trial
+        ended = await self._run(trial)
+        return found.model_copy(update={"changes": tuple(map(_told, trial.found)), "ended": ended})
+
+    async def _without_tests(self, state: GenerationState, trial: MutationTrial) -> Strength:
+        """What runs of the function alone find: what it depends on, and which changes of the data matter."""
+        plan, request = state.brief.plan, state.brief.request
+        said = "\n".join((request.prompt, *request.wishes, plan.description, plan.approach, *plan.assumptions))
+        with_order = not order_may_count(said)
+
+        def job(worker: Worker) -> tuple[list[Dependence], list[Broken]]:
+            side = Side("the function", worker, trial.program)
+            tables = trimmed_tables(trial.tables)
+            depends = list(dependences(trial.program, {**trial.others, **tables}, worker, trial.deadline))
+            return depends, list(tried(side, tables, trial.others, trial.deadline, with_order=with_order))
+
+        try:
+            depends, broken = await self._setup.session.work(job)
+        except Exception:  # odd data and values of untrusted code must not fail a verified function
+            return Strength()
+        return Strength(dependences=tuple(depends), relations=tuple(self._relation(one, trial) for one in broken))
+
+    def _relation(self, broken: Broken, trial: MutationTrial) -> Relation:
+        small = Smallest("", broken.tables) if broken.tables is not None else None
+        found = SmallInput.of(small, {**trial.others, **trial.tables}) if small is not None else None
+        source = found.source if found is not None and may_be_told(self._setup, found) else ""
+        return Relation(name=broken.name, holds=not broken.where, where=broken.where, smallest=source)
+
+    async def further_tests(self, state: GenerationState, strength: Strength) -> tuple[TestSuite | None, Strength]:
+        """Ask for tests of the changes that no test noticed, if the effort is to do so and they are too many.
+
+        Args:
+            state: has the verified function and its tests.
+            strength: what the tests are worth.
+
+        Returns:
+            The wider suite, or None if no test was added; and the strength, which says what became of it.
+        """
+        trial = self._trial
+        if trial is None or not self._effort.asks_for_tests or not strength.is_weak:
+            return None, strength
+        setup = self._setup
+        try:
+            asking = partial(ask_for_tests, state, trial)
+            more = await asyncio.wait_for(setup.stages.run("tests", asking), PATIENCE)
+        except (AutocodeError, TimeoutError) as error:
+            if isinstance(error, UnusableAnswer):  # the same answer would be replayed
+                setup.services.journal.reject(setup.talk.exchanges[-1:])
+            why = error.what if isinstance(error, AutocodeError) else "The model did not answer in time."
+            return None, strength.model_copy(update={"note": f"No more tests were added. {why}"})
+        if more is None:
+            why = "No input on which they matter may be sent to the model."
+            return None, strength.model_copy(update={"note": f"No more tests were added. {why}"})
+        told = strength.model_copy(update={"added": more.added, "dropped": more.dropped})
+        return (more.suite if more.added else None), told
+
+    async def again(self, suite: TestSuite, strength: Strength) -> Strength:
+        """What a wider suite is worth: the changes that were not noticed are tried once more."""
+        trial = self._trial
+        if trial is None:
+            return strength
+        trial.suite, trial.deadline = suite, time.monotonic() + self._seconds
+        with suppress(SandboxError):
+            await self._setup.session.work_with_two(trial.again)
+        return strength.model_copy(update={"changes": tuple(map(_told, trial.found))})
+
+    def _new_trial(self, state: GenerationState, program: Program) -> MutationTrial:
+        given = {spec.name: state.brief.request.samples.get(spec.name) for spec in program.inputs}
+        tables = {name: value for name, value in given.items() if isinstance(value, pd.DataFrame | pd.Series)}
+        others = _others(state.brief.request.samples, program, tables)
+        return MutationTrial(
+            program,
+            state.brief,
+            state.suite,
+            tables,
+            others,
+            state.redaction,
+            self._effort.changes,
+            time.monotonic() + self._seconds,
+            list(mutants(program.code)),
+        )
+
+    async def _run(self, trial: MutationTrial) -> str:
+        """Try the changes. Returns why not all were tried, or ""."""
+        try:
+            for _ in range(LOST_WORKERS):
+                if trial.is_over:
+                    break
+                await self._setup.session.work_with_two(trial.run)
+        except SandboxError as error:
+            return error.what
+        except Exception as error:  # odd data and values of untrusted code must not fail a verified function
+            return f"they cannot be compared ({type(error).__name__})"
+        return TIME_IS_UP if time.monotonic() >= trial.deadline else ""
+
+    @property
+    def _seconds(self) -> float:
+        """At most half of what is left of the budget."""
+        left = self._setup.budget.seconds_left
+        return self._effort.seconds if left is None else min(self._effort.seconds, left / 2)
+
+
+def _others(samples: Mapping[str, Any], program: Program, tables: Mapping[str, Any]) -> dict[str, Any]:
+    names = {spec.name for spec in program.inputs}
+    return {name: value for name, value in samples.items() if name in names and name not in tables}
+
+
+def _told(found: Tried) -> CodeChange:
+    mutant = found.mutant
+    return CodeChange(line=mutant.line, was=mutant.was, now=mutant.now, noticed_by=found.noticed_by)

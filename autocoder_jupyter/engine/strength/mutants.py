@@ -1,0 +1,417 @@
+"""Small changes of a function's source, as somebody makes them by mistake in work with data.
+
+A change replaces one expression. It is made in the text, so all other lines stay as they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime as dt
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice, starmap, takewhile, zip_longest
+from typing import Any
+
+from autocoder_jupyter.untrusted.parsing import parse
+
+MOST = 200
+"""The maximum number of changes of one function."""
+
+CHARACTERS = 20_000
+"""Longer code is not changed."""
+
+WIDEST = 1_000
+"""Characters of an expression that is replaced."""
+
+LONGEST = 80
+"""Characters of an expression that is shown."""
+
+_Operator = Callable[[ast.expr], Iterator[ast.expr]]
+"""Yields other expressions that may stand in the place of one."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change.
+
+    Args:
+        line: of the source, from 1.
+        was: the expression that is replaced, in one short line.
+        now: the expression in its place.
+        code: the whole changed source.
+    """
+
+    line: int
+    was: str
+    now: str
+    code: str
+
+
+def mutants(code: str) -> tuple[Mutant, ...]:
+    """The changes of a module, of different kinds in turn, so that the first ones are of many kinds.
+
+    Args:
+        code: the module. If it is longer than `CHARACTERS`, there are none.
+
+    Raises:
+        SyntaxError: it does not parse.
+    """
+    if len(code) > CHARACTERS:
+        return ()
+    module = parse(code)
+    places, masks = list(_expressions(module)), _names_of_masks(module)
+    operators: tuple[_Operator, ...] = (_bounds, partial(_filters, masks), *_OTHERS)
+    by_kind = [[(node, new) for node in places for new in operator(node)] for operator in operators]
+    in_turn = filter(None, chain.from_iterable(zip_longest(*by_kind)))
+    inside, found = _Text(code), dict[str, Mutant]()
+    for changed in filter(None, starmap(inside.with_other, islice(in_turn, 2 * MOST))):
+        found.setdefault(changed.code, changed)
+    found.pop(code, None)
+    return tuple(found.values())[:MOST]
+
+
+class _Text:
+    """Replaces an expression in a source."""
+
+    def __init__(self, code: str) -> None:
+        self._lines = code.encode().splitlines(keepends=True)
+
+    def with_other(self, node: ast.expr, new: ast.expr) -> Mutant | None:
+        """The source with another expression; None if the expression is too long."""
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        if sum(map(len, self._lines[first : last + 1])) > WIDEST:
+            return None
+        before = b"".join(self._lines[:first]) + self._lines[first][: node.col_offset]
+        after = self._lines[last][node.end_col_offset :] + b"".join(self._lines[last + 1 :])
+        text = ast.unparse(new)
+        is_plain = isinstance(new, ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.Slice)
+        written = text if is_plain and not text.startswith("-") else f"({text})"
+        code = (before + written.encode() + after).decode()
+        return Mutant(node.lineno, *_short(ast.unparse(node), text), code)
+
+
+def _short(was: str, now: str) -> tuple[str, str]:
+    """Two expressions, without a long beginning that they share."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(was, now, strict=False)))
+    start = same - LONGEST // 4 if max(len(was), len(now)) > LONGEST and same > LONGEST // 2 else 0
+    return _cut(was, start), _cut(now, start)
+
+
+def _cut(text: str, start: int) -> str:
+    end = "…" if len(text) > start + LONGEST else ""
+    return f"{'…' if start else ''}{text[start : start + LONGEST]}{end}"
+
+
+def _expressions(module: ast.Module) -> Iterator[ast.expr]:
+    """The expressions that may be replaced, in the order of the source.
+
+    Loops with `while` are left out, because a change could make them endless, and so is all that computes no answer:
+    annotations, defaults, imports, text with values in it, errors that are raised.
+    """
+    stack: list[ast.AST] = list(reversed(module.body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.While | ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue  # a docstring
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            stack.extend(reversed(node.body))
+            continue
+        if isinstance(node, ast.AnnAssign):
+            stack.extend(reversed([part for part in (node.target, node.value) if part is not None]))
+            continue
+        if isinstance(node, ast.expr):
+            yield node
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def _names_of_masks(module: ast.Module) -> set[str]:
+    """Names to which something like `a > b` was assigned."""
+    named = (node for node in ast.walk(module) if isinstance(node, ast.Assign) and _is_mask(node.value))
+    return {target.id for node in named for target in node.targets if isinstance(target, ast.Name)}
+
+
+_MASKS = frozenset(
+    (
+        "isin",
+        "between",
+        "isna",
+        "notna",
+        "isnull",
+        "notnull",
+        "duplicated",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "contains",
+        "startswith",
+        "endswith",
+    )
+)
+
+
+def _is_mask(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.BitAnd | ast.BitOr)
+    return isinstance(node, ast.Compare) or _method(node) in _MASKS
+
+
+def _method(node: ast.AST) -> str:
+    """The name of the method that a call calls; "" if it is no such call."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+_OTHER_BOUND: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+
+
+def _bounds(node: ast.expr) -> Iterator[ast.expr]:
+    """`<` and `<=`, also as methods; the bounds of `between`."""
+    if isinstance(node, ast.Compare):
+        for place, kind in enumerate(map(type, node.ops)):
+            if kind in _OTHER_BOUND:
+                ops = [*node.ops[:place], _OTHER_BOUND[kind](), *node.ops[place + 1 :]]
+                yield ast.Compare(node.left, ops, node.comparators)
+    elif _method(node) == "between":
+        given = _keyword(node, "inclusive")
+        both = given is None or (isinstance(given, ast.Constant) and given.value == "both")
+        yield _with_keyword(node, "inclusive", "left" if both else "both")
+
+
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.FloorDiv: ast.Div,
+    ast.Mod: ast.Div,
+}
+
+
+def _arithmetic(node: ast.expr) -> Iterator[ast.expr]:
+    """Another operator, and a quotient without its denominator."""
+    if not isinstance(node, ast.BinOp):
+        return
+    if isinstance(node.op, ast.Div):
+        yield node.left
+    if (other := _ARITHMETIC.get(type(node.op))) and not any(map(_is_text, (node.left, node.right))):
+        yield ast.BinOp(node.left, other(), node.right)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _logic(node: ast.expr) -> Iterator[ast.expr]:
+    """`and` and `or`, `&` and `|`, and a negation that is dropped."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        yield ast.BinOp(node.left, ast.BitOr() if isinstance(node.op, ast.BitAnd) else ast.BitAnd(), node.right)
+    elif isinstance(node, ast.BoolOp):
+        yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
+        yield node.operand
+
+
+_NAMES = """\
+sum mean|mean sum|median mean|first last|last first|min max|max min|idxmin idxmax|idxmax idxmin|std var|var std
+head tail|tail head|ffill bfill|bfill ffill|floor ceil|ceil floor|any all|all any|nunique count|size nunique
+count nunique|cumsum cumprod|nlargest nsmallest|nsmallest nlargest|cummax cummin|cummin cummax|lt le|le lt|gt ge|ge gt
+eq ne|ne eq|notna isna|isna notna|union intersection|intersection union"""
+_OTHER_NAME = dict(pair.split() for line in _NAMES.splitlines() for pair in line.split("|"))
+
+_AGGREGATES = frozenset(
+    ("agg", "aggregate", "transform", "apply", "pivot_table", "NamedAgg", "groupby", "resample", "rolling")
+)
+
+
+def _aggregates(node: ast.expr) -> Iterator[ast.expr]:
+    """Another function over the values: sum and mean, first and last, also as text in `agg`."""
+    if not isinstance(node, ast.Call):
+        return
+    function = node.func
+    if isinstance(function, ast.Attribute) and function.attr in _OTHER_NAME:
+        other = ast.Attribute(function.value, _OTHER_NAME[function.attr], ast.Load())
+        yield ast.Call(other, node.args, [k for k in node.keywords if k.arg in ("axis", "skipna", "numeric_only")])
+    elif isinstance(function, ast.Name) and function.id in ("sum", "min", "max", "any", "all"):
+        yield ast.Call(ast.Name({"sum": "max"}.get(function.id, _OTHER_NAME[function.id])), node.args, node.keywords)
+    elif _method(node) in _AGGREGATES:
+        yield from _replaced_texts(node)
+
+
+def _replaced_texts(call: ast.Call) -> Iterator[ast.expr]:
+    """The call with another name of a function in its arguments, one at a time."""
+    given_texts = chain.from_iterable(map(ast.walk, (*call.args, *(keyword.value for keyword in call.keywords))))
+    for text in given_texts:
+        if not isinstance(text, ast.Constant) or text.value not in _OTHER_NAME:
+            continue
+        new = ast.Constant(_OTHER_NAME[str(text.value)])
+        if any(text is given for given in call.args):
+            yield ast.Call(call.func, [new if given is text else given for given in call.args], call.keywords)
+        for place, keyword in enumerate(call.keywords):
+            if (value := _with_text(keyword.value, text, new)) is not None:
+                others = [*call.keywords]
+                others[place] = ast.keyword(keyword.arg, value)
+                yield ast.Call(call.func, call.args, others)
+        for place, given in enumerate(call.args):
+            if given is not text and (value := _with_text(given, text, new)) is not None:
+                yield ast.Call(call.func, [*call.args[:place], value, *call.args[place + 1 :]], call.keywords)
+
+
+def _with_text(value: ast.expr, text: ast.Constant, new: ast.Constant) -> ast.expr | None:
+    """An argument with another text; None if it does not contain it in a place that names a function."""
+    if value is text:
+        return new
+    if isinstance(value, ast.Tuple | ast.List) and any(entry is text for entry in value.elts):
+        entries = [new if entry is text else entry for entry in value.elts]
+        return ast.Tuple(entries, ast.Load()) if isinstance(value, ast.Tuple) else ast.List(entries, ast.Load())
+    if isinstance(value, ast.Dict) and any(entry is text for entry in value.values):
+        return ast.Dict(value.keys, [new if entry is text else entry for entry in value.values])
+    return None
+
+
+_OTHER_VALUE: dict[str, dict[Any, Any]] = {
+    "how": {"left": "inner", "inner": "left", "right": "inner", "outer": "inner", "any": "all", "all": "any"},
+    "keep": {"first": "last", "last": "first", False: "first"},
+    "inclusive": {"both": "left", "left": "right", "right": "left", "neither": "both"},
+    "closed": {"left": "right", "right": "left"},
+    "label": {"left": "right", "right": "left"},
+    "method": {"min": "dense", "dense": "min", "first": "min", "average": "min", "max": "min"},
+    "ddof": {0: 1, 1: 0},
+    **{name: {True: False, False: True} for name in ("ascending", "dropna", "skipna", "normalize", "right")},
+}
+
+_UNWRITTEN: dict[str, tuple[str, Any]] = {
+    "merge": ("how", "left"),
+    "join": ("how", "inner"),
+    "std": ("ddof", 0),
+    "var": ("ddof", 0),
+    "sort_values": ("ascending", False),
+    "sort_index": ("ascending", False),
+    "rank": ("ascending", False),
+    "drop_duplicates": ("keep", "last"),
+    "groupby": ("dropna", False),
+    "value_counts": ("dropna", False),
+}
+"""For methods: a keyword that is often meant and not written, with a value that is not the default."""
+
+
+def _keywords(node: ast.expr) -> Iterator[ast.expr]:
+    """Another value of a keyword: how to join, `ddof`, `ascending`, `keep`."""
+    if not isinstance(node, ast.Call):
+        return
+    for keyword in node.keywords:
+        others = _OTHER_VALUE.get(keyword.arg or "", {})
+        if isinstance(keyword.value, ast.Constant) and (now := others.get(keyword.value.value)) is not None:
+            yield _with_keyword(node, str(keyword.arg), now)
+    is_text_join = _method(node) == "join" and _is_text(_owner(node))
+    if (unwritten := _UNWRITTEN.get(_method(node))) and _keyword(node, unwritten[0]) is None and not is_text_join:
+        yield _with_keyword(node, *unwritten)
+
+
+def _owner(node: ast.Call) -> ast.expr:
+    return node.func.value if isinstance(node.func, ast.Attribute) else node.func
+
+
+def _keyword(node: ast.expr, name: str) -> ast.expr | None:
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return next((keyword.value for keyword in keywords if keyword.arg == name), None)
+
+
+def _with_keyword(node: ast.expr, name: str, value: Any) -> ast.expr:
+    assert isinstance(node, ast.Call)
+    new = ast.keyword(name, ast.Constant(value))
+    if _keyword(node, name) is None:
+        return ast.Call(node.func, node.args, [*node.keywords, new])
+    return ast.Call(node.func, node.args, [new if keyword.arg == name else keyword for keyword in node.keywords])
+
+
+def _filters(masks: Collection[str], node: ast.expr) -> Iterator[ast.expr]:
+    """A filter of rows that is dropped."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+        return
+    whole = ast.Slice()
+    is_loc = isinstance(node.value, ast.Attribute) and node.value.attr == "loc"
+    if isinstance(node.slice, ast.Tuple) and is_loc and _is_mask(node.slice.elts[0]):
+        yield ast.Subscript(node.value, ast.Tuple([whole, *node.slice.elts[1:]], ast.Load()), ast.Load())
+    elif _is_mask(node.slice) or (isinstance(node.slice, ast.Name) and node.slice.id in masks):
+        yield ast.Subscript(node.value, whole, ast.Load()) if is_loc else node.value
+
+
+_DROPPED = frozenset(
+    (
+        "dropna",
+        "fillna",
+        "drop_duplicates",
+        "sort_values",
+        "sort_index",
+        "query",
+        "abs",
+        "clip",
+        "round",
+        "strip",
+        "lower",
+        "upper",
+        "casefold",
+        "normalize",
+        "rolling",
+        "shift",
+        "diff",
+        "unique",
+    )
+)
+
+
+def _dropped(node: ast.expr) -> Iterator[ast.expr]:
+    """A step in a chain that is dropped: `dropna`, `fillna`, `drop_duplicates`, a sort."""
+    if isinstance(node, ast.Call) and _method(node) in _DROPPED:
+        owner = _owner(node)
+        if isinstance(owner, ast.Attribute) and owner.attr in ("str", "dt"):
+            owner = owner.value
+        yield owner
+
+
+def _numbers(node: ast.expr) -> Iterator[ast.expr]:
+    """A constant: one more, or one less; a window, a shift, a limit that is off by one."""
+    if not isinstance(node, ast.Constant) or isinstance(node.value, bool):
+        return
+    if isinstance(node.value, int) and abs(node.value) < 10**9:
+        yield ast.Constant(node.value + 1)
+        if node.value > 1:
+            yield ast.Constant(node.value - 1)
+    elif isinstance(node.value, float):
+        yield ast.Constant(node.value * 1.1 if node.value else 1.0)
+
+
+def _dates(node: ast.expr) -> Iterator[ast.expr]:
+    """The boundary of a date: a day later."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and 10 <= len(node.value) <= 20:
+        try:
+            moment = dt.date.fromisoformat(node.value[:10])
+            yield ast.Constant(f"{moment + dt.timedelta(days=1)}{node.value[10:]}")
+        except (ValueError, OverflowError):
+            return
+
+
+_OTHERS: tuple[_Operator, ...] = (
+    _aggregates,
+    _keywords,
+    _dropped,
+    _arithmetic,
+    _logic,
+    _numbers,
+    _dates,
+)

@@ -1,0 +1,166 @@
+"""Runs the tests on small changes of the verified function, to learn which changes they notice.
+
+Only a change that gives another answer on the sample or on a variation of it counts: one that raises an error there is
+noticed by any test, and one that changes nothing is no mistake. All of them run in the sandbox, in workers that are
+already started.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from autocoder_jupyter.engine.acceptance import run_acceptance
+from autocoder_jupyter.engine.brief import Brief
+from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
+from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.variations import Tables, trimmed_tables, variations
+from autocoder_jupyter.engine.strength.mutants import Mutant
+from autocoder_jupyter.engine.tests import TestSuite, blind_id
+from autocoder_jupyter.equality import equal
+from autocoder_jupyter.errors import was_killed
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.sandbox.protocol import Program, TestSpec, Worker
+
+VARIATIONS = 8
+"""The maximum number of variations of the sample on which an answer may change."""
+
+CALL_SECONDS = 5.0
+"""Wall-clock seconds for a call of a changed function, because a change can make it endless."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A change that gives another answer, and what noticed it.
+
+    Args:
+        mutant: the change.
+        tables: the input on which the answer differs.
+        noticed_by: the first test or example that failed; "" if none did.
+    """
+
+    mutant: Mutant
+    tables: Tables
+    noticed_by: str = ""
+
+
+@dataclass
+class MutationTrial:
+    """Tries changes one after the other. After a change has ended a worker, it goes on with other workers.
+
+    Args:
+        program: the verified function.
+        brief: the request with the user's examples and tests, and the plan.
+        suite: the tests; None if there are none but the user's.
+        tables: the tables of the sample, by input name.
+        others: the other inputs of the sample.
+        redaction: decides what messages may contain.
+        most: the maximum number of changes that count.
+        deadline: on the monotonic clock.
+        found: the changes that count.
+        left: the changes that were not tried.
+    """
+
+    program: Program
+    brief: Brief
+    suite: TestSuite | None
+    tables: Mapping[str, Any]
+    others: Mapping[str, Any]
+    redaction: Redaction
+    most: int
+    deadline: float
+    left: list[Mutant]
+    found: list[Tried] = field(default_factory=list)
+    _inputs: list[tuple[Tables, Mapping[str, Any]]] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing left to try, or no time."""
+        return not self.left or len(self.found) >= self.most or time.monotonic() >= self.deadline
+
+    def run(self, tester: Worker, callee: Worker) -> None:
+        """Try changes until it is over, or a worker is gone.
+
+        Args:
+            tester: runs the tests.
+            callee: runs the function.
+
+        Raises:
+            SandboxError: the sandbox was lost for a reason outside of the program.
+        """
+        if not self._inputs:
+            self._inputs = list(islice(self._answered(callee), VARIATIONS + 1))
+        if not self._inputs:
+            self.left.clear()
+        while not self.is_over and callee.alive and tester.alive:
+            mutant = self.left.pop(0)
+            changed = replace(self.program, code=mutant.code)
+            tables = self._where_it_differs(changed, callee)
+            if tables is not None and callee.alive:
+                self.found.append(Tried(mutant, tables, self._noticed_by(changed, tester, callee)))
+
+    def again(self, tester: Worker, callee: Worker) -> None:
+        """Run the tests on the changes that no test noticed, because there are more tests now."""
+        for place, tried in enumerate(self.found):
+            if not tried.noticed_by and time.monotonic() < self.deadline:
+                changed = replace(self.program, code=tried.mutant.code)
+                self.found[place] = replace(tried, noticed_by=self._noticed_by(changed, tester, callee))
+
+    def _answered(self, callee: Worker) -> Iterator[tuple[Tables, Mapping[str, Any]]]:
+        """Inputs with the answers of the verified function: the sample, and variations that keep its profile."""
+        side = Side("the function", callee, self.program)
+        inside = (one.tables for one in variations(self.tables) if not one.is_outside)
+        for tables in (trimmed_tables(self.tables), *inside):
+            try:
+                answer = side.on({**self.others, **tables}, self.deadline, reuse=True)
+            except TrialEnded:
+                return
+            if not answer.error:
+                yield tables, answer.values
+
+    def _where_it_differs(self, changed: Program, callee: Worker) -> Tables | None:
+        """The first input on which a change gives another answer; None if there is none."""
+        side = Side("a changed function", callee, changed)
+        for tables, expected in self._inputs:
+            try:
+                until = min(self.deadline, time.monotonic() + CALL_SECONDS)
+                answer = side.on({**self.others, **tables}, until, reuse=True)
+            except TrialEnded:
+                return None
+            if not answer.error and self.differ(expected, answer.values):
+                return tables
+        return None
+
+    def differ(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether two answers of the function differ, in outputs that can be compared."""
+        compared = (spec.name for spec in self.program.outputs if KINDS[spec.type].is_compared)
+        return any(not equal(one[name], other[name]) for name in compared)
+
+    def _noticed_by(self, changed: Program, tester: Worker, callee: Worker) -> str:
+        """The first of the user's examples and tests, and of the other tests, that fails."""
+        try:
+            brief = self.brief
+            if brief.request.has_acceptance:
+                own = run_acceptance(tester, callee, changed, brief.request, brief.plan, self.redaction).outcomes
+                if (failed := next((outcome for outcome in own if not outcome.passed), None)) is not None:
+                    return failed.name
+            for module in self.suite.modules if self.suite else ():
+                spec = TestSpec(module.source, module.ids, seconds=self._seconds, until_failure=True)
+                run = tester.test(changed, spec, callee=callee)
+                if failed_test := next((o.id for o in run.outcomes if o.outcome in ("failed", "error")), ""):
+                    return failed_test if module is self.suite else blind_id(failed_test)
+                if not run.passed:
+                    return "a test that did not end"
+        except PROGRAM_FAILURES as error:
+            if was_killed(error):
+                raise
+            return "a test that did not end"
+        return ""
+
+    @property
+    def _seconds(self) -> float:
+        return max(1.0, self.deadline - time.monotonic())

@@ -1,0 +1,192 @@
+"""Changes of the data after which the result must be the same. They need no second solution, and no model.
+
+Where the rows of the sample are in order (`Profile.is_ordered`), or the request speaks of an order, the order of the
+rows may count; it is not tried there.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autocoder_jupyter.engine.second_opinion.places import compared_outputs
+from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
+from autocoder_jupyter.engine.second_opinion.variations import SEED, Profile, Tables, taken, trimmed_tables
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.types.strength import ZONE
+
+ORDER = "another order of the rows"
+COLUMN = "a further column"
+INDEX = "another index"
+
+SEARCH_SECONDS = 3.0
+"""Wall-clock seconds for one smallest input."""
+
+TRIALS = 60
+"""The maximum number of runs for one smallest input."""
+
+_ZONES = ("Asia/Tokyo", "America/New_York")
+_SPEAKS_OF_ORDER = re.compile(
+    r"\b(order|orders by|first|last|previous|next|prior|consecutive|running|cumulative|rolling|moving|streaks?|lag|lead"
+    r"|row number|top|ties?|sequence|successive|as they (?:are|come))\b",
+    re.IGNORECASE,
+)
+
+Change = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A relation that was tried.
+
+    Args:
+        name: of the relation.
+        where: the output that differs; "" if the relation holds.
+        tables: the smallest input that was found on which it differs.
+    """
+
+    name: str
+    where: str = ""
+    tables: Tables | None = None
+
+
+def order_may_count(text: str) -> bool:
+    """Whether a request, or the plan of it, speaks of an order."""
+    return bool(_SPEAKS_OF_ORDER.search(text))
+
+
+def relations(tables: Mapping[str, Any], *, with_order: bool) -> dict[str, Change]:
+    """The changes that can be made of some table, by name.
+
+    Args:
+        tables: the tables of the sample, by input name.
+        with_order: whether the order of the rows may be changed.
+    """
+    frames = [table for table in tables.values() if isinstance(table, pd.DataFrame) and len(table)]
+    found: dict[str, Change] = {}
+    if with_order and frames and not any(Profile.of(frame).is_ordered for frame in frames):
+        found[ORDER] = _shuffled
+    if frames:
+        found[COLUMN] = _with_column
+    if any(isinstance(frame.index, pd.RangeIndex) for frame in frames):
+        found[INDEX] = _with_index
+    if any(isinstance(dtype, pd.DatetimeTZDtype) for frame in frames for dtype in frame.dtypes):
+        found[ZONE] = _in_zone
+    return found
+
+
+def tried(
+    side: Side, tables: Mapping[str, Any], others: Mapping[str, Any], deadline: float, *, with_order: bool
+) -> Iterator[Broken]:
+    """Try the relations on the sample. Blocks.
+
+    Args:
+        side: the verified function, in a worker.
+        tables: the tables of the sample, by input name.
+        others: the other inputs.
+        deadline: on the monotonic clock.
+        with_order: whether the order of the rows may be changed.
+    """
+    base = trimmed_tables(tables)
+    for name, change in relations(tables, with_order=with_order).items():
+        try:
+            where = _where(side, change, others, deadline, base)
+        except TrialEnded:
+            return
+        if where is None:
+            continue
+        yield Broken(name, where, _smallest(side, change, others, base) if where else None)
+
+
+def _where(
+    side: Side, change: Change, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
+) -> str | None:
+    """The first output that differs; "" if none does, None if nothing was compared."""
+    changed = {name: change(table) for name, table in tables.items()}
+    answers = [side.on({**others, **one}, deadline, reuse=True) for one in (tables, changed)]
+    if answers[0].error:
+        return None
+    names = [spec.name for spec in side.program.outputs if KINDS[spec.type].is_compared]
+    if answers[1].error:
+        return names[0] if names else None
+    same = _without_order if change is _shuffled else _without_numbers
+    one, other = ({name: same(answer.values[name]) for name in names} for answer in answers)
+    found = compared_outputs(one, other, [(name, name) for name in names])
+    if found.places:
+        return found.places[0].where.partition(".")[0].partition("[")[0]
+    return "" if found.outputs else None
+
+
+def _without_numbers(value: Any) -> Any:
+    """An output without an index that only numbers its rows."""
+    if isinstance(value, pd.DataFrame | pd.Series) and value.index.dtype.kind == "i" and value.index.name is None:
+        return value.reset_index(drop=True)
+    return value
+
+
+def _without_order(value: Any) -> Any:
+    """An output in an order that does not depend on that of the input."""
+    if isinstance(value, list):
+        return sorted(value, key=_text)
+    if not isinstance(value, pd.DataFrame | pd.Series):
+        return value
+    plain = _without_numbers(value)
+    rows = plain.to_frame() if isinstance(plain, pd.Series) else plain
+    if not isinstance(rows.index, pd.RangeIndex):
+        rows = rows.reset_index(allow_duplicates=True)
+    texts = [" ".join(map(_text, row)) for row in rows.itertuples(index=False)]
+    return plain.iloc[sorted(range(len(texts)), key=texts.__getitem__)].pipe(_without_numbers)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _smallest(side: Side, change: Change, others: Mapping[str, Any], base: Tables) -> Tables | None:
+    until = time.monotonic() + SEARCH_SECONDS
+
+    def has_time() -> bool:
+        return time.monotonic() < until
+
+    def differs(tables: Mapping[str, Any]) -> bool:
+        try:
+            return bool(_where(side, change, others, until, tables))
+        except TrialEnded:
+            return False
+
+    return simplified(smallest(base, differs, TRIALS, has_time), differs, has_time)
+
+
+def _shuffled(table: Any) -> Any:
+    return taken(table, np.random.default_rng(SEED).permutation(len(table)))
+
+
+def _with_column(table: Any) -> Any:
+    if not isinstance(table, pd.DataFrame) or table.columns.nlevels > 1:
+        return table
+    name = next(name for name in (f"note{'_' * count}" for count in range(len(table.columns) + 1)) if name not in table)
+    return table.assign(**{name: "x"})
+
+
+def _with_index(table: Any) -> Any:
+    if not isinstance(table.index, pd.RangeIndex):
+        return table
+    return table.set_axis(pd.RangeIndex(1000, 1000 + len(table), name=table.index.name), axis=0)
+
+
+def _in_zone(table: Any) -> Any:
+    if not isinstance(table, pd.DataFrame):
+        return table
+    frame = table.copy()
+    for place, dtype in enumerate(table.dtypes):
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            zone = next(zone for zone in _ZONES if str(dtype.tz) != zone)
+            frame.isetitem(place, table.iloc[:, place].dt.tz_convert(zone))
+    return frame

@@ -1,0 +1,146 @@
+"""More tests, for changes of the function that no test noticed.
+
+The model gets, for each of them, the smallest input on which the change matters: not the code, and no answer of it. A
+test that it adds must pass on the verified function, or it is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from autocoder_jupyter.engine.brief import Brief
+from autocoder_jupyter.engine.conversation import Messages
+from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.kept_tests import joined, without_tests
+from autocoder_jupyter.engine.prompt import block
+from autocoder_jupyter.engine.second_opinion.counterexample import is_complete
+from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
+from autocoder_jupyter.engine.second_opinion.telling import may_be_told
+from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
+from autocoder_jupyter.engine.strength.mutation import MutationTrial, Tried
+from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.sandbox.protocol import TestSpec, Worker
+
+MOST = 5
+"""The maximum number of inputs in the question."""
+
+TRIALS = 80
+"""The maximum number of runs for one smallest input."""
+
+SEARCH_SECONDS = 10.0
+"""Wall-clock seconds for all smallest inputs."""
+
+_INSTRUCTIONS = """\
+You add tests to those of one Python function, `run`, which somebody else wrote and you do not see. The tests under
+<tests_that_stay> are there already and do not change. Each <input> is a small input on which a function with a small
+slip returns something else than the right one, and none of these tests would tell.
+
+For each input, find the sentence of the request or the assumption of the plan that decides what must come out, work
+that out by hand, row by row, and write one test: it calls `run` with the input, or with a clearer one that the same
+sentence decides, and asserts what the sentence decides and nothing else. Its docstring is that sentence. Where no
+sentence decides, write no test: a wrong expectation does more harm than a missing one.
+
+Answer with the new tests alone, in one ```python block. They are put below the tests that stay, in the same module: use
+their imports and helper functions where they fit, and no name that is defined there."""
+
+
+@dataclass(frozen=True)
+class MoreTests:
+    """The suite with the tests that were added.
+
+    Args:
+        suite: the suite.
+        added: ids of new tests that pass on the function.
+        dropped: the sentences of those that do not, and were left out.
+    """
+
+    suite: TestSuite
+    added: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+def survivor_messages(brief: Brief, kept: str, inputs: Sequence[str]) -> Messages:
+    """The question. It must never contain the solution."""
+    shown = (block("input", source) for source in inputs)
+    return brief.question(block("tests_that_stay", kept.strip()), *shown, _INSTRUCTIONS)
+
+
+async def ask_for_tests(state: GenerationState, trial: MutationTrial) -> MoreTests | None:
+    """Ask for tests of the changes that no test noticed; None if there is nothing that may be asked.
+
+    Args:
+        state: has the verified function and its tests.
+        trial: the changes that were tried.
+
+    Raises:
+        UnusableAnswer: the answer has no tests that can stand below the others.
+        AutocodeError: the model gave no answer, or the sandbox was lost.
+    """
+    setup, suite = state.setup, state.suite
+    if suite is None:
+        return None
+    found = await setup.session.work_with_two(lambda tester, callee: smallest_inputs(trial, tester, callee))
+    told = [small.source for small in found if is_complete(small, state.brief.plan) and may_be_told(setup, small)]
+    if not told:
+        return None
+    kept = suite.blind or suite
+    source = await setup.talk.code("tests", survivor_messages(state.brief, kept.source, told))
+    try:
+        wider = joined(kept.source, source)
+    except (SyntaxError, ValueError) as error:
+        raise UnusableAnswer(f"The tests that were added cannot stand below the others: {error}.") from None
+    new = [test for test in wider.ids if test not in kept.ids]
+    passing = await _passing(state, wider, new)
+    failing = [test for test in new if test not in passing]
+    dropped = tuple(wider.sentences[test] or test for test in failing)
+    if failing:
+        wider = joined(without_tests(wider.source, failing), "")
+    whole = wider if suite.blind is None else replace(suite, blind=wider)
+    return MoreTests(whole, tuple(test for test in new if test in passing), dropped)
+
+
+async def _passing(state: GenerationState, suite: TestSuite, new: Sequence[str]) -> Collection[str]:
+    """The new tests that pass on the verified function."""
+    if not new:
+        return ()
+    program, spec = state.program(), TestSpec(suite.source, new)
+    run = await state.setup.session.work_with_two(lambda tester, callee: tester.test(program, spec, callee=callee))
+    return {outcome.id for outcome in run.outcomes if outcome.outcome == "passed"}
+
+
+def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> list[SmallInput]:
+    """The smallest inputs on which changes matter that no test noticed, each input once. Blocks."""
+    deadline, found = time.monotonic() + SEARCH_SECONDS, dict[str, SmallInput]()
+    ours = Side("the function", callee, trial.program)
+    for tried in (one for one in trial.found if not one.noticed_by):
+        if len(found) == MOST or time.monotonic() >= deadline or not (tester.alive and callee.alive):
+            break
+        other = Side("a changed function", tester, replace(trial.program, code=tried.mutant.code))
+        small = _smallest(trial, tried, partial(_differ, trial, ours, other, deadline), deadline)
+        if small is not None:
+            found.setdefault(small.source, small)
+    return list(found.values())
+
+
+def _smallest(trial: MutationTrial, tried: Tried, differs: Any, deadline: float) -> SmallInput | None:
+    def has_time() -> bool:
+        return time.monotonic() < deadline
+
+    tables = smallest(tried.tables, differs, TRIALS, has_time)
+    tables = simplified(tables, differs, has_time)
+    return SmallInput.of(Smallest("", tables), {**trial.others, **trial.tables})
+
+
+def _differ(trial: MutationTrial, ours: Side, other: Side, deadline: float, tables: Mapping[str, Any]) -> bool:
+    inputs = {**trial.others, **tables}
+    try:
+        answers = [side.on(inputs, deadline, reuse=True) for side in (ours, other)]
+    except TrialEnded:
+        return False
+    return not any(answer.error for answer in answers) and trial.differ(answers[0].values, answers[1].values)

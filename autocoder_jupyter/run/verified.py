@@ -1,0 +1,83 @@
+"""What a verified function rests on, in one line that is the same in every form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.view.amounts import counted
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Evidence, SecondOpinion, Strength
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found out about a function.
+
+    Args:
+        rests_on: what speaks for it, in a few words each.
+        lacks: what is missing or weak, in a few words each.
+    """
+
+    rests_on: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """`verified: 7 tests that notice 9 of 12 changes · second opinion agrees on 2 of 2 outputs`."""
+        start = "verified in part" if self.lacks else "verified"
+        return f"{start}: {' · '.join((*self.rests_on, *self.lacks))}"
+
+
+def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int) -> Verified:
+    """What a function that passed rests on.
+
+    Args:
+        evidence: its evidence.
+        opinion: the second opinion; None if none was wanted.
+        outputs: the number of its outputs.
+    """
+    found = (_tests(evidence), _opinion(opinion, outputs), _own(evidence), _alone(evidence.strength))
+    return Verified(
+        tuple(words for one in found for words in one.rests_on), tuple(words for one in found for words in one.lacks)
+    )
+
+
+def _tests(evidence: Evidence) -> Verified:
+    passed, strength = sum(outcome.outcome == "passed" for outcome in evidence.tests), evidence.strength
+    if not passed and not evidence.acceptance:
+        return Verified(lacks=("no tests",))
+    tests = counted(passed, "test") if passed else "your tests"
+    if strength is None:
+        return Verified((tests,), ("not tried what they notice",))
+    if not strength.changes:
+        return Verified((tests,), (f"not tried what they notice: {strength.ended}",) if strength.ended else ())
+    verb = "notices" if passed == 1 else "notice"
+    words = f"{tests} that {verb} {strength.noticed} of {counted(len(strength.changes), 'change')}"
+    return Verified(lacks=(f"only {words}",)) if strength.is_weak else Verified((words,))
+
+
+def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
+    if opinion is None or opinion.state == "none":
+        return Verified(lacks=("no second opinion",))
+    if opinion.state == "differ":
+        return Verified(lacks=("the second opinion differs",))
+    if not opinion.compared and opinion.state == "not compared":
+        return Verified(lacks=("the second opinion could not be compared",))
+    agrees = f"second opinion agrees on {len(opinion.compared)} of {counted(outputs, 'output')}"
+    parts = (counted(opinion.parts, "small part"),) if opinion.parts else ()
+    return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, (agrees,))
+
+
+def _own(evidence: Evidence) -> Verified:
+    count = sum(outcome.passed for outcome in evidence.acceptance)
+    return Verified((f"your {counted(count, 'test')}" if count > 1 else "your test",) if count else ())
+
+
+def _alone(strength: Strength | None) -> Verified:
+    """What runs of the function alone found against it."""
+    if strength is None:
+        return Verified()
+    depends = (f"depends on {one.on}" for one in strength.dependences if one.differs)
+    return Verified(lacks=(*depends, *(f"{one.name} changes {one.where}" for one in strength.broken)))

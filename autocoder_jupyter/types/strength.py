@@ -1,0 +1,112 @@
+"""How much the evidence for a function is worth: whether its tests notice changes of it, and what else was tried."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from autocoder_jupyter.types.record import Count, Record
+from autocoder_jupyter.untrusted.visible import visible
+
+LONGEST = 200
+"""Characters of an expression."""
+
+ENOUGH = 0.75
+"""The share of changes that tests must notice. If more than a quarter passes, a sentence of the request has no test."""
+
+ZONE = "the same instants in another time zone"
+"""The name of a relation. It may matter, because it moves the limits of days."""
+
+_Shown = Annotated[str, AfterValidator(lambda text: visible(" ".join(text.split()))[:LONGEST])]
+
+
+class CodeChange(Record):
+    """A small change of the function that changes an answer: in this `line`, `now` instead of `was`.
+
+    `noticed_by` is the first test, or the user's example, that failed with it; "" if none did.
+    """
+
+    line: Count
+    was: _Shown
+    now: _Shown
+    noticed_by: _Shown = ""
+
+    @property
+    def words(self) -> str:
+        """The change in one line."""
+        return f"line {self.line}: {self.now} instead of {self.was}"
+
+
+class Dependence(Record):
+    """Something that is no input, and that the result may not depend on.
+
+    `on` is what was changed ("the date", "chance", "its process"), `reads` what the code reads of it, in these `lines`;
+    `differs` says whether the result on the sample was another one.
+    """
+
+    on: _Shown
+    reads: tuple[_Shown, ...] = ()
+    lines: tuple[Count, ...] = ()
+    differs: bool = False
+
+    @property
+    def words(self) -> str:
+        """The finding as one sentence."""
+        where = f" (line {', '.join(map(str, self.lines))})" if self.lines else ""
+        said = f"The code reads {' and '.join(self.reads)}{where}" if self.reads else ""
+        if self.differs:
+            return f"{said}, and the result depends on it." if said else f"The result depends on {self.on}."
+        return f"{said}; the result was the same when it changed."
+
+
+class Relation(Record):
+    """A change of the data after which the result must be the same, such as another order of the rows.
+
+    `holds` says whether it was, `where` names the first output that differs, and `smallest` is a small input on which
+    it does, as Python source; "" if there is none that may be shown.
+    """
+
+    name: _Shown
+    holds: bool
+    where: _Shown = ""
+    smallest: str = ""
+
+
+class Strength(Record):
+    """What the tests notice, and what else was found out about a verified function.
+
+    `changes` are small changes of the function, each of which gives another answer on the sample or on a variation of
+    it. `ended` says why not all were tried, or why there are none; "" if there is nothing to say. `dependences` say
+    what else than its inputs the code reads, `relations` whether changes of the data that should not matter do. `added`
+    are tests that were added because changes were not noticed; `dropped` are the sentences of tests that were not
+    added, because they fail on the function. `note` says why no tests were added although some were wanted.
+    """
+
+    changes: tuple[CodeChange, ...] = ()
+    ended: str = ""
+    dependences: tuple[Dependence, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether the tests notice too few of the changes."""
+        return self.noticed < ENOUGH * len(self.changes)
+
+    @property
+    def noticed(self) -> int:
+        """The number of changes that a test notices."""
+        return sum(bool(change.noticed_by) for change in self.changes)
+
+    @property
+    def survivors(self) -> tuple[CodeChange, ...]:
+        """The changes that no test notices."""
+        return tuple(change for change in self.changes if not change.noticed_by)
+
+    @property
+    def broken(self) -> tuple[Relation, ...]:
+        """The changes of the data that matter although they should not."""
+        return tuple(one for one in self.relations if not one.holds and one.name != ZONE)

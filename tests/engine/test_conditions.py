@@ -1,0 +1,190 @@
+"""What a verified function depends on besides its inputs, and which changes of the data matter to it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.strength.conditions import CHANCE, CLOCK, VARIABLES, dependences, reads
+from autocoder_jupyter.engine.strength.relations import COLUMN, INDEX, ORDER, order_may_count, tried
+from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.sandbox.choice import choose
+from autocoder_jupyter.sandbox.host.pool import shared_pool
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
+from autocoder_jupyter.types import Dependence, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.types.strength import ZONE
+from tests.runner import CODE, PLAN, TESTS, Runner, fenced
+
+HEAD = """\
+from __future__ import annotations
+
+import datetime
+import os
+import time
+
+import numpy as np
+import pandas as pd
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "what"),
+    [
+        ("pd.Timestamp.now()", CLOCK),
+        ("datetime.date.today()", CLOCK),
+        ("pd.to_datetime('today')", CLOCK),
+        ("time.time()", CLOCK),
+        ("os.environ['USER']", VARIABLES),
+        ("np.random.rand(3)", CHANCE),
+        ("np.random.default_rng()", CHANCE),
+        ("x.sample(3)", CHANCE),
+        ("sys.modules", "the modules that are loaded"),
+        ("gc.get_objects()", "the garbage collector"),
+        ("sys._getframe()", "the frames of its callers"),
+    ],
+)
+def test_what_the_code_reads_is_found_with_its_line(expression: str, what: str) -> None:
+    assert reads(f"def run(x):\n    return {expression}\n") == {what: (2,)}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["np.random.default_rng(3)", "x.sample(3, random_state=1)", "pd.to_datetime(x['day'])", "x['now'].today", "x.time"],
+)
+def test_what_has_a_seed_or_is_data_is_not(expression: str) -> None:
+    assert reads(f"def run(x):\n    return {expression}\n") == {}
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    sandbox = choose("local")
+    spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
+    with shared_pool(sandbox).lease(spec) as one:
+        yield one
+
+
+def program(body: str, kind: TypeName = "float") -> Program:
+    code = f"{HEAD}def run(x: pd.DataFrame):\n    {body}\n"
+    return Program(code, (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type=kind),))
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame({"g": ["a", "b", "a", "c", "b"], "n": [3.0, 1.0, 2.0, 5.0, 1.0]})
+
+
+def found(worker: Worker, body: str) -> list[Dependence]:
+    return list(dependences(program(body), {"x": frame()}, worker, time.monotonic() + 60))
+
+
+BOMBS = [
+    "return float(x['n'].sum() if datetime.date.today().year < 2040 else 0)",
+    "return float(x['n'].sum() if datetime.datetime.now() < datetime.datetime(2040, 1, 1) else 0)",
+    "return float(x['n'].sum() if pd.Timestamp.now() < pd.Timestamp('2040') else 0)",
+    "return float(x['n'].sum() if time.time() < 2.2e9 else 0)",
+]
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize("body", BOMBS)
+def test_a_result_that_changes_with_the_date_is_found(worker: Worker, body: str) -> None:
+    (one,) = found(worker, body)
+    assert one.differs and one.on == "the date" and one.lines == (12,)
+    assert one.words == "The code reads the clock (line 12), and the result depends on it."
+
+
+@pytest.mark.local_sandbox
+def test_reading_the_clock_is_noted_if_the_result_is_the_same(worker: Worker) -> None:
+    (one,) = found(worker, "start = time.time(); total = float(x['n'].sum()); print(time.time() - start); return total")
+    assert (
+        not one.differs and one.words == "The code reads the clock (line 12); the result was the same when it changed."
+    )
+
+
+@pytest.mark.local_sandbox
+def test_variables_and_chance_are_found(worker: Worker) -> None:
+    (one,) = found(worker, "return 1.0 if os.environ.get('USER') == 'somebody' else 2.0")
+    assert one.differs and one.on == "its process" and one.reads == (VARIABLES,)
+    (other,) = found(worker, "return float(np.random.rand())")
+    assert other.differs and other.on == "chance"
+
+
+@pytest.mark.local_sandbox
+def test_what_the_source_hides_is_found_by_the_run(worker: Worker) -> None:
+    body = "now = getattr(getattr(datetime, 'date'), 'today')(); return float(x['n'].sum() if now.year < 2040 else 0)"
+    (one,) = found(worker, body)
+    assert one.differs and one.words == "The result depends on the date."
+
+
+@pytest.mark.local_sandbox
+def test_a_function_of_its_inputs_alone_depends_on_nothing(worker: Worker) -> None:
+    assert found(worker, "return float(x['n'].sum())") == []
+
+
+def broken(worker: Worker, body: str, kind: TypeName = "float", data: Any = None, *, with_order: bool = True) -> Any:
+    side = Side("f", worker, program(body, kind))
+    table = frame() if data is None else data
+    all_tried = list(tried(side, {"x": table}, {}, time.monotonic() + 60, with_order=with_order))
+    assert all_tried
+    return {one.name: one for one in all_tried if one.where}
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("return float(x['n'].sum())", "float"),
+        ("return x[x['n'] > 1]", "DataFrame"),
+        ("return x.groupby('g')['n'].sum().reset_index()", "DataFrame"),
+        ("return x.groupby('g')['n'].mean()", "Series"),
+        ("return x.loc[x['n'] > 1, 'g'].tolist()", "list"),
+        ("return x.groupby('g')['n'].sum().to_dict()", "dict"),
+        ("return x.sort_values('n')", "DataFrame"),
+    ],
+)
+def test_right_functions_keep_the_relations(worker: Worker, body: str, kind: TypeName) -> None:
+    assert broken(worker, body, kind) == {}
+
+
+@pytest.mark.local_sandbox
+def test_a_function_that_hangs_on_the_order_is_found_with_a_small_input(worker: Worker) -> None:
+    one = broken(worker, "return float(x['n'].iloc[0])")[ORDER]
+    assert one.where == "out" and one.tables is not None and len(one.tables["x"]) <= 3
+    assert ORDER not in broken(worker, "return float(x['n'].iloc[0])", with_order=False)
+
+
+@pytest.mark.local_sandbox
+def test_a_further_column_and_another_index_are_tried(worker: Worker) -> None:
+    assert set(broken(worker, "return float(x.shape[1])")) == {COLUMN}
+    assert set(broken(worker, "return float(x.loc[0, 'n'])", with_order=False)) == {INDEX}
+
+
+@pytest.mark.local_sandbox
+def test_the_same_instants_in_another_zone_are_tried(worker: Worker) -> None:
+    moments = pd.to_datetime(["2024-01-01 23:00", "2024-01-02 01:00"], utc=True)
+    data = pd.DataFrame({"at": moments, "n": [1.0, 2.0]})
+    assert ZONE in broken(worker, "return float(x['at'].dt.date.nunique())", data=data)
+    assert ZONE not in broken(worker, "return float(x['n'].sum())", data=data)
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [("The first purchase of each customer.", True), ("A running total.", True), ("Total of all orders.", False)],
+)
+def test_a_request_that_speaks_of_an_order_is_known(text: str, may: bool) -> None:
+    assert order_may_count(text) is may
+
+
+async def test_a_time_bomb_is_verified_only_in_part(runner: Runner) -> None:
+    code = CODE.replace("    return", "    if pd.Timestamp.now().year > 2040:\n        return 0.0\n    return")
+    script = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)]}
+    played = await runner.generate(script, settings={"effort": "normal", "second_opinion": "off"})
+    line = verified(played.report.evidence, None, 1)
+    assert played.report.success and "depends on the date" in line.lacks

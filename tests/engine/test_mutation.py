@@ -1,0 +1,130 @@
+"""Whether the tests of a verified function notice small changes of it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.types import Strength
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
+from tests.scripted_model import Script, prompt_of
+
+pytestmark = pytest.mark.local_sandbox
+
+NORMAL = {"effort": "normal", "second_opinion": "off"}
+
+FILTERED = """\
+import pandas as pd
+
+
+def run(sales: pd.DataFrame) -> float:
+    big = sales[sales["quantity"] >= 2]
+    return float((big["price"] * big["quantity"]).sum())"""
+
+BOUND = '''\
+import pandas as pd
+from solution import run
+
+
+def test_bound():
+    """Orders of two pieces or more count."""
+    sales = pd.DataFrame({"price": [1.0, 10.0, 100.0], "quantity": [1, 2, 3]})
+    assert run(sales=sales) == 320.0'''
+
+WEAK = '''\
+import pandas as pd
+from solution import run
+
+
+def test_type():
+    """It is a number."""
+    assert run(sales=pd.DataFrame({"price": [1.0], "quantity": [5]})) == 5.0'''
+
+
+def script(code: str = CODE, tests: str = TESTS, **more: Script) -> dict[str, Script]:
+    return {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **more}
+
+
+def strength(played: Generated) -> Strength:
+    found = played.report.evidence.strength
+    assert played.report.success and found is not None, played.error
+    return found
+
+
+def orders() -> pd.DataFrame:
+    return pd.DataFrame({"price": [10.0, 20.0, 30.0, 7.0] * 5, "quantity": [1, 2, 3, 5] * 5})
+
+
+async def test_good_tests_notice_the_changes_and_the_card_knows_which(runner: Runner) -> None:
+    found = strength(await runner.generate(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL))
+    told = {change.words: change.noticed_by for change in found.changes}
+    assert told["line 5: sales['quantity'] > 2 instead of sales['quantity'] >= 2"] == "test_bound"
+    assert "line 5: sales instead of sales[sales['quantity'] >= 2]" in told
+    assert found.noticed == len(found.changes) >= 4 and found.ended == ""
+
+
+async def test_weak_tests_let_changes_pass(runner: Runner) -> None:
+    found = strength(await runner.generate(script(FILTERED, WEAK), samples={"sales": orders()}, settings=NORMAL))
+    told = {change.words for change in found.survivors}
+    assert "line 5: sales['quantity'] > 2 instead of sales['quantity'] >= 2" in told
+    assert 0 < found.noticed < len(found.changes)
+
+
+async def test_a_change_that_gives_no_other_answer_does_not_count(runner: Runner) -> None:
+    samples = {"sales": pd.DataFrame({"price": [10.0, 20.0], "quantity": [5, 7]})}  # none at the bound
+    found = strength(await runner.generate(script(FILTERED, BOUND), samples=samples, settings=NORMAL))
+    assert not any("> 2 instead" in change.words for change in found.changes)
+
+
+MORE = '''
+def test_two_pieces():
+    """Orders of two pieces or more count."""
+    assert run(sales=pd.DataFrame({"price": [1.0], "quantity": [2]})) == 2.0
+
+
+def test_wrong():
+    """Orders of one piece count."""
+    assert run(sales=pd.DataFrame({"price": [1.0], "quantity": [1]})) == 1.0
+'''
+
+
+async def test_tests_are_added_for_changes_that_none_notices(runner: Runner) -> None:
+    told = script(FILTERED, WEAK, more_tests=[fenced(MORE)])
+    played = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, "effort": "high"})
+    found = strength(played)
+    assert found.added == ("test_two_pieces",) and found.dropped == ("Orders of one piece count.",)
+    assert {outcome.id for outcome in played.report.evidence.tests} == {"test_type", "test_two_pieces"}
+    assert "def test_two_pieces" in played.report.tests and "test_wrong" not in played.report.tests
+    by = {change.words: change.noticed_by for change in found.changes}
+    assert by["line 5: sales['quantity'] > 2 instead of sales['quantity'] >= 2"] == "test_two_pieces"
+    (asked,) = (prompt for prompt in map(prompt_of, played.model.requests) if "You add tests to those" in prompt)
+    assert "<input>" in asked and "def test_type" in asked and ".sum()" not in asked and ">= 2" not in asked
+    assert played.asked.count("more_tests") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "note"),
+    [
+        ({"hide": ("price",)}, "No input on which they matter may be sent to the model."),
+        ({}, "openai/scripted refused the question."),
+    ],
+)
+async def test_a_function_stays_verified_if_no_tests_can_be_added(
+    runner: Runner, settings: dict[str, object], note: str
+) -> None:
+    told = script(FILTERED, WEAK)
+    played = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, "effort": "high", **settings})
+    assert note in strength(played).note and [o.id for o in played.report.evidence.tests] == ["test_type"]
+
+
+async def test_a_quick_effort_tries_nothing_and_asks_for_no_second_solution(runner: Runner) -> None:
+    played = await runner.generate(script(), settings={"effort": "quick"})
+    assert played.report.success and played.report.evidence.strength is None
+    assert played.report.second_opinion is None and "second" not in played.asked
+
+
+async def test_a_kept_function_has_the_strength_that_was_found_before(runner: Runner) -> None:
+    samples = {"sales": orders()}
+    first = strength(await runner.generate(script(FILTERED, BOUND), samples=samples, settings=NORMAL))
+    again = await runner.generate({}, samples=samples, settings=NORMAL)
+    assert again.report.kept and strength(again) == first
