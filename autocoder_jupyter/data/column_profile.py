@@ -12,7 +12,7 @@ from pandas.api import types as pdt
 from autocoder_jupyter.data.cells import cell_text, number_text, shorten
 from autocoder_jupyter.data.nested import item_phrase, key_phrase, type_phrase
 from autocoder_jupyter.data.sample import cells_of, missing_in, sample_positions, spread
-from autocoder_jupyter.data.text_formats import text_formats
+from autocoder_jupyter.data.text_formats import TextForms, examined
 
 Kind = Literal["number", "bool", "text", "time", "duration", "nested", "other"]
 
@@ -64,6 +64,8 @@ class ColumnProfile:
         unique: whether no value of the whole column repeats or is missing.
         quoted: whether values are texts and are shown with quotes.
         examples: some different values, in the order of the rows.
+        rest: a text that has none of the formats; "" if each has one.
+        missing_words: texts that may stand for a missing value.
     """
 
     position: int
@@ -86,6 +88,8 @@ class ColumnProfile:
     examples: tuple[str, ...] = ()
     unique: bool = False
     quoted: bool = False
+    rest: str = ""
+    missing_words: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -109,6 +113,8 @@ class _Facts:
     notes: list[str] = field(default_factory=list)
     examples: tuple[str, ...] = ()
     looked_at: int = 0
+    rest: str = ""
+    missing_words: tuple[str, ...] = ()
     set_size: int = _SET_SIZE
     top_values: int = _TOP_VALUES
 
@@ -177,6 +183,8 @@ def profile_column(
         notes=tuple(facts.notes),
         examples=facts.examples,
         unique=unique,
+        rest=cell_text(facts.rest),
+        missing_words=tuple(map(cell_text, facts.missing_words)),
         quoted=kind == "text" and not _is_category_of_others(series.dtype),
     )
 
@@ -267,7 +275,7 @@ def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts)
     facts.looked_at = len(sampled)
     facts.distinct = int(sampled.nunique())
     texts = [value for value in spread(sampled, _TEXTS) if isinstance(value, str)]
-    facts.formats.extend(text_formats(texts))
+    _note_forms(examined(texts), facts)
     if texts and (longest := max(map(len, texts))) > 40:
         facts.notes.append(f"up to {longest} characters" + ("" if len(texts) == len(series) else " in a sample"))
     if facts.distinct <= facts.set_size or facts.distinct <= 0.5 * len(sampled):
@@ -276,6 +284,11 @@ def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts)
         facts.examples = _different(texts)
     if isinstance(sampled.dtype, pd.CategoricalDtype):
         _note_categories(sampled.dtype, facts)
+
+
+def _note_forms(forms: TextForms, facts: _Facts) -> None:
+    facts.formats.extend(forms.phrases)
+    facts.rest, facts.missing_words = forms.rest, forms.missing
 
 
 def _gather_nested(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
@@ -292,7 +305,7 @@ def _gather_others(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Fact
     if pdt.is_object_dtype(sampled.dtype) and values:
         facts.formats.append(type_phrase(values))
     if (texts := [value for value in values if isinstance(value, str)]) and len(texts) >= 0.1 * len(values):
-        facts.formats.extend(text_formats(texts))
+        _note_forms(examined(texts), facts)
     facts.examples = _different(values)
     try:
         facts.distinct = int(sampled.nunique())

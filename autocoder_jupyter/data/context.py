@@ -43,6 +43,8 @@ _SHARE_NOTES: Mapping[Share, str] = {
     "schema": "Only names, dtypes and sizes are given; values and statistics are withheld.",
 }
 _UNFIT = "What the request says and the data do not fit here, as a check found. Follow the data:"
+_CUT = "…(+"
+_CUT_NOTE = "…(+9) says that 9 characters are left out here; the data have them."
 _MASK_NOTE = "Placeholders such as <email-1> stand for private values; the real data hold the real ones."
 
 
@@ -117,7 +119,11 @@ def build_context(
     }
     frames = {name: as_frame(value) for name, value in described.items() if isinstance(value, pd.DataFrame | pd.Series)}
     parts = [f"{', '.join(names)} have the same columns: parts of one table, to stack." for names in find_parts(frames)]
-    links = [_link_text(link, masker) for link in find_links(withheld.unmasked(frames))] if share != "schema" else []
+    links = (
+        [_link_text(link, masker) for link in find_links(withheld.unmasked(frames), request)]
+        if share != "schema"
+        else []
+    )
     unnamed = [name for name in samples if name not in described]
     closing = [
         *(neutral(part)[:400] for part in parts),
@@ -128,7 +134,14 @@ def build_context(
     unfit = tuple(masker.mask(neutral(text)[:400]) for text in found)
     if unfit:
         closing.append("\n".join([_UNFIT, *(f"- {text}." for text in unfit)]))
-    budget = MAX_TOKENS - cost(_INTRODUCTION) - cost(_SHARE_NOTES[share]) - cost(_MASK_NOTE) - sum(map(cost, closing))
+    budget = (
+        MAX_TOKENS
+        - cost(_INTRODUCTION)
+        - cost(_SHARE_NOTES[share])
+        - cost(_MASK_NOTE)
+        - cost(_CUT_NOTE)
+        - sum(map(cost, closing))
+    )
     rendered = _render_fairly(sections, budget)
     text = _joined(rendered, closing, share, examples_text(examples, share, masker))
     return DataContext(
@@ -191,7 +204,10 @@ def _link_text(link: KeyLink, masker: Masker) -> str:
     dtypes = "" if link.same_dtype else "; THE DTYPES DIFFER, values agree as text"
     word, unique = ("Likely join", "unique there") if link.to_unique else ("Shared values", "repeated there")
     word = word if link.share else "Same name, no value in common"
-    text = f"{word}: {link.table}[{link.column}] → {link.to_table}[{link.to_column}], {found}, {unique}{dtypes}."
+    agree = "".join(
+        f"; {name} of both is equal on {percent(round(1000 * part), 1000)} of these rows" for name, part in link.shared
+    )
+    text = f"{word}: {link.table}[{link.column}] → {link.to_table}[{link.to_column}], {found}, {unique}{dtypes}{agree}."
     return neutral(masker.mask(text, bare_numbers=False))[:400]
 
 
@@ -232,5 +248,10 @@ def _joined(rendered: Mapping[str, Rendered], closing: Sequence[str], share: Sha
         left_out = [f"left out for length: {', '.join(parts)}"] if parts else []
         body += [_opening(name), part.text, *left_out, "</data>"]
     text = "\n".join([*body, *closing, *([examples] if examples else [])])
-    notes = [_INTRODUCTION, _SHARE_NOTES[share], _MASK_NOTE if count_masked(text) else ""]
+    notes = [
+        _INTRODUCTION,
+        _SHARE_NOTES[share],
+        _MASK_NOTE if count_masked(text) else "",
+        _CUT_NOTE if _CUT in text else "",
+    ]
     return "\n".join([" ".join(note for note in notes if note), text])

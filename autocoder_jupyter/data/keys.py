@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
 import pandas as pd
 
 from autocoder_jupyter.data.cells import label_literal
+from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.sample import sample_rows
 
 _SAMPLED_VALUES = 2_000
@@ -21,6 +22,25 @@ _MIN_SHARE = 0.5
 
 _SAME_COLUMNS = 0.8
 """Tables with this share of common columns are parts of one table."""
+
+_MIN_COMMON = 2
+"""Minimum number of common values. A single one is chance, such as a header that was left in the body of both."""
+
+_ALMOST_ALL = 0.9
+_TELLING = 3
+"""Columns with unrelated names are a join if at least this share of the values, and so many, are found."""
+
+_MAX_KEYS, _MAX_REFERENCES = 6, 24
+"""Columns of a table that are tried without related names."""
+
+_KEY_ROWS, _PROBED = 200_000, 200
+"""Rows of the table of such a key, and values of a column that are looked for before all are."""
+
+_KEY_WORDS = ("id", "key", "code", "no", "nr", "number", "ref")
+_UNNAMED = re.compile(r"unnamed:\d+(level\d+)?")
+
+_SHARED_COLUMNS = 3
+"""Columns with the same name in both tables of a join that are compared."""
 
 _OWN_NUMBER = ("id", "index", "key", "no", "nr", "pk", "rowid", "unnamed:0")
 """Names of row numbers. The same name in two tables is not a reference."""
@@ -35,6 +55,7 @@ class KeyLink:
         back: the share of the values of `to_column` that are found in `column`, 0 to 1.
         same_dtype: False if values are equal only as text, so that a join needs a conversion.
         to_unique: whether `to_column` has no repeated value, so that a join keeps the number of rows.
+        shared: further columns that both tables have, with the share of joined rows in which their values are equal.
     """
 
     table: str
@@ -45,6 +66,7 @@ class KeyLink:
     back: float
     same_dtype: bool
     to_unique: bool
+    shared: tuple[tuple[str, float], ...] = ()
 
 
 def fold(name: object) -> str:
@@ -69,8 +91,13 @@ def _are_alike(one: set[str], other: set[str]) -> bool:
     return min(len(one), len(other)) > 2 and len(one & other) >= _SAME_COLUMNS * len(one | other)
 
 
-def find_links(frames: Mapping[str, pd.DataFrame]) -> tuple[KeyLink, ...]:
-    """Likely joins between tables, from the reference to the key. Of parts of one table, only the first is used."""
+def find_links(frames: Mapping[str, pd.DataFrame], request: str = "") -> tuple[KeyLink, ...]:
+    """Likely joins between tables, from the reference to the key. Of parts of one table, only the first is used.
+
+    Args:
+        frames: the tables by name.
+        request: the user's text. Two columns that it mentions are a join if their values are, whatever their names.
+    """
     further = {name for group in find_parts(frames) for name in group[1:]}
     frames = {name: frame for name, frame in frames.items() if name not in further}
     links: dict[frozenset[tuple[str, str]], KeyLink] = {}
@@ -82,14 +109,131 @@ def find_links(frames: Mapping[str, pd.DataFrame]) -> tuple[KeyLink, ...]:
         known = links.get(pair)
         if known is None or (link.to_unique, link.share) > (known.to_unique, known.share):
             links[pair] = link
-    return tuple(links.values())
+    for link in _by_values(frames, request, {end for pair in links for end in pair}):
+        links.setdefault(frozenset({(link.table, link.column), (link.to_table, link.to_column)}), link)
+    return tuple(replace(link, shared=_shared(link, frames)) for link in links.values())
+
+
+def _by_values(frames: Mapping[str, pd.DataFrame], request: str, linked: set[tuple[str, str]]) -> Iterator[KeyLink]:
+    """Joins that values show although the names differ, such as `buyer_id` and `user_id`."""
+    words = re.sub(r"@\w+", " ", request)
+    named = {name: set(mentioned(frame.columns, words)) for name, frame in frames.items()}
+    references = [
+        (name, place, _some_values(frame.iloc[:, place]))
+        for name, frame in frames.items()
+        for place in _references(frame, named[name])
+    ]
+    for right, keys in frames.items():
+        for key in _keys(keys, named[right]):
+            column = keys.iloc[:, key]
+            known = pd.Index(column.dropna())
+            for left, place, values in references:
+                own = frames[left].iloc[:, place]
+                if left == right or (left, label_literal(own.name)) in linked or not _are_among(values, known):
+                    continue
+                if not _may_refer(own, column, both_named=place in named[left] and key in named[right]):
+                    continue
+                link = _compare(left, own, right, column, common=_TELLING)
+                if link is not None and link.to_unique and link.share >= _ALMOST_ALL:
+                    yield link
+
+
+def _some_values(column: pd.Series[Any]) -> pd.Index[Any] | None:
+    try:
+        return (
+            pd.Index(sample_rows(column.to_frame(), _PROBED).iloc[:, 0].dropna().unique())
+            if _can_be_key(column)
+            else None
+        )
+    except Exception:
+        # Cells that cannot be hashed refer to nothing.
+        return None
+
+
+def _are_among(values: pd.Index[Any] | None, known: pd.Index[Any]) -> bool:
+    try:
+        return values is not None and len(values) > 0 and float((known.get_indexer(values) >= 0).mean()) >= _ALMOST_ALL
+    except Exception:
+        # Values that cannot be compared are not among them.
+        return False
+
+
+def _keys(frame: pd.DataFrame, named: set[int]) -> list[int]:
+    """Positions of columns that identify a row; those that the request mentions come first."""
+    places = [place for place in range(min(frame.shape[1], 200)) if _is_named(frame.columns[place])]
+    places.sort(key=lambda place: place not in named)
+    found = (place for place in places[: 4 * _MAX_KEYS] if _identifies(frame.iloc[:, place]))
+    return [place for place, _ in zip(found, range(_MAX_KEYS), strict=False)]
+
+
+def _identifies(column: pd.Series[Any]) -> bool:
+    try:
+        if not (_TELLING <= len(column) <= _KEY_ROWS and _can_be_key(column)):
+            return False
+        return bool(sample_rows(column.to_frame(), _PROBED).iloc[:, 0].is_unique and column.is_unique)
+    except Exception:
+        # Cells that cannot be hashed are not keys.
+        return False
+
+
+def _references(frame: pd.DataFrame, named: set[int]) -> list[int]:
+    places = [place for place in range(min(frame.shape[1], 200)) if _is_named(frame.columns[place])]
+    return sorted(places, key=lambda place: place not in named)[:_MAX_REFERENCES]
+
+
+def _may_refer(column: pd.Series[Any], key: pd.Series[Any], *, both_named: bool) -> bool:
+    """Whether values that are those of a key may refer to it.
+
+    Whole numbers match by accident: row numbers never count, and both names must be those of keys, or be mentioned.
+    """
+    if _is_text(column) != _is_text(key) or _is_text(key):
+        return _is_text(column) and _is_text(key)
+    if not pd.api.types.is_integer_dtype(key.dtype) or column.is_unique:
+        return False
+    words = [
+        re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(label))) for label in (column.name, key.name)
+    ]
+    return both_named or all(found and found[-1].casefold() in _KEY_WORDS for found in words)
+
+
+def _is_named(label: object) -> bool:
+    return _UNNAMED.fullmatch(fold(label)) is None
+
+
+def _shared(link: KeyLink, frames: Mapping[str, pd.DataFrame]) -> tuple[tuple[str, float], ...]:
+    """How far further columns with the same name agree on the joined rows."""
+    left, right = frames[link.table], frames[link.to_table]
+    if not (link.to_unique and link.same_dtype and link.share and left.columns.is_unique and right.columns.is_unique):
+        return ()
+    ends = link.column, link.to_column
+    both = [label for label in left.columns[:200] if label in right.columns and label_literal(label) not in ends]
+    found = []
+    try:
+        here, there = (
+            next(label for label in frame.columns if label_literal(label) == end)
+            for frame, end in ((left, ends[0]), (right, ends[1]))
+        )
+        rows = sample_rows(left, _SAMPLED_VALUES)
+        other = right.iloc[:_SCANNED_ROWS].dropna(subset=[there]).set_index(there)
+        rows = rows[rows[here].isin(other.index)]
+        for label in both[:_SHARED_COLUMNS]:
+            if len(rows) and _is_named(label):
+                theirs = rows[here].map(other[label])
+                equal = (rows[label] == theirs) | (rows[label].isna() & theirs.isna())
+                found.append((label_literal(label), float(equal.mean())))
+    except Exception:
+        # Cells that cannot be hashed or compared agree on nothing that could be told.
+        return ()
+    return tuple(found)
 
 
 def _candidates(frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, int, str, int]]:
     """Positions of columns whose names suggest a relation (`customer_id`, and `id` of `customers`)."""
     found = []
     folded = {
-        name: {fold(label): place for place, label in reversed(list(enumerate(frame.columns[:200])))}
+        name: {
+            fold(label): place for place, label in reversed(list(enumerate(frame.columns[:200]))) if _is_named(label)
+        }
         for name, frame in frames.items()
     }
     for left, right in permutations(frames, 2):
@@ -103,34 +247,37 @@ def _candidates(frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, int, str,
     return found
 
 
-def _compare(left: str, values: pd.Series[Any], right: str, keys: pd.Series[Any]) -> KeyLink | None:
+def _compare(
+    left: str, values: pd.Series[Any], right: str, keys: pd.Series[Any], common: int = _MIN_COMMON
+) -> KeyLink | None:
     try:
         if not (_can_be_key(values) and _can_be_key(keys)):
             return None
         scanned = keys.iloc[:_SCANNED_ROWS].dropna()
         if values.isna().all() or len(scanned) == 0:
             return None
-        share, same_dtype = _share_found(values, keys, True), True
+        (share, found), same_dtype = _share_found(values, keys, True), True
         if share == 0 and _is_text(values) != _is_text(keys):
-            share, same_dtype = _share_found(values, keys, False), False
+            (share, found), same_dtype = _share_found(values, keys, False), False
+        if 0 < found < min(common, len(values), len(keys)):
+            return None
         to_unique = bool(scanned.is_unique)
         if share < _MIN_SHARE and not (to_unique and fold(values.name) == fold(keys.name)):
             return None
         columns = label_literal(values.name), label_literal(keys.name)
-        back = _share_found(keys, values, same_dtype)
+        back, _ = _share_found(keys, values, same_dtype)
         return KeyLink(left, columns[0], right, columns[1], share, back, same_dtype, to_unique)
     except Exception:
         # Cells that cannot be compared are not keys.
         return None
 
 
-def _share_found(values: pd.Series[Any], keys: pd.Series[Any], same_dtype: bool) -> float:
-    """The share of different sampled values that are among the keys; compared as text if dtypes differ."""
+def _share_found(values: pd.Series[Any], keys: pd.Series[Any], same_dtype: bool) -> tuple[float, int]:
+    """The share and number of different sampled values that are among the keys; compared as text if dtypes differ."""
     looked = sample_rows(values.dropna().drop_duplicates().to_frame(), _SAMPLED_VALUES).iloc[:, 0]
     scanned = keys.iloc[:_SCANNED_ROWS].dropna()
-    if same_dtype:
-        return float(looked.isin(scanned).mean())
-    return float(looked.astype(str).isin(set(scanned.astype(str))).mean())
+    found = looked.isin(scanned) if same_dtype else looked.astype(str).isin(set(scanned.astype(str)))
+    return float(found.mean()), int(found.sum())
 
 
 def _can_be_key(column: pd.Series[Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -13,6 +13,8 @@ from autocoder_jupyter.data.cells import cell_text, label_literal
 from autocoder_jupyter.data.column_profile import ColumnProfile, dtype_text, profile_column
 from autocoder_jupyter.data.mentions import columns_of_labels
 from autocoder_jupyter.data.sample import sample_rows
+from autocoder_jupyter.data.sheet_rows import SheetRows, sheet_rows
+from autocoder_jupyter.data.text_formats import settled
 
 SAMPLE_ROWS = 10_000
 """Tables with more rows are described from a sample of this size. Lengths, nulls and ranges remain exact."""
@@ -47,10 +49,13 @@ class FrameProfile:
         detailed: full profiles of the first columns, of columns that the request mentions, and of label columns.
         named: positions of the columns that the request mentions.
         tail: the other columns, in runs.
-        duplicates: the number of repeated rows among `duplicates_of` rows; None if cells cannot be compared.
+        duplicates: the number of repeated rows among `duplicates_of` rows, without empty ones; None if cells cannot be
+            compared.
         duplicate_labels: whether two columns have the same name.
         panel_key: two columns that together identify a row, if most of their combinations occur; else ().
         sampled: the number of rows used for expensive statistics.
+        empty: the number of rows without any value, among `duplicates_of` rows.
+        sheet: rows that are no data.
     """
 
     kind: str
@@ -67,6 +72,8 @@ class FrameProfile:
     duplicate_labels: bool
     panel_key: tuple[str, ...]
     sampled: int
+    empty: int = 0
+    sheet: SheetRows = SheetRows()
 
 
 def as_frame(value: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
@@ -96,7 +103,11 @@ def profile_frame(
         for at, place in enumerate(places)
     )
     keyed = any("unique" in column.notes for column in columns)
-    duplicates, duplicates_of = (0, rows) if any(column.unique for column in columns) else _duplicates(frame)
+    columns = tuple(
+        replace(column, formats=formats)
+        for column, formats in zip(columns, settled([column.formats for column in columns]), strict=True)
+    )
+    duplicates, duplicates_of, empty = (0, rows, 0) if any(column.unique for column in columns) else _duplicates(frame)
     return FrameProfile(
         kind=type(value).__name__ if isinstance(value, pd.Series) else "DataFrame",
         rows=rows,
@@ -112,6 +123,8 @@ def profile_frame(
         duplicate_labels=not frame.columns.is_unique,
         panel_key=() if keyed or duplicates else _panel_key(frame, columns),
         sampled=len(sampled),
+        empty=empty,
+        sheet=sheet_rows(frame),
     )
 
 
@@ -201,14 +214,16 @@ def _panel_key(frame: pd.DataFrame, columns: tuple[ColumnProfile, ...]) -> tuple
     return ()
 
 
-def _duplicates(frame: pd.DataFrame) -> tuple[int | None, int]:
-    """The number of repeated rows. In a large table only the first rows are counted."""
+def _duplicates(frame: pd.DataFrame) -> tuple[int | None, int, int]:
+    """The number of repeated rows, of examined rows, and of empty rows. In a large table only the first are counted."""
     rows, width = frame.shape
     looked = min(rows, _DUPLICATE_ROWS if width <= 30 else 2_000)
     if width == 0 or width > 500 or rows == 0:
-        return (None, 0)
+        return None, 0, 0
     try:
-        return int(frame.iloc[:looked].duplicated().sum()), looked
+        examined = frame.iloc[:looked]
+        repeated, empty = int(examined.duplicated().sum()), int(examined.isna().all(axis=1).sum())
+        return repeated - max(0, empty - 1), looked, empty
     except Exception:
         # Lists, dicts and similar values cannot be hashed.
-        return None, 0
+        return None, looked, 0

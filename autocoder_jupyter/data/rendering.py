@@ -15,7 +15,7 @@ from autocoder_jupyter.data.cells import CELL_CHARACTERS, cell_text, label_liter
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.profile import FrameProfile, is_default_index
 from autocoder_jupyter.data.sample import cells_of, sample_positions, sample_rows
-from autocoder_jupyter.data.text_formats import percent
+from autocoder_jupyter.data.text_formats import MISSING_WORDS, percent
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
@@ -140,8 +140,9 @@ class TableText:
         if named:
             lines.append("name and dtype only: " + ", ".join(rest[:named]))
         if named < len(rest):
-            more = f"{len(rest) - named} more columns"
-            lines.append(f"{more} before the ones below" if tail else more)
+            unnamed = others[described + named :]
+            first, last = (self._column_name(self._view.profile.detailed[place]) for place in (unnamed[0], unnamed[-1]))
+            lines.append(f"and {len(unnamed)} more columns, from {first} to {last}")
         left_out = (f"statistics of {len(rest)} columns", *(("rows",) if self._rows else ()))
         return Rendered("\n".join([*self._head, *lines, *tail]), left_out)
 
@@ -183,6 +184,9 @@ class TableText:
         if profile.duplicates:
             scope = "" if profile.duplicates_of == profile.rows else f" among the first {profile.duplicates_of}"
             lines.append(f"{profile.duplicates} rows repeat an earlier one{scope}")
+        if profile.empty:
+            lines.append(_rows(profile.empty, "is empty", "are empty"))
+        lines += self._sheet_lines()
         if profile.panel_key:
             lines.append(f"one row for each pair of {self._plain(' and '.join(profile.panel_key))}")
         if profile.sampled < profile.rows:
@@ -191,19 +195,34 @@ class TableText:
             )
         return lines
 
+    def _sheet_lines(self) -> Iterable[str]:
+        """Rows that are no data. Their texts are shown completely, because a note decides how the others are read."""
+        sheet = self._view.profile.sheet
+        if sheet.header is not None:
+            names = ", ".join(self._value(text) for _, text in sheet.names) if self._share == "rows" else ""
+            yield f"row {sheet.header} looks like the header" + (f": {names}" if names else "")
+        if self._share == "rows":
+            for note in sheet.notes:
+                text = neutral(self._masker.mask(note.text))
+                yield f"row {note.row} has only this cell, a title or a note: '{text}'"
+        elif sheet.notes:
+            yield _rows(
+                len(sheet.notes), "has only one cell, a title or a note", "have only one cell, a title or a note"
+            )
+
     # Columns
 
     def _column_line(self, column: ColumnProfile) -> str:
         name = f"{self._column_name(column)} {self._plain(column.dtype)}"
         if self._share == "schema":
             return name
-        texts = [text for text, _ in column.top] + [*column.examples, column.low, column.high]
+        texts = [text for text, _ in column.top] + [*column.examples, column.low, column.high, column.rest]
         mask = _then_cut(self._masker.for_column(texts), CELL_CHARACTERS)
         facts = [
             *self._count_facts(column),
             *self._range_facts(column, mask),
             *(note for note in column.notes if column.low == "" or not note.startswith("constant")),
-            *column.formats,
+            *(self._format_fact(phrase, column, mask) for phrase in column.formats),
             *self._value_facts(column, mask),
         ]
         return " | ".join([name, *facts])
@@ -232,6 +251,11 @@ class TableText:
             spread += f", quartiles {' '.join(neutral(mask(text)) for text in column.quartiles)}"
         yield spread
 
+    def _format_fact(self, phrase: str, column: ColumnProfile, mask: Callable[[str], str]) -> str:
+        if self._share != "rows" or not phrase.startswith(MISSING_WORDS) or not column.missing_words:
+            return phrase
+        return f"{phrase}: " + ", ".join(f"'{neutral(mask(text))}'" for text in column.missing_words)
+
     def _value_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
         def quote(text: str) -> str:
             shown = neutral(mask(text))
@@ -244,6 +268,8 @@ class TableText:
                 yield _counted("values", quote, column.top)
             return
         yield from (self._plain(text) for text in column.contents)
+        if column.rest and not column.complete:
+            yield f"others such as {quote(column.rest)}"
         if column.top:
             start = "values" if column.complete else "most frequent"
             yield _counted(start if column.exact else f"{start} in the sample", quote, column.top)
@@ -333,6 +359,10 @@ class TableText:
 
     def _value(self, text: str) -> str:
         return neutral(shorten(self._masker.mask(text), CELL_CHARACTERS))
+
+
+def _rows(count: int, one: str, several: str) -> str:
+    return f"1 row {one}" if count == 1 else f"{count} rows {several}"
 
 
 def _counted(start: str, quote: Callable[[str], str], ranked: Sequence[tuple[str, int]]) -> str:

@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 _MAX_LENGTH = 64
 _MIN_SHARE = 0.005
@@ -65,16 +66,19 @@ _CODES = (
 _UNITS = (
     "kg|g|mg|t|lbs?|oz|km|m|cm|mm|mi|ft|in|l|ml|h|hrs?|min|ms|s|d|days?|kWh|MWh|kW|MW|kB|MB|GB|TB|°C|°F|K|px|pt|bps"
 )
-_DECIMAL_COMMA, _THOUSANDS = "numbers with a decimal comma", "numbers like 1,234.50"
+_DECIMAL_COMMA, _THOUSANDS, _GROUPED = "numbers with a decimal comma", "numbers like 1,234.50", "numbers like 1,234"
+_DECIMAL_POINT, _EUROPEAN, _WHOLE = "decimal numbers as text", "numbers like 1.234,50", "whole numbers as text"
+_TRUTHS = "truth values as text"
 _FORMS = tuple(
     (re.compile(pattern), name)
     for pattern, name in (
         (r"0\d+", "digits with leading zeros (an id, not a number)"),
-        (r"[+-]?\d+", "whole numbers as text"),
+        (r"[+-]?\d+", _WHOLE),
         (r"(?:\d{1,3}\.){3}\d{1,3}", "IP addresses"),
-        (r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", _THOUSANDS),
-        (r"[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d{1,3}(?:\.\d{3}){2,}", "numbers like 1.234,50"),
-        (r"[+-]?\d*\.\d+", "decimal numbers as text"),
+        (r"[+-]?[1-9]\d{0,2}(?:,\d{3})+", _GROUPED),
+        (r"[+-]?[1-9]\d{0,2}(?:,\d{3})+\.\d+", _THOUSANDS),
+        (r"[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d{1,3}(?:\.\d{3}){2,}", _EUROPEAN),
+        (r"[+-]?\d*\.\d+", _DECIMAL_POINT),
         (r"[+-]?\d+,\d+", _DECIMAL_COMMA),
         (r"[+-]?\d+(?:\.\d+)?[eE][+-]?\d+", "numbers like 1e5"),
         (r"[+-]?\d+(?:[.,]\d+)?\s?%", "percentages like 12%"),
@@ -95,6 +99,8 @@ _EITHER_COMMA = "numbers like 1,234 (a thousands comma or a decimal one)"
 _TRUTH = tuple(map(frozenset, (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"))))
 _NULL_WORDS = {"na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", "unknown", "missing", "#n/a", "nat", "."}
 _JSON_TRIES, _JSON_CHARACTERS = 20, 10_000
+_WORDS_SHOWN, _REST_CHARACTERS = 3, 40
+MISSING_WORDS = "words that may mean missing"
 _PYTHON_LITERAL = re.compile(r"[\[({]\s*+(?:['\"\d\[({\]})-]|None|True|False)")
 
 
@@ -104,10 +110,61 @@ def text_formats(texts: Sequence[str]) -> tuple[str, ...]:
     Args:
         texts: values spread over the column, without missing ones. All of them are examined.
     """
+    return examined(texts).phrases
+
+
+@dataclass(frozen=True)
+class TextForms:
+    """What a column of texts holds.
+
+    Args:
+        phrases: see `text_formats`. They contain no value of the data.
+        rest: a text that has none of these formats, if there is one; else "".
+        missing: the most frequent words that may stand for a missing value.
+    """
+
+    phrases: tuple[str, ...] = ()
+    rest: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def examined(texts: Sequence[str]) -> TextForms:
+    """The formats of a text column, with an example of what has none of them.
+
+    Args:
+        texts: values spread over the column, without missing ones. All of them are examined.
+    """
     if not texts:
-        return ()
+        return TextForms()
     stripped = Counter(text[:_MAX_LENGTH].strip() for text in texts)
-    return (*_share_phrases(stripped), *_structures(texts), *_flaws(texts, stripped))
+    forms, form_of = _forms_of(stripped)
+    total = stripped.total()
+    ranked = sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))
+    told = [(name, count) for name, count in ranked if count >= max(1, _MIN_SHARE * total)][:5]
+    phrases = [with_share(name, count, total) for name, count in told]
+    ranked_texts = sorted(stripped, key=lambda text: (-stripped[text], text))
+    names, missing = {name for name, _ in told}, [text for text in ranked_texts if text.lower() in _NULL_WORDS]
+    others = (
+        text
+        for text in ranked_texts
+        if 0 < len(text) <= _REST_CHARACTERS and form_of.get(text) not in names and text not in missing
+    )
+    rest = next(others, "") if told and _TRUTHS not in names else ""
+    return TextForms((*phrases, *_structures(texts), *_flaws(texts, stripped)), rest, tuple(missing[:_WORDS_SHOWN]))
+
+
+def settled(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The formats of the columns of a table. What `1,234` means in one is decided by the others, if they agree.
+
+    Args:
+        columns: the phrases of each column.
+    """
+    said = {phrase.partition(" (")[0] for phrases in columns for phrase in phrases}
+    point, comma = bool(said & {_THOUSANDS, _DECIMAL_POINT}), bool(said & {_DECIMAL_COMMA, _EUROPEAN})
+    if point == comma:
+        return list(columns)
+    meant = f"{_GROUPED}, as other columns show" if point else f"{_DECIMAL_COMMA}, as other columns show"
+    return [tuple(phrase.replace(_EITHER_COMMA, meant) for phrase in phrases) for phrases in columns]
 
 
 def percent(part: int, whole: int) -> str:
@@ -125,9 +182,10 @@ def with_share(phrase: str, part: int, whole: int) -> str:
     return phrase if part == whole else f"{phrase} ({percent(part, whole)})"
 
 
-def _share_phrases(texts: Counter[str]) -> list[str]:
-    """Phrases for the formats that are counted."""
+def _forms_of(texts: Counter[str]) -> tuple[Counter[str], dict[str, str]]:
+    """How many texts have each format, and which text has which. Dates of one shape count as one format."""
     forms: Counter[str] = Counter()
+    form_of: dict[str, str] = {}
     shapes: dict[tuple[str, ...], list[str]] = {}
     others: list[str] = []
     for text in texts:
@@ -137,28 +195,30 @@ def _share_phrases(texts: Counter[str]) -> list[str]:
         found = _date_forms(formats, {text: texts[text] for text in members})
         forms.update(found)
         others += [] if found else members
+        form_of.update(dict.fromkeys(members if found else (), next(iter(found), "")))
     for text in others:
         if name := next((name for pattern, name in _FORMS if pattern.fullmatch(text)), ""):
             forms[name] += texts[text]
-    _settle_commas(forms, {text: count for text, count in texts.items() if _AMBIGUOUS_COMMA.fullmatch(text)})
+            form_of[text] = name
+    _settle_commas(forms, form_of, {text: count for text, count in texts.items() if _AMBIGUOUS_COMMA.fullmatch(text)})
+    if forms[_THOUSANDS]:
+        forms[_THOUSANDS] += forms.pop(_GROUPED, 0)
+        form_of |= {text: _THOUSANDS for text, name in form_of.items() if name == _GROUPED}
     if truths := _truth_values(texts):
-        forms["truth values as text"] = truths
-    total = texts.total()
-    ranked = sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [with_share(name, count, total) for name, count in ranked if count >= max(1, _MIN_SHARE * total)][:5]
+        forms[_TRUTHS] = truths
+    return forms, form_of
 
 
-def _settle_commas(forms: Counter[str], ambiguous: dict[str, int]) -> None:
+def _settle_commas(forms: Counter[str], form_of: dict[str, str], ambiguous: dict[str, int]) -> None:
     """Decide `1,234`: 1.234 if other texts have a decimal comma, 1234 if others are certain, else ambiguous."""
     count = sum(ambiguous.values())
-    certain = forms[_THOUSANDS] - count + forms["decimal numbers as text"] + forms["whole numbers as text"]
-    if forms[_DECIMAL_COMMA] > certain:
-        forms[_DECIMAL_COMMA] += count
-    elif certain == 0:
-        forms[_EITHER_COMMA] += count
-    else:
+    certain = forms[_GROUPED] - count + sum(forms[name] for name in (_THOUSANDS, _DECIMAL_POINT, _WHOLE))
+    if not count or (certain and forms[_DECIMAL_COMMA] <= certain):
         return
-    forms[_THOUSANDS] -= count
+    name = _DECIMAL_COMMA if forms[_DECIMAL_COMMA] > certain else _EITHER_COMMA
+    forms[name] += count
+    forms[_GROUPED] -= count
+    form_of |= dict.fromkeys(ambiguous, name)
 
 
 def _truth_values(texts: Counter[str]) -> int:
@@ -266,7 +326,7 @@ def _flaws(texts: Sequence[str], stripped: Counter[str]) -> list[str]:
     if blanks := sum(text[:1].isspace() or text[-1:].isspace() for text in texts if not text.isspace()):
         flaws.append(with_share("leading or trailing blanks", blanks, total))
     if words := sum(count for text, count in stripped.items() if text.lower() in _NULL_WORDS):
-        flaws.append(with_share("words for missing such as 'N/A'", words, total))
+        flaws.append(with_share(MISSING_WORDS, words, total))
     if len(stripped) <= 200 and len({text.casefold() for text in stripped}) < len(stripped):
         flaws.append("some values differ only by case")
     return flaws

@@ -180,12 +180,27 @@ class TableWithholding:
         if not self.masked:
             return profile
         detailed = tuple(
-            replace(column, low="", high="", quartiles=(), top=(), examples=(), contents=(), rarest=0)
+            replace(
+                column,
+                low="",
+                high="",
+                quartiles=(),
+                top=(),
+                examples=(),
+                contents=(),
+                rarest=0,
+                rest="",
+                missing_words=(),
+            )
             if str(column.label) in self.masked
             else column
             for column in profile.detailed
         )
-        return replace(profile, detailed=detailed, index_examples=() if self.index else profile.index_examples)
+        sheet = profile.sheet
+        withheld = {column.position for column in profile.detailed if str(column.label) in self.masked}
+        sheet = replace(sheet, notes=tuple(note for note in sheet.notes if note.place not in withheld), names=())
+        examples = () if self.index else profile.index_examples
+        return replace(profile, detailed=detailed, index_examples=examples, sheet=sheet)
 
     def rows(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with a placeholder for each value of a masked column."""

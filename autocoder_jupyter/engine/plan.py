@@ -13,22 +13,24 @@ from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, InputSpec
 
 _INSTRUCTIONS = """\
-You plan one Python function, `run`. Its code and its tests are written apart from each other, from your plan and the
-rules above: leave nothing to guess that both need to know. Decide:
-- outputs: the name, type and exact meaning of each (unit, order, what is counted). Of a DataFrame also how its rows are
-  sorted, and its columns in order, each with dtype (int64, float64, str, bool, datetime64[us], category) and meaning;
-  none where they depend on the data. Declared outputs stay; else propose the fewest that answer the request.
+You plan one Python function, `run`, and write no code. Its code and its tests are written apart from each other, from
+your plan and the rules above: leave nothing to guess that both need to know. Decide:
+- outputs: the name, type and exact meaning of each (unit, order, what is counted; for an int that is no count and a
+  list of fixed length also what stands for nothing). Of a DataFrame also how its rows are sorted, and its columns in
+  order, each with dtype (int64, float64, str, bool, datetime64[us], category) and meaning; none where they depend on
+  the data. Declared outputs stay; else propose the fewest that answer the request.
 - parameters: usually none. Only a number or word of the request that a person will want to vary, as a single value,
-  with that of the request as default. The inputs above are given already.
+  with that of the request as default; meanings then write its name, not its value. None that an output's name fixes
+  (`orders_in_2019`). The inputs above are given already.
 - assumptions: how you read what a reader could take otherwise: which date counts; duplicates, unmatched keys; which
-  standard deviation; whether bounds are included; time zones; and what holds where a rule above is not meant. Decide
-  each, ask nothing, invent no error. Short sentences, the important ones first.
+  standard deviation; whether bounds are included; time zones; where the data win over the request; what holds where a
+  rule above is not meant. Decide each, ask nothing, invent no error. Short sentences, the important ones first.
 - approach: a few sentences, with the pandas operations that matter.
 - packages beyond the standard library, pandas and numpy: well-known ones, by their names on the Python package index,
   and only when they earn it. System packages (apt) almost never.
 
 Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, list[str], dict[str, float] and the like
-(JSON), File and Dir (a pathlib.Path in `run`), Figure (of matplotlib)."""
+(JSON, with the type of what they hold), File and Dir (a pathlib.Path in `run`), Figure (of matplotlib)."""
 
 _OTHER_FIGURES = "A Figure may be of plotly or altair too, where that is asked for; then it is among the packages."
 

@@ -24,35 +24,38 @@ DATA_RULE = (
 
 SYSTEM = f"""\
 Engineers who do not see each other's work turn a data scientist's request into one tested Python function, `run`. You
-are one of them; your part stands at the end.
+are one of them; your part stands at the end: do only that.
 {DATA_RULE}
+Where the request says of the data what is not so (a format, name, dtype or value), the data win.
 
-The module:
+The module, for whoever writes code:
 - defines `run` exactly as under <interface>; several outputs come as a tuple in that order. At its top level stand only
   imports (of packages with compiled wheels), constants, functions and classes.
-- works on any input of the same columns and dtypes, hard-codes no value of the data shown, changes no input, prints
-  nothing, opens no connection, hides no error, and gives the same result every time.
+- works on any input of the same columns and dtypes. It hard-codes no value of the data but what the request or the plan
+  names, changes no input, prints nothing, opens no connection, hides no error, and gives the same result every time.
 - returns the exact types: a DataFrame has the plan's columns, dtypes and order and the index 0, 1, 2 …; scalars are
   Python's, not numpy's (`float(x)`).
 
-Unless the request or the plan says otherwise:
-- no rows, or none that fit, give the same columns without rows, "", [], {{}}, 0 for a count or sum, NaN for any other
-  number; ValueError is only for a column that is not there.
+What the function gives, unless the request, the plan or the meaning of an output says otherwise:
+- no rows, or none that fit: the same columns without rows, [], {{}}, 0 for a count or sum, NaN for any other number,
+  False, "" or the request's own word for "else"; ValueError is only for a column that is not there.
+- a statistic that is not defined (too few values, all alike, division by 0) is NaN, and a verdict on it False.
 - a cell that cannot be read as what its column holds is missing; what is missing is in no sum, mean or count, and makes
   no group.
-- tied rows keep their order, and the first wins; floats tie when equal as computed, so tests tie whole numbers or
-  halves; nothing is rounded.
+- tied rows keep their order, and the first wins; floats tie when equal as computed.
+- nothing is rounded; where it is asked for, halves go to even, as `round` does.
 
-The tests, one pytest module:
+The tests, only for whoever writes tests, one pytest module:
 - `from solution import run`, called by keyword, in another process: nothing can be patched, only values and exceptions
   come back; a call that changes its inputs fails by itself.
 - 4 to 8 tests; each checks one sentence of the request, a constraint or an assumption: its docstring, one line. First
   one for each plausible misreading of the request, in which that reading gives another value; then edges that something
-  decides: missing values, ties, a bound, no rows, all rows alike.
+  decides: missing values, ties (of whole numbers or halves), a bound, no rows, all rows alike.
 - inputs are made in the test, with the columns and dtypes of the data (whole numbers may be float64, to hold NaN) and
-  as few rows as the rule needs: mostly 2 to 8, at least 11 for |z| > 3, more for a p-value or a window.
+  as few rows as the rule needs: mostly 2 to 8, at least 11 for |z| > 3.
 - expected values are worked out by hand, the sum in a comment, checked twice; where that is too long, what must always
-  hold: totals, ranges, order, one row per key, independence of row order.
+  hold: totals, ranges, order, one row per key, independence of row order. Of a p-value, the side of the threshold on
+  data far from it, or 3 or 4 rows with a closed form.
 - floats by pytest.approx, frames by columns and values. Not tested is what nothing decides: the words of an error, a
   dtype that the plan does not name, an index to which it gives no meaning. No randomness, network or clock, no files
   but below tmp_path."""
@@ -108,12 +111,25 @@ def contracts_text(contracts: Mapping[str, Contract]) -> str:
 def plan_text(plan: CodePlan) -> str:
     """The plan as text: the interface and the assumptions."""
     lines = [f"    {signature(plan)}", "", plan.description.strip()]
-    if meant := [spec for spec in plan.inputs if spec.meaning.strip()]:
-        lines += ["", "Inputs:", *(f"- {spec.name}{_meaning(spec.meaning)}" for spec in meant)]
+    if any(spec.meaning.strip() for spec in plan.inputs):
+        lines += [
+            "",
+            "Inputs:",
+            *(f"- {spec.name} ({spec.written_type}){_meaning(spec.meaning)}" for spec in plan.inputs),
+        ]
     lines += ["", "Outputs:", *(_output_line(spec) for spec in plan.outputs)]
     if plan.assumptions:
-        lines += ["", "What the request leaves open is read like this:", _bullets(plan.assumptions)]
+        lines += [
+            "",
+            "What the request leaves open is read like this; it goes before a meaning above:",
+            _bullets(plan.assumptions),
+        ]
     return block("interface", "\n".join(lines))
+
+
+def approach_text(plan: CodePlan) -> str:
+    """The approach of a plan, for whoever writes the code."""
+    return f"Approach (where it departs from <interface>, <interface> holds): {plan.approach}"
 
 
 def _output_line(spec: OutputSpec) -> str:

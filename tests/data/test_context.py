@@ -470,3 +470,40 @@ def test_what_was_cut_before_it_was_masked_shows_no_half_of_a_secret() -> None:
     cell = " ".join(f"person{i}@example.com" for i in range(11))[:226] + " ghp_" + "a1B2c3" * 6
     text = build_context({"t": pd.DataFrame({"s": [cell, cell + "!"]})}).text
     assert "ghp_" not in text
+
+
+def test_columns_without_a_name_and_columns_with_one_value_in_common_are_no_join() -> None:
+    one = pd.DataFrame({"Unnamed: 1": ["Region", "a", "b", "c"], "code": ["k", "l", "m", "n"]})
+    other = pd.DataFrame({"Unnamed: 1": ["Region", "x", "y"], "code": ["n", "o", "p"]})
+    assert "→" not in build_context({"one": one, "other": other}).text
+
+
+def test_joins_that_the_values_show_are_told_whatever_the_names() -> None:
+    users = pd.DataFrame({"user_id": range(100, 140), "name": [f"n{i}" for i in range(40)]})
+    deals = pd.DataFrame(
+        {"buyer_id": [100 + i % 40 for i in range(80)], "seller_id": [139 - i % 30 for i in range(80)]}
+    )
+    text = build_context({"deals": deals, "users": users}).text
+    assert "Likely join: deals['buyer_id'] → users['user_id'], 100% of its values" in text
+    assert "Likely join: deals['seller_id'] → users['user_id'], 100% of its values" in text
+    codes = pd.DataFrame({"iso": ["DE", "FR", "IT"], "label": ["Germany", "France", "Italy"]})
+    trips = pd.DataFrame({"country": ["DE", "FR", "IT", "DE"], "km": [1.5, 2.5, 3.5, 4.5]})
+    assert "Likely join: trips['country'] → codes['iso']" in build_context({"trips": trips, "codes": codes}).text
+
+
+def test_whole_numbers_join_only_if_both_are_named_as_keys_or_in_the_request() -> None:
+    shelves = pd.DataFrame({"shelf": range(1, 50), "floor": [1.5] * 49})
+    boxes = pd.DataFrame({"place": [1 + i % 9 for i in range(60)], "number": [1 + i % 5 for i in range(60)]})
+    frames = {"boxes": boxes, "shelves": shelves}
+    assert "→" not in build_context(frames).text
+    text = build_context(frames, request="Join @boxes by place with the shelf of @shelves.").text
+    assert text.count("→") == 1 and "boxes['place'] → shelves['shelf']" in text
+    orders = pd.DataFrame({"order_id": range(60)})
+    assert "→" not in build_context({"orders": orders, "bills": pd.DataFrame({"bill_id": range(60)})}).text
+
+
+def test_whether_a_column_of_both_tables_agrees_on_the_joined_rows_is_told() -> None:
+    customers = pd.DataFrame({"customer": range(10), "city": ["Rome"] * 10})
+    orders = pd.DataFrame({"customer": [i % 10 for i in range(40)], "city": ["Rome"] * 30 + ["Oslo"] * 10})
+    text = build_context({"orders": orders, "customers": customers}).text
+    assert "unique there; 'city' of both is equal on 75% of these rows." in text

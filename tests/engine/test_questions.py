@@ -8,9 +8,11 @@ from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.plan import plan_messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
+from autocoder_jupyter.engine.prompt import plan_text
+from autocoder_jupyter.engine.second_opinion.writer import second_messages
 from autocoder_jupyter.engines.staged.code import code_messages
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import OutputSpec, TypeName
+from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 from tests.questions import shared, texts_of_all_stages
 from tests.runner import PLAN
 from tests.tables import mixed_table
@@ -30,7 +32,7 @@ def test_of_what_is_sent_after_the_first_question_a_cache_can_serve_four_fifths(
 
 def test_what_no_cache_can_serve_is_short(questions: dict[str, str]) -> None:
     first, *later = (questions[stage] for stage in ("plan", "code", "tests"))
-    assert len(first) + sum(len(text) - len(shared(first, text)) for text in later) < 9_000
+    assert len(first) + sum(len(text) - len(shared(first, text)) for text in later) < 9_800
 
 
 def test_what_is_shared_ends_with_the_data_and_is_long_enough_to_be_kept(questions: dict[str, str]) -> None:
@@ -70,3 +72,47 @@ def test_other_libraries_of_figures_are_spoken_of_where_the_request_does() -> No
 
     assert "altair" in asked("A bar chart with Altair.")
     assert "plotly" not in asked("A bar chart.")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "of the data what is not so (a format, name, dtype or value), the data win",
+        "no value of the data but what the request or the plan\n  names",
+        "a statistic that is not defined (too few values, all alike, division by 0) is NaN, and a verdict on it False",
+        'False, "" or the request\'s own word for "else"',
+        "nothing is rounded; where it is asked for, halves go to even",
+        "unless the request, the plan or the meaning of an output says otherwise",
+        "Of a p-value, the side of the threshold",
+    ],
+)
+def test_every_stage_knows_what_nobody_says_otherwise(questions: dict[str, str], rule: str) -> None:
+    assert all(rule in text for text in questions.values())
+
+
+def test_a_stage_is_told_what_is_not_its_part(questions: dict[str, str]) -> None:
+    assert all("only for whoever writes tests" in text for text in questions.values())
+    assert "and write no code" in questions["plan"]
+    assert "no tests, no example of a call" in questions["code"]
+
+
+def test_where_a_plan_contradicts_itself_it_says_what_holds(questions: dict[str, str]) -> None:
+    assert "Approach (where it departs from <interface>, <interface> holds): Group by month" in questions["code"]
+    assert "What the request leaves open is read like this; it goes before a meaning above:" in questions["tests"]
+    assert "meanings then write its name, not its value" in questions["plan"]
+    assert "(`orders_in_2019`)" in questions["plan"]
+
+
+def test_if_one_input_has_a_meaning_all_are_listed() -> None:
+    inputs = (InputSpec(name="sales", type="DataFrame"), InputSpec(name="least", type="int", meaning="orders a month"))
+    plan = CodePlan(description="d", approach="a", inputs=inputs, outputs=(OutputSpec(name="x", type="float"),))
+    assert "Inputs:\n- sales (DataFrame)\n- least (int): orders a month" in plan_text(plan)
+    bare = plan.model_copy(update={"inputs": inputs[:1]})
+    assert "Inputs:" not in plan_text(bare)
+
+
+def test_the_second_question_speaks_of_no_plan_and_shows_its_outputs_beside_the_function() -> None:
+    request = Request(name="x", prompt="p", outputs=(OutputSpec(name="total", type="float"),))
+    asked = second_messages(request, (InputSpec(name="sales", type="DataFrame"),), "")[1]["content"]
+    assert '<interface>\nOUTPUTS = {"total": "float"}\n\ndef run(sales: pd.DataFrame): ...\n</interface>' in asked
+    assert "There is\nno plan, and there are no tests: what the rules above leave to a plan, you decide." in asked

@@ -21,16 +21,18 @@ MOST_OUTPUTS = 100
 _INSTRUCTIONS = """\
 You are an experienced analyst. You answer a data scientist's request with one Python module, on your own. Somebody
 else answers the same request at this moment; where your answers differ, the person is shown how the request can be
-read. So read it for yourself, as this person most likely means it, and do not guess what others would write.
+read. So read it for yourself, as this person most likely means it, and do not guess what others would write. There is
+no plan, and there are no tests: what the rules above leave to a plan, you decide.
 
 The module:
 - begins with a docstring. It lists how you read what the request leaves open and a reader could take otherwise (which
   period is compared, which date counts, what becomes of nulls, duplicates and ties, which standard deviation, inclusive
   or exclusive bounds, time zones, rounding): one line each that begins with "- ", short, the important ones first.
+  Where a rule above (no rows, missing, ties) decides what this person may not expect, keep to it, and a line says so.
 - has, below it, `OUTPUTS = {"name": "type", ...}`: what `run` returns, in order. The types are str, int, float, bool,
   datetime, date, timedelta, DataFrame, Series, dict, list, File, Dir and Figure.
-- defines the function `run` as under <interface>; one output is returned bare, several as a tuple. Helper functions are
-  fine. No code runs on import but imports and constants.
+- defines the function `run` with the parameters under <interface>; one output is returned bare, several as a tuple.
+  Helper functions are fine. No code runs on import but imports and constants.
 - works with missing values too, and on a single row. Plain pandas and numpy, no other packages unless the request
   cannot do without.
 
@@ -59,7 +61,7 @@ def second_messages(request: Request, inputs: Sequence[InputSpec], data_context:
     outputs = f"OUTPUTS = {{{declared}}}" if declared else "OUTPUTS: none are declared, choose them"
     if declared and request.earlier is not None:
         outputs = f"OUTPUTS = {{{declared}, ...}}: these, and after them those that only the request adds, if any"
-    interface = f"    def {FUNCTION}({parameters}): ...\n    {outputs}"
+    interface = f"{outputs}\n\ndef {FUNCTION}({parameters}): ..."
     return question(request, data_context, block("interface", interface), _INSTRUCTIONS)
 
 

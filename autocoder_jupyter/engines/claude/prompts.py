@@ -8,6 +8,7 @@ from autocoder_jupyter.engine.code_rules import code_rules
 from autocoder_jupyter.engine.failures import failures_text
 from autocoder_jupyter.engine.figures import how_it_comes_back
 from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.prompt import approach_text
 from autocoder_jupyter.types import TestFailure
 
 SOLUTION, TESTS, PACKAGES = "solution.py", "tests.py", "packages.txt"
@@ -97,7 +98,7 @@ def first_question(
         decided=_DECIDED if tested else _DECIDED_WITHOUT,
     )
     notes = [code_rules(plan), how_it_comes_back(plan) if figure else "", setup.config.system_prompt or ""]
-    parts = [f"Approach: {plan.approach}", *notes, part, begun]
+    parts = [approach_text(plan), *notes, part, begun]
     system, *rest = state.brief.question(*parts)
     return system["content"], "\n\n".join(message["content"] for message in rest)
 

@@ -7,12 +7,12 @@ from autocoder_jupyter.engine.code_rules import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
-from autocoder_jupyter.engine.prompt import extended
+from autocoder_jupyter.engine.prompt import approach_text, extended
 from autocoder_jupyter.errors import UnusableAnswer
 
 _ROLE = "You write one module that answers the request, as an expert in Python and pandas."
 
-_WHOLE = "Answer with the whole module in one ```python block, and nothing else."
+_WHOLE = "Answer with the whole module in one ```python block, and nothing else: no tests, no example of a call."
 
 _ESCALATIONS = (
     "",
@@ -28,7 +28,7 @@ def code_messages(brief: Brief, system_prompt: str | None) -> Messages:
     """The question for the module."""
     role = "You write one module that answers the request." if system_prompt else _ROLE
     return brief.question(
-        f"Approach: {brief.plan.approach}",
+        approach_text(brief.plan),
         code_rules(brief.plan),
         system_prompt or "",
         f"{role} {_WHOLE}",

@@ -202,7 +202,7 @@ TASKS = (
             big = orders.groupby("region").filter(lambda group: len(group) >= 20)
             counts = pd.crosstab(big["region"], big["status"].eq("cancelled"))
             share = counts.get(True, 0) / counts.sum(axis=1)
-            return pd.DataFrame({"region": list(counts.index), "share": share.to_numpy(dtype="float64")})
+            return pd.DataFrame({"region": pd.Series(list(counts.index), dtype="str"), "share": share.to_numpy(dtype="float64")})
         """,
         wrong={
             "more than 20": (">= 20", "> 20"),

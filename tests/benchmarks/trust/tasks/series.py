@@ -141,9 +141,13 @@ TASKS = (
             return ordered[["shop", "day", "change"]]
         """,
         same="""
-            wide = shops.pivot(index="day", columns="shop", values="sold").sort_index()
-            change = (wide - wide.shift(1)).unstack().rename("change").reset_index()
-            return change.sort_values(["shop", "day"]).reset_index(drop=True)
+            before, change = {}, []
+            table = shops[["shop", "day", "sold"]].sort_values(["shop", "day"], kind="stable").reset_index(drop=True)
+            for shop, sold in zip(table["shop"], table["sold"], strict=True):
+                change.append(sold - before.get(shop, np.nan))
+                before[shop] = sold
+            table["change"] = pd.Series(change, dtype="float64")
+            return table.drop(columns="sold")
         """,
         wrong={
             "across shops": ('ordered.groupby("shop")["sold"].diff()', 'ordered["sold"].diff()'),
