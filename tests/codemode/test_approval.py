@@ -6,11 +6,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
-from autocoder_jupyter.codemode.approval import ApprovalRequest, Decision
+from autocoder_jupyter.codemode.approval import ApprovalRequest, Decision, shown_arguments
 from autocoder_jupyter.run.events import CallAllowed, CallWaits, Event, ToolEnded
+from autocoder_jupyter.untrusted.visible import visible_block
 from tests.codemode.conftest import Ask, block, error_of
 
 THRICE = """\
@@ -104,3 +106,10 @@ def test_an_approve_that_fails_allows_nothing(ask: Ask) -> None:
     result = ask([block("pay(1)"), "Done."], [pay], approve=lambda request: 1 / 0)
     assert "ZeroDivisionError" in result.calls[0].observed
     assert result.calls[0].outcome == "failed"
+
+
+def test_a_table_that_is_decided_about_hides_nothing() -> None:
+    """`repr` escapes what a text hides; the text of a table does not."""
+    table = pd.DataFrame({"to\u202e": ["\u202efriend", "\x1b[2J", "a\u200bb"]})
+    (shown,) = shown_arguments({"orders": table})
+    assert visible_block(shown.text) == shown.text and r"\u202efriend" in shown.text
