@@ -53,8 +53,8 @@ What = Literal["rows", "missing", "zeros", "repeats", "range", "dates", "new val
 
 
 @dataclass(frozen=True)
-class ValueDifference:
-    """One difference.
+class ColumnDrift:
+    """One difference from the recorded values: of a column, or of the whole table.
 
     Args:
         what: its kind.
@@ -75,7 +75,7 @@ def value_drift(
     *,
     is_sample: bool = False,
     show_values: bool = False,
-) -> tuple[ValueDifference, ...]:
+) -> tuple[ColumnDrift, ...]:
     """How the values of a table differ from the recorded ones, in the columns that the function reads.
 
     Args:
@@ -88,12 +88,12 @@ def value_drift(
     """
     rows = len(frame)
     if rows == 0 < then.rows or (is_sample and rows * _FEWER_ROWS < then.rows):
-        return (ValueDifference("rows", "", f"{name} has {_rows(rows)}; recorded: {then.rows:,}."),)
+        return (ColumnDrift("rows", "", f"{name} has {_rows(rows)}; recorded: {then.rows:,}."),)
     if rows < LEAST_ROWS or not then.columns:
         return ()
     places = {column_literal(label): place for place, label in enumerate(frame.columns)}
     take = spread_positions(rows, ROWS_COMPARED)
-    found: list[ValueDifference] = []
+    found: list[ColumnDrift] = []
     for column in then.columns:
         place = places.get(column.label)
         if place is None or not reads.covers(column.label):
@@ -124,7 +124,7 @@ class _Comparison:
         self._count_then = max(1, round(compared * (1 - then.missing)))
         self._compared = max(1, compared)
 
-    def found(self) -> list[ValueDifference]:
+    def found(self) -> list[ColumnDrift]:
         """The differences."""
         found = [*self._missing()]
         if self._seen.kind == self._then.kind and len(self._seen.present) >= LEAST_ROWS:
@@ -132,15 +132,15 @@ class _Comparison:
             found += self._repeats()
         return found
 
-    def _told(self, what: What, words: str) -> ValueDifference:
-        return ValueDifference(what, self._then.label, f"{self._where} {words}")
+    def _told(self, what: What, words: str) -> ColumnDrift:
+        return ColumnDrift(what, self._then.label, f"{self._where} {words}")
 
-    def _missing(self) -> Iterator[ValueDifference]:
+    def _missing(self) -> Iterator[ColumnDrift]:
         now, then = self._seen.missing_share, self._then.missing
         if _differ(then, self._compared, now, self._seen.rows):
             yield self._told("missing", f"is missing in {percent(now)} of the rows; recorded: {percent(then)}.")
 
-    def _repeats(self) -> Iterator[ValueDifference]:
+    def _repeats(self) -> Iterator[ColumnDrift]:
         present = self._seen.present
         if not self._then.unique or not self._seen.may_be_key:
             return
@@ -149,8 +149,8 @@ class _Comparison:
         if share > max(0.01, chance):
             yield self._told("repeats", f"has {percent(share)} repeated values; recorded: 0 %.")
 
-    def _numbers(self) -> list[ValueDifference]:
-        then, present, found = self._then, self._seen.present, list[ValueDifference]()
+    def _numbers(self) -> list[ColumnDrift]:
+        then, present, found = self._then, self._seen.present, list[ColumnDrift]()
         count = len(present)
         if then.kind == "number" and then.zeros is not None:
             zeros = float(np.mean(present == 0))
@@ -170,7 +170,7 @@ class _Comparison:
             found.append(self._told("distribution", f"{words}; {recorded}"))
         return found
 
-    def _outside(self) -> Iterator[ValueDifference]:
+    def _outside(self) -> Iterator[ColumnDrift]:
         """Values that are outside of the recorded range, more of them than by chance."""
         then, present, recorded = self._then, self._seen.present, self._count_then
         low, high = then.low, then.high
@@ -190,7 +190,7 @@ class _Comparison:
             now = f"now it is {shown(present.min())} to {shown(present.max())}."
             yield self._told("dates" if is_time else "range", f"{words}; {now}")
 
-    def _texts(self) -> Iterator[ValueDifference]:
+    def _texts(self) -> Iterator[ColumnDrift]:
         if not self._then.values:
             return
         then, present = dict(self._then.values), self._seen.present
