@@ -77,14 +77,20 @@ class Pool:
         self._closed = False
 
     def warm(self, spec: WorkerSpec, *, count: int = 1) -> None:
-        """Start workers until `count` are ready or starting. Returns at once. The next `lease` reports a failure."""
+        """Start workers until `count` are ready or starting. Returns at once. The next `lease` reports a failure.
+
+        If those that are ready share an interpreter, one of the others has another, because two runs with different
+        hash seeds are compared.
+        """
         with self._changed:
-            ready = sum(idle.spec == spec and idle.worker.alive for idle in self._idle)
-            missing = 0 if self._closed else count - ready - len(self._starting[spec])
+            ready = [idle.worker.id for idle in self._idle if idle.spec == spec and idle.worker.alive]
+            missing = 0 if self._closed else count - len(ready) - len(self._starting[spec])
             started: list[Future[Worker]] = [Future() for _ in range(missing)]
             self._starting[spec].extend(started)
-        for future in started:
-            start_thread(partial(self._start_ahead, spec, future), "autocode-warm")
+        unlike = ready if len({origin_of(worker) for worker in ready}) == 1 else []
+        for number, future in enumerate(started):
+            ahead = partial(self._start_ahead, spec, future, unlike=[] if number else unlike)
+            start_thread(ahead, "autocode-warm")
 
     @contextmanager
     def lease(
@@ -191,9 +197,11 @@ class Pool:
     def _start(self, spec: WorkerSpec, unlike: Collection[str] = ()) -> Worker:
         return self.sandbox.start(spec, unlike=unlike)
 
-    def _start_ahead(self, spec: WorkerSpec, future: Future[Worker], *, spare: bool = False) -> None:
+    def _start_ahead(
+        self, spec: WorkerSpec, future: Future[Worker], *, unlike: Collection[str] = (), spare: bool = False
+    ) -> None:
         try:
-            worker = self._start(spec)
+            worker = self._start(spec, unlike)
         except BaseException as error:
             self._forget(spec, future)
             future.set_exception(error)

@@ -1,8 +1,8 @@
 """The notebook's side of local workers that are forked from a loading process, which has the libraries loaded.
 
-For each kind of worker there are two loading processes, which are started on demand. Workers of one process have the
-same hash seed, and a caller may need a worker with another seed. Only the first worker of each must wait for the
-libraries.
+For each kind of worker there are at most two loading processes, which are started on demand. Workers of one process
+have the same hash seed, and a caller may need a worker with another seed. Only then, or if two workers are needed
+before the first process is ready, the second one is started. Only the first worker of each must wait for the libraries.
 """
 
 from __future__ import annotations

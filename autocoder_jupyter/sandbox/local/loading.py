@@ -17,10 +17,14 @@ _TURNS = 2
 
 @dataclass
 class _Slot:
-    """A loading process that may not be started yet. The thread that starts it holds the lock."""
+    """A loading process that may not be started yet. The thread that starts it holds the lock.
+
+    It is ready when it has forked a worker, so the next one need not wait for the libraries.
+    """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     process: LoadingProcess | None = None
+    is_ready: bool = False
     unfit: bool = False
 
 
@@ -49,12 +53,16 @@ def forked(
 
 
 def _in_turn(key: tuple[int, WorkerKind], taken: Collection[str]) -> list[_Slot]:
-    """The slots that may be used, beginning with the one whose turn it is."""
+    """The slots that may be used: those that are ready, then the others, each in turn.
+
+    So a second worker does not load the libraries a second time, unless it must have another interpreter.
+    """
     with _lock:
         slots = _slots.setdefault(key, [_Slot() for _ in range(_TURNS)])
         first = _turn[key] = (_turn.get(key, -1) + 1) % _TURNS
     in_turn = slots[first:] + slots[:first]
-    return [slot for slot in in_turn if slot.process is None or slot.process.name not in taken]
+    fitting = [slot for slot in in_turn if slot.process is None or slot.process.name not in taken]
+    return sorted(fitting, key=lambda slot: not slot.is_ready)
 
 
 def _from(slot: _Slot, share: Share, start: Callable[[], LoadingProcess]) -> ForkedProcess | None:
@@ -67,7 +75,9 @@ def _from(slot: _Slot, share: Share, start: Callable[[], LoadingProcess]) -> For
             if loading is None:
                 loading = slot.process = start()
         try:
-            return loading.fork(share)
+            worker = loading.fork(share)
+            slot.is_ready = True
+            return worker
         except NoRoom:
             return None
         except NotForked:
@@ -75,5 +85,5 @@ def _from(slot: _Slot, share: Share, start: Callable[[], LoadingProcess]) -> For
             with slot.lock:
                 if slot.process is loading:
                     # If a new process fails at once, it is not tried again.
-                    slot.process, slot.unfit = None, is_new
+                    slot.process, slot.is_ready, slot.unfit = None, False, is_new
     return None

@@ -308,7 +308,11 @@ def test_a_limit_that_a_worker_breaks_ends_it_alone() -> None:
 
 @pytest.fixture
 def workers(environment: Environment) -> Iterator[list[Worker]]:
-    started = [LocalSandbox().start(WorkerSpec(environment, WorkerLimits())) for _ in range(3)]
+    """The second one has another interpreter."""
+    sandbox, spec = LocalSandbox(), WorkerSpec(environment, WorkerLimits())
+    first = sandbox.start(spec)
+    started = [first, sandbox.start(spec, unlike=[first.id])]
+    started.append(sandbox.start(spec, unlike=[started[1].id]))
     yield started
     for worker in started:
         worker.kill()
@@ -326,6 +330,23 @@ def test_workers_of_one_process_share_the_hash_seed_and_one_with_another_can_be_
         assert say(apart, "return str(hash('a'))") not in (first, other)
     finally:
         apart.kill()
+
+
+def test_workers_are_forked_from_the_process_that_has_the_libraries_already(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autocoder_jupyter.sandbox.local import loading as local_loading
+
+    monkeypatch.setattr(local_loading, "_slots", {})
+    monkeypatch.setattr(local_loading, "_turn", {})
+    started = [LocalSandbox().start(WorkerSpec(environment, WorkerLimits())) for _ in range(4)]
+    try:
+        assert len({origin_of(worker.id) for worker in started}) == 1
+        (slots,) = local_loading._slots.values()
+        assert sum(slot.process is not None for slot in slots) == 1
+    finally:
+        for worker in started:
+            worker.kill()
 
 
 def test_siblings_have_folders_and_chance_of_their_own(workers: list[Worker]) -> None:
