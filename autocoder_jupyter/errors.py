@@ -260,6 +260,13 @@ class PackageRefused(PackageError):
     """The user declined a package, or it is not allowed: it has no wheel, or is given by a path or a URL."""
 
 
+# Many inputs, and tables in pieces
+
+
+class ItemsFailed(AutocodeError):
+    """Items of a map have no outcome, so their table cannot be made."""
+
+
 # Jobs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,10 @@ class Function:
             unchecked=_unchecked(report, contracts or {}),
             unverified="" if is_verified else _unverified(report),
         )
+
+    def without_samples(self) -> Function:
+        """The same function for another process, to which the samples are not sent."""
+        return replace(self, samples={})
 
     @property
     def interface(self) -> Interface:

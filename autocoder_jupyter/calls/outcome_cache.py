@@ -26,8 +26,13 @@ from autocoder_jupyter.version import VERSION
 if TYPE_CHECKING:
     from autocoder_jupyter.codec import Encoded
 
-MAX_OUTCOMES = 64
+MAX_OUTCOMES = 10_000
+"""A map of thousands of items keeps the outcome of each."""
+
 MAX_BYTES = 2**30
+
+_FEW = 64
+"""With more outcomes, the size of all is only looked at after as many new ones."""
 
 
 def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> str | None:
@@ -92,7 +97,9 @@ def store(key: str | None, outputs: Sequence[OutputSpec], values: Mapping[str, A
         (staged / "headers.json").write_text(json.dumps([one.header for one in encoded]), encoding="utf-8")
         shutil.rmtree(home / key, ignore_errors=True)
         staged.replace(home / key)
-        _prune(home)
+        count = sum(1 for _ in os.scandir(home))
+        if count <= _FEW or count % _FEW == 0 or count > MAX_OUTCOMES:
+            _prune(home)
 
 
 def extent() -> tuple[int, int]:

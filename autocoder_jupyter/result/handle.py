@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from autocoder_jupyter.calls.binding import misfit
 from autocoder_jupyter.calls.callable import DocumentationOfInstance, Live, SignatureOfInstance
@@ -27,9 +27,13 @@ from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.run import Run
 from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.run.events import state_words
+from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.types.split import Split
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.scaling.map import Map
 
 
 class CodeGenEvalResult(ReportFields, Waited[Resolution]):
@@ -71,6 +75,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         "_contracts",
         "_declared",
         "_function",
+        "_last_map",
         "_options",
         "_samples",
         "_watch",
@@ -97,6 +102,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         self._answers_meanwhile = answers_meanwhile
         self._contracts = dict(contracts or {})
         self._function: Function | None = None
+        self._last_map = LastMap()
         self._watch = ValueWatch()
 
     @property
@@ -216,6 +222,15 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         if not self.done:
             raise TypeError(f"{self.name} is still pending; call .wait() before it is pickled or copied")
         return self.as_task(self.name)
+
+    @Live
+    def map(self) -> Map:
+        """The function for many inputs: `result.map(items)`; see `help(result.map)`. `result.map.last` has the outcomes
+        of the newest map, also of one that was interrupted.
+        """
+        from autocoder_jupyter.scaling.map import Map  # imports pandas
+
+        return Map(self._ready, self._options, self._last_map)
 
     @property
     def split(self) -> Split:
@@ -417,7 +432,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             answers_meanwhile=self._answers_meanwhile,
             contracts=self._contracts,
         )
-        twin._function, twin._watch = self._function, self._watch
+        twin._function, twin._watch, twin._last_map = self._function, self._watch, self._last_map
         return twin
 
     def __repr__(self) -> str:

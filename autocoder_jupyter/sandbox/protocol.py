@@ -23,6 +23,7 @@ from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.errors import SandboxError
     from autocoder_jupyter.sandbox.host.replies import CallAnswer
     from autocoder_jupyter.sandbox.worker.entries import Packed
 
@@ -288,6 +289,23 @@ class Worker(Protocol):
             UnsupportedData: an argument cannot be encoded.
             SandboxError: the program or the sandbox failed; see the docstring of this module. After a timeout, a crash
                 or the loss of the engine the worker is dead.
+        """
+        ...
+
+    def batch(self, program: Program, calls: Sequence[Packed], seconds: float) -> Sequence[CallOutcome | SandboxError]:
+        """Run the function on one set of arguments after the other, in one fresh child.
+
+        Args:
+            program: the solution. What it keeps in global variables stays until the last call.
+            calls: the encoded arguments of each call.
+            seconds: wall-clock limit of all calls. After half of it no further call is begun.
+
+        Returns:
+            For each call its outcome, or the error that the function raised; one at least. There are fewer than calls
+            if the time was short.
+
+        Raises:
+            SandboxError: the child or the sandbox failed; see `call`. Nothing is known about any call then.
         """
         ...
 

@@ -359,7 +359,9 @@ def test_a_task_pickles_and_runs_in_both_ways(pool: Any, function: Any) -> None:
     task = pickle.loads(
         pickle.dumps(Task("total", function(TOTAL, (SALES,), samples={"sales": frame(2)}), CallOptions()))
     )
-    assert task() == 2.0
+    with pytest.raises(InvalidRequest, match="needs sales") as refused:
+        task()
+    assert "samples of the generation were not kept" in str(refused.value)
     assert task(frame(3)) == 3.0
     assert asyncio.run(task.aio(sales=frame(4), timeout=3)) == 4.0
     assert pool.calls[-1][1].seconds == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,22 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.types import CodeSolution, ImageConfig, InputSpec, OutputSpec, Report
 
 FRAME = InputSpec(name="sales", type="DataFrame")
+
+
+@functools.cache
+def locked() -> tuple[str, ...]:
+    """The lock of the environment that has only the base packages."""
+    spec = EnvironmentSpec((), sys.version_info[:2])
+    return runtime_for("local", ImageConfig()).environment(spec).lock
+
 
 Build = Callable[..., CodeGenEvalResult]
 
@@ -30,9 +42,11 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
         outputs: Mapping[str, Any] | None = None,
         inputs: tuple[InputSpec, ...] = (FRAME,),
         before: str = "",
+        lock: bool = False,
     ) -> CodeGenEvalResult:
         names = ", ".join(spec.name for spec in inputs)
-        code = f"import os, time\nimport pandas as pd\n{before}\n\ndef run({names}):\n    {body}\n"
+        imports = "import os, time, uuid\nimport pandas as pd\nCHILD = uuid.uuid4().hex\n"
+        code = f"{imports}{before}\n\ndef run({names}):\n    {body}\n"
         report = Report(
             name="growth",
             run_id="abc",
@@ -47,6 +61,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
                 name: shape_of(value) for name, value in (samples or {}).items() if hasattr(value, "columns")
             },
             sandbox="local",
+            lock=locked() if lock else (),
         )
         return CodeGenEvalResult(
             "growth",

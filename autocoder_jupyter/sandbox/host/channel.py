@@ -165,6 +165,32 @@ class ChannelWorker:
         with self._lock:
             return self._outcome(program, self._answer(program, packed, spec))
 
+    def batch(self, program: Program, calls: Sequence[Packed], seconds: float) -> Sequence[CallOutcome | SandboxError]:
+        """Run the function several times in one child; see `protocol.Worker.batch`."""
+        described = describe(program)
+        request = {
+            **described,
+            "kind": "batch",
+            "calls": [
+                {"arguments": each.entries, "seed": secrets.randbits(_SEED_BITS), "size": each.size} for each in calls
+            ],
+            "seconds": seconds / 2,
+            "payload": sum(each.size for each in calls),
+        }
+        pieces = [pack(request), *(piece for each in calls for piece in each.pieces)]
+        with self._lock:
+            name = digest(described)
+            answers = self._answers(pieces, name, len(calls), again=False, keep=False, seconds=seconds)
+            return [self._outcome_or_error(program, answer) for answer in answers]
+
+    def _outcome_or_error(self, program: Program, answer: CallAnswer) -> CallOutcome | SandboxError:
+        try:
+            return self._outcome(program, answer)
+        except OutputRefused:
+            raise
+        except SandboxError as error:
+            return error
+
     def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         """Like `call`, but with encoded arguments and an answer that is not decoded.
 
@@ -280,17 +306,29 @@ class ChannelWorker:
 
     def _request(self, pieces: Sequence[Any], name: bytes, *, again: bool, keep: bool, seconds: float) -> CallAnswer:
         """Send a request and return its only answer."""
+        return self._answers(pieces, name, 1, again=again, keep=keep, seconds=seconds)[0]
+
+    def _answers(
+        self, pieces: Sequence[Any], name: bytes, most: int, *, again: bool, keep: bool, seconds: float
+    ) -> list[CallAnswer]:
+        """Send a request and return its answers, at least one."""
         answers: list[tuple[dict[str, Any], memoryview]] = []
+        room = self._limits.output_bytes
 
         def on_frame(header: dict[str, Any], payload: memoryview) -> None:
-            if answers:
-                raise Malformed("a second answer")
+            nonlocal room
+            if len(answers) == most:
+                raise Malformed("a second answer" if most == 1 else "more answers than calls")
+            room -= len(payload)
+            if room < 0:
+                raise Malformed("answers that are larger than allowed")
             answers.append((header, payload))
 
         report = self._exchange(enclosed(pieces, program=name, again=again, keep=keep), on_frame, seconds)
         if not report["finished"] or report["out_of_memory"] or not answers:
             raise self._failed(report)
-        return CallAnswer(*answers[0], clean(report["stdout"]), stable(report["stderr"], self._folder), self._folder)
+        stdout, stderr = clean(report["stdout"]), stable(report["stderr"], self._folder)
+        return [CallAnswer(header, payload, stdout, stderr, self._folder) for header, payload in answers]
 
     def _run_tests(self, testing: Testing) -> dict[str, Any]:
         """Run tests to their end, with all calls that they make. Returns the report of the last exchange."""

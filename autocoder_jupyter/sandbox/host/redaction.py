@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.errors import AutocodeError, SandboxError
 from autocoder_jupyter.redaction.secrets import redact, without_secrets
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import (
@@ -43,10 +43,16 @@ class RedactingWorker:
     def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
         """See `Worker.call`."""
         with self._redacting_errors():
-            outcome = self._worker.call(program, arguments, spec)
-        return dataclasses.replace(
-            outcome, stdout=self._redacted(outcome.stdout), stderr=self._redacted(outcome.stderr)
-        )
+            return self._of_call(self._worker.call(program, arguments, spec))
+
+    def batch(self, program: Program, calls: Sequence[Packed], seconds: float) -> Sequence[CallOutcome | SandboxError]:
+        """See `Worker.batch`."""
+        with self._redacting_errors():
+            found = self._worker.batch(program, calls, seconds)
+        for each in found:
+            if isinstance(each, SandboxError):
+                redact(each, self._secrets)
+        return [each if isinstance(each, SandboxError) else self._of_call(each) for each in found]
 
     def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         """See `Worker.answer`. The answer is not redacted: it goes to tests, and `test` redacts their texts."""
@@ -84,6 +90,11 @@ class RedactingWorker:
     def responds(self) -> bool:
         """See `Worker.responds`."""
         return self._worker.responds()
+
+    def _of_call(self, outcome: CallOutcome) -> CallOutcome:
+        return dataclasses.replace(
+            outcome, stdout=self._redacted(outcome.stdout), stderr=self._redacted(outcome.stderr)
+        )
 
     def _redacted(self, text: str) -> str:
         return without_secrets(text, self._secrets)

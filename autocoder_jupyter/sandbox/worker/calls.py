@@ -8,7 +8,7 @@ import random
 import sys
 import time
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,23 @@ def answer(program: LoadedProgram, header: Mapping[str, Any], payload: memoryvie
         return failure("SystemExit", code=repr(error.code)[:100], loaded=program.loaded, **failures.describe(error))
     except BaseException as error:
         return failure("SolutionError", loaded=program.loaded, **failures.describe(error))
+
+
+def answers(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Iterator[Pieces]:
+    """The frames of the answers of a batch, one call after the other. At least the first call is made.
+
+    Args:
+        program: of this process.
+        header: of the request: as for `answer`, with `calls` (their `arguments`, `seed` and `size`), and `seconds`
+            after which no further call is begun.
+        payload: the encoded arguments of all calls.
+    """
+    until, position = time.monotonic() + header["seconds"], 0
+    for number, call in enumerate(header["calls"]):
+        if number and time.monotonic() > until:
+            return
+        yield answer(program, {**header, **call}, payload[position : position + call["size"]])
+        position += call["size"]
 
 
 def failure(error: str, **facts: Any) -> Pieces:

@@ -184,6 +184,10 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
             os._exit(0)
         if header["kind"] == "call":
             answer = calls.answer(program, header, payload)
+        elif header["kind"] == "batch":
+            answer = []
+            for pieces in calls.answers(program, header, payload):
+                frames.write_all(outbox, pieces)
         elif header["kind"] == "command":
             answer = commands.answer(header, payload)
         elif header["kind"] == "arguments" and program.arguments:

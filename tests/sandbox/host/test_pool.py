@@ -46,7 +46,7 @@ class IdleWorker(Worker):
     def unasked(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
 
-    call = answer = test = command = unasked
+    call = batch = answer = test = command = unasked
 
 
 @dataclass(eq=False)

@@ -37,7 +37,7 @@ class TalkativeWorker(Worker):
     def unasked(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
 
-    answer = command = responds = unasked
+    answer = batch = command = responds = unasked
 
 
 class FailingWorker(TalkativeWorker):

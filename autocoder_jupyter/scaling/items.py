@@ -1,0 +1,125 @@
+"""The items of a map: what each passes to the function, and the chunks in which they travel."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import File
+from autocoder_jupyter.untrusted.visible import visible
+
+MOST_ITEMS = 100
+"""Items of a chunk. They are computed one after the other in one child process."""
+
+SMALL = 2**20
+"""Bytes. A larger item has a child process of its own."""
+
+ROUNDS = 4
+"""Chunks for each worker, if there are few items, so that all workers have work until the end."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item.
+
+    Args:
+        given: what the user passed.
+        arguments: inputs by name.
+        key: what stands for it in a table.
+    """
+
+    given: Any
+    arguments: Mapping[str, Any]
+    key: Any
+
+    def columns(self, name: str) -> dict[str, Any]:
+        """The key as columns: one, or as many as it has parts."""
+        if not isinstance(self.key, tuple):
+            return {name: self.key}
+        if len(self.key) == 1:
+            return {name: self.key[0]}
+        return {f"{name}_{number}": part for number, part in enumerate(self.key, 1)}
+
+
+def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any]) -> list[Item]:
+    """The items: tables, files, dicts of arguments, or pairs of a key and a table, as from `groupby`.
+
+    Args:
+        function: the function.
+        given: the items. Anything but a dict is passed as the first input that is not fixed.
+        fixed: inputs that are the same for all items.
+
+    Raises:
+        InvalidRequest: it is one table or text, no iterable, or names an input that does not exist or is fixed.
+    """
+    name = visible(function.name)
+    if isinstance(given, str | bytes | Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
+        raise InvalidRequest(
+            f"{name}.map takes a list of items, not a {type(given).__name__}.",
+            hint=f"For one call write {name}(…); for the groups of a table {name}.map(table.groupby(…)).",
+        )
+    free = [spec.name for spec in function.inputs if spec.name not in fixed]
+    items = []
+    for place, each in enumerate(given):
+        if isinstance(each, Mapping):
+            if wrong := [key for key in each if key not in free]:
+                raise InvalidRequest(
+                    f"Item {place} has {visible(str(wrong[0]))!r}, which is "
+                    f"{'fixed for all items' if wrong[0] in fixed else f'no input of {name}'}.",
+                    hint=f"Inputs: {', '.join(free) or 'none'}.",
+                )
+            items.append(Item(each, dict(each), place))
+            continue
+        if not free:
+            raise InvalidRequest(f"{name} has no input for the items.", hint="Fix fewer inputs.")
+        is_pair = isinstance(each, tuple) and len(each) == 2 and hasattr(each[1], "columns")
+        key, value = each if is_pair else (_key_of(each, place), each)
+        items.append(Item(each, {free[0]: value}, key))
+    return items
+
+
+def _key_of(item: Any, place: int) -> Any:
+    if isinstance(item, File):
+        return item.path.name
+    return Path(item).name if isinstance(item, str | os.PathLike) else place
+
+
+def chunks_of(items: Sequence[Item], places: Sequence[int], workers: int) -> Iterator[list[int]]:
+    """The places of the items in chunks: small ones together, a large one alone."""
+    most = max(1, min(MOST_ITEMS, math.ceil(len(places) / (workers * ROUNDS))))
+    chunk: list[int] = []
+    size = 0
+    for place in places:
+        bytes_ = sum(map(_bytes, items[place].arguments.values()))
+        if bytes_ >= SMALL:
+            yield [place]
+            continue
+        if chunk and (len(chunk) == most or size + bytes_ > MOST_ITEMS * SMALL // ROUNDS):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(place)
+        size += bytes_
+    if chunk:
+        yield chunk
+
+
+def _bytes(value: Any) -> int:
+    """About how large a value is; a table whose size is unknown counts as large."""
+    if isinstance(value, File | str | os.PathLike):
+        path = value.path if isinstance(value, File) else Path(value)
+        try:
+            return path.stat().st_size
+        except (OSError, ValueError):
+            return len(str(value))
+    if callable(usage := getattr(value, "memory_usage", None)) and hasattr(value, "dtypes"):
+        used = usage(index=True)
+        return int(used.sum() if hasattr(used, "sum") else used)
+    if hasattr(value, "columns"):
+        return SMALL
+    return len(value) * 64 if hasattr(value, "__len__") else 64

@@ -1,0 +1,233 @@
+"""`growth.map` in the real local sandbox."""
+
+from __future__ import annotations
+
+import _thread
+import concurrent.futures
+import multiprocessing
+import pickle
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.errors import Cancelled, DataDrift, EngineGone, InvalidRequest, ItemsFailed, SolutionError
+from autocoder_jupyter.scaling.items import MOST_ITEMS, SMALL, chunks_of, items_of
+from autocoder_jupyter.scaling.mapped import Failed
+from autocoder_jupyter.types import File, InputSpec
+from tests.scaling.conftest import FRAME, Build
+
+pytestmark = pytest.mark.local_sandbox
+
+SUM = "return pd.DataFrame({'total': [sales['v'].sum()], 'child': [CHILD]})"
+SAMPLE = pd.DataFrame({"v": [1, 2]})
+
+
+def frames(count: int) -> list[pd.DataFrame]:
+    return [pd.DataFrame({"v": [number, number]}) for number in range(count)]
+
+
+def totals(mapped: Any) -> list[int]:
+    return [int(each["total"].iloc[0]) for each in mapped]
+
+
+def test_each_item_has_its_outcome_in_order_and_small_ones_share_a_child(built: Build) -> None:
+    mapped = built(SUM, {"sales": SAMPLE}).map(frames(60), workers=1)
+    assert totals(mapped) == [2 * number for number in range(60)]
+    assert len(mapped) == 60 and not mapped.errors
+    children = [each["child"].iloc[0] for each in mapped]
+    assert children[0] == children[14] != children[15] and len(set(children)) == 4
+    assert repr(mapped) == "<60 of 60 items of growth>"
+    assert totals(mapped[1:3]) == [2, 4] and totals([mapped[-1]]) == [118]
+    with pytest.raises(IndexError):
+        _ = mapped[60]
+
+
+def test_an_error_and_a_wrong_table_are_beside_the_outcomes(built: Build) -> None:
+    growth = built(f"assert sales['v'].sum() != 4, 'four'\n    {SUM}", {"sales": SAMPLE})
+    mapped = growth.map([*frames(4), pd.DataFrame({"w": [1]})], workers=1)
+    assert [type(each).__name__ for each in mapped] == ["DataFrame", "DataFrame", "Failed", "DataFrame", "Failed"]
+    assert [type(each.error) for each in mapped.errors] == [SolutionError, DataDrift]
+    assert not mapped[2] and (mapped[2].index, mapped[2].item["v"].sum()) == (2, 4)
+    assert repr(mapped[2]) == "<failed: item 2, SolutionError: The function raised AssertionError: four>"
+    assert repr(mapped) == "<3 of 5 items of growth · 2 without an outcome>"
+    assert totals(mapped.outcomes) == [0, 2, 6]
+    with pytest.raises(ItemsFailed, match="2 of 5 items of growth have no outcome") as refused:
+        mapped.table()
+    assert "four" in refused.value.why
+    assert [each.index for each in mapped.retry().errors] == [2, 4]
+
+
+def test_items_of_a_child_that_dies_are_called_alone(built: Build) -> None:
+    body = f"if sales['v'].sum() == 6:\n        os._exit(3)\n    {SUM}"
+    mapped = built(body, {"sales": SAMPLE}).map(frames(9), workers=1)
+    assert [place for place in range(9) if isinstance(mapped[place], Failed)] == [3]
+    assert totals(each for each in mapped if not isinstance(each, Failed)) == [0, 2, 4, 8, 10, 12, 14, 16]
+    children = {each["child"].iloc[0] for each in mapped if not isinstance(each, Failed)}
+    assert len(children) == 4  # two chunks of three, and two that were called alone
+
+
+def test_a_time_limit_is_that_of_each_item(built: Build) -> None:
+    body = f"while sales['v'].sum() == 2: pass\n    {SUM}"
+    mapped = built(body, {"sales": SAMPLE}).map(frames(3), workers=1, timeout=6)
+    assert [type(each).__name__ for each in mapped] == ["DataFrame", "Failed", "DataFrame"]
+    assert type(mapped.errors[0].error).__name__ == "SandboxTimeout"
+
+
+def test_a_chunk_ends_when_its_time_is_short_and_the_rest_is_the_next_one(built: Build) -> None:
+    body = f"time.sleep(1.2)\n    {SUM}"
+    mapped = built(body, {"sales": SAMPLE}).map(frames(4), workers=1, timeout=60)
+    assert totals(mapped) == [0, 2, 4, 6]
+    short = built(body, {"sales": SAMPLE}).map(frames(6), workers=1, timeout=8)
+    assert totals(short) == [0, 2, 4, 6, 8, 10]
+
+
+def test_groups_files_and_dicts_are_items(built: Build, tmp_path: Path) -> None:
+    growth = built(
+        "return pd.DataFrame({'total': [sales['v'].sum() + n]})",
+        inputs=(
+            FRAME,
+            InputSpec(name="n", type="int", required=False),
+        ),
+        samples={"sales": SAMPLE},
+    )
+    table = pd.DataFrame({"shop": ["a", "b", "a"], "year": [1, 1, 2], "v": [1, 2, 4]})
+    by_shop = growth.map(table.groupby("shop")[["v"]], n=10)
+    assert by_shop.table("shop").to_dict("list") == {"shop": ["a", "b"], "total": [15, 12]}
+    both = growth.map(table.groupby(["shop", "year"]), n=0).table()
+    assert both.to_dict("list") == {"key_1": ["a", "a", "b"], "key_2": [1, 2, 1], "total": [1, 4, 2]}
+    for name in ("x", "y"):
+        SAMPLE.to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [tmp_path / "x.csv", File(tmp_path / "y.csv"), str(tmp_path / "z.csv")]
+    mapped = growth.map(files, n=1)
+    assert isinstance(mapped.errors[0].error, InvalidRequest) and len(mapped.errors) == 1
+    assert growth.map(files[:2], n=1).table().to_dict("list") == {"key": ["x.csv", "y.csv"], "total": [4, 4]}
+    assert growth.map([{"sales": SAMPLE, "n": 3}, {"n": 5}]).table()["total"].tolist() == [6, 8]
+    mapped = growth.map([SAMPLE], n=1)
+    with pytest.raises(InvalidRequest, match="have a column 'total'"):
+        mapped.table("total")
+
+
+@pytest.mark.parametrize(
+    ("items", "fixed", "said"),
+    [
+        (SAMPLE, {}, "takes a list of items, not a DataFrame"),
+        ("sales.csv", {}, "takes a list of items, not a str"),
+        (3, {}, "takes a list of items, not a int"),
+        ([{"sale": 1}], {}, "Item 0 has 'sale', which is no input of growth"),
+        ([{"sales": 1}], {"sales": SAMPLE}, "which is fixed for all items"),
+        ([SAMPLE], {"sales": SAMPLE}, "growth has no input for the items"),
+        ([SAMPLE], {"workers": 0}, "workers must be a whole number of at least 1"),
+        ([SAMPLE], {"output": "other"}, "growth has no output 'other'"),
+    ],
+)
+def test_what_is_no_list_of_items_is_refused(built: Build, items: Any, fixed: Any, said: str) -> None:
+    with pytest.raises(InvalidRequest, match=said):
+        built(SUM, {"sales": SAMPLE}).map(items, **fixed)
+
+
+def test_outcomes_that_are_no_tables_and_no_items_at_all(built: Build) -> None:
+    growth = built("return len(sales)", {"sales": SAMPLE}, {"count": "int"})
+    mapped = growth.map([SAMPLE, SAMPLE])
+    assert list(mapped) == [2, 2]
+    with pytest.raises(InvalidRequest, match="returns a int for an item, not a table"):
+        mapped.table()
+    assert len(growth.map([])) == 0 and growth.map([]).table().empty
+    two = built("return sales, len(sales)", {"sales": SAMPLE}, {"rows": "DataFrame", "count": "int"})
+    assert list(two.map([SAMPLE], output="count")) == [2]
+
+
+def test_progress_is_told_in_the_calling_thread(built: Build) -> None:
+    told: list[tuple[int, int, bool]] = []
+    here = threading.current_thread()
+    built(SUM, {"sales": SAMPLE}).map(
+        frames(5), workers=1, progress=lambda done, of: told.append((done, of, threading.current_thread() is here))
+    )
+    assert told[-1] == (5, 5, True) and all(each[2] for each in told)
+    assert [done for done, *_ in told] == sorted(done for done, *_ in told)
+
+
+def test_an_interrupt_keeps_what_is_done_and_the_rest_is_computed_later(built: Build) -> None:
+    body = f"while sales['v'].sum() == 18 and not os.path.exists('/nowhere'): time.sleep(0.01)\n    {SUM}"
+    growth = built(body, {"sales": SAMPLE})
+
+    def interrupt(done: int, _of: int) -> None:
+        if done >= 9:
+            threading.Timer(0.2, _thread.interrupt_main).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        growth.map(frames(10), workers=1, progress=interrupt)
+    last = growth.map.last
+    assert last is not None and last.missing == [9]
+    assert isinstance(last.errors[0].error, Cancelled)
+    assert "retry" in last.errors[0].error.hint
+    assert totals(last[:9]) == [2 * number for number in range(9)]
+
+
+def test_resume_computes_only_what_is_not_kept(built: Build) -> None:
+    growth = built(SUM, {"sales": SAMPLE}, lock=True)
+    first = growth.map(frames(5), resume=True, workers=1)
+    second = growth.map(frames(7), resume=True, workers=1)
+    before, after = ([each["child"].iloc[0] for each in mapped] for mapped in (first, second))
+    assert after[:5] == before and not set(after[5:]) & set(before)
+    assert growth.map(frames(2), workers=1)[0]["child"].iloc[0] != before[0]
+
+
+@pytest.fixture
+def processes() -> Iterator[Any]:
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        yield pool
+
+
+class Client:
+    """As a client of Dask: it gives an executor."""
+
+    def __init__(self, pool: Any) -> None:
+        self.pool = pool
+
+    def get_executor(self) -> Any:
+        return self.pool
+
+
+def test_an_executor_carries_the_items_without_the_samples(built: Build, processes: Any) -> None:
+    names = pd.DataFrame({"v": range(3), "name": ["a", "b", "c"]})
+    large = pd.DataFrame({"v": range(200_000)})
+    growth = built(
+        "return sales.merge(names, on='v')",
+        {"sales": large, "names": names},
+        inputs=(FRAME, InputSpec(name="names", type="DataFrame")),
+    )
+    assert len(pickle.dumps(growth.as_task("names"))) < 50_000 < len(pickle.dumps(growth))
+    mapped = growth.map(frames(3), executor=Client(processes))
+    assert [each["name"].tolist() for each in mapped] == [["a", "a"], ["b", "b"], ["c", "c"]]
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        assert len(growth.map(frames(3), executor=threads).table()) == 6
+
+
+class Breaks(concurrent.futures.Executor):
+    """An executor whose process has ended."""
+
+    def submit(self, *_: Any, **__: Any) -> Any:
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        future.set_exception(concurrent.futures.process.BrokenProcessPool("a process ended"))
+        return future
+
+
+def test_a_broken_executor_leaves_items_that_a_new_one_computes(built: Build) -> None:
+    mapped = built(SUM, {"sales": SAMPLE}).map(frames(3), executor=Breaks())
+    assert [type(each.error) for each in mapped.errors] == [EngineGone] * 3
+    assert "retry(executor=" in mapped.errors[0].error.hint
+    assert totals(mapped.retry()) == [0, 2, 4]
+
+
+def test_large_items_are_alone_and_small_ones_in_chunks(built: Build) -> None:
+    function = built(SUM, {"sales": SAMPLE}).as_task("x").function
+    large = pd.DataFrame({"v": range(SMALL // 8)})
+    items = items_of(function, [SAMPLE] * 3 + [large] + [SAMPLE] * 2, {})
+    assert sorted(map(sorted, chunks_of(items, range(6), 1))) == [[0, 1], [2, 4], [3], [5]]
+    many = items_of(function, [SAMPLE] * 1000, {})
+    assert {len(chunk) for chunk in chunks_of(many, range(1000), 2)} == {MOST_ITEMS}
