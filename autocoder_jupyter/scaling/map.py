@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from autocoder_jupyter.calls.binding import split
-from autocoder_jupyter.calls.call import require_agreed
+from autocoder_jupyter.calls.call import require_callable
 from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
@@ -83,7 +83,7 @@ class Map:
         options = self._options.changed(given)
         if resume:
             options = replace(options, cache="auto")
-        require_agreed(function, options)
+        require_callable(function, options)
         if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
             raise InvalidRequest(f"workers must be a whole number of at least 1, not {workers!r}.")
         listed = items_of(function, items, inputs)
