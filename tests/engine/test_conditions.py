@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
+from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import Dependence, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.strength import ZONE
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
@@ -61,6 +63,14 @@ def test_what_the_code_reads_is_found_with_its_line(expression: str, what: str) 
 )
 def test_what_has_a_seed_or_is_data_is_not(expression: str) -> None:
     assert reads(f"def run(x):\n    return {expression}\n") == {}
+
+
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine finds the same."""
+    longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
+    monkeypatch.setattr("autocoder_jupyter.engine.strength.examiner.EFFORTS", longer)
+    monkeypatch.setattr("autocoder_jupyter.engine.strength.relations.SEARCH_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -147,6 +157,8 @@ def broken(worker: Worker, body: str, kind: TypeName = "float", data: Any = None
         ("return x.loc[x['n'] > 1, 'g'].tolist()", "list"),
         ("return x.groupby('g')['n'].sum().to_dict()", "dict"),
         ("return x.sort_values('n')", "DataFrame"),
+        ("return x.drop_duplicates('n')", "DataFrame"),
+        ("return x.nlargest(1, 'n')", "DataFrame"),
     ],
 )
 def test_right_functions_keep_the_relations(worker: Worker, body: str, kind: TypeName) -> None:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import Strength
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of
 
 pytestmark = pytest.mark.local_sandbox
+
+PLACE = "autocoder_jupyter.engine.strength"
+
+
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine finds the same."""
+    longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
+    monkeypatch.setattr(f"{PLACE}.examiner.EFFORTS", longer)
+    monkeypatch.setattr(f"{PLACE}.mutation.CALL_SECONDS", 60.0)
+    monkeypatch.setattr(f"{PLACE}.survivors.SEARCH_SECONDS", 120.0)
+    monkeypatch.setattr(f"{PLACE}.relations.SEARCH_SECONDS", 60.0)
+
 
 NORMAL = {"effort": "normal", "second_opinion": "off"}
 

@@ -11,8 +11,8 @@ import pytest
 
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.sizes import LARGEST, larger, largest_number, small_parts
-from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART, Trial, TrialOutcome
-from autocoder_jupyter.engine.second_opinion.variations import Profile
+from autocoder_jupyter.engine.second_opinion.trial import FEW_ROWS, SMALL_PART, Trial, TrialOutcome
+from autocoder_jupyter.engine.second_opinion.variations import Profile, is_outside
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
@@ -75,6 +75,13 @@ def test_what_cannot_be_made_larger_is_not(table: object) -> None:
     assert larger({"x": table}) is None
 
 
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine finds the same."""
+    monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 300.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SEARCH_SECONDS", 120.0)
+
+
 @pytest.fixture
 def workers() -> Iterator[tuple[Worker, Worker]]:
     sandbox = choose("local")
@@ -84,7 +91,7 @@ def workers() -> Iterator[tuple[Worker, Worker]]:
 
 
 def compared(workers: tuple[Worker, Worker], first: str, second: str, value: float, parts: int = 60) -> TrialOutcome:
-    codes = (f"def run(x):\n    return float({body})\n" for body in (first, second))
+    codes = (f"import numpy as np\n\n\ndef run(x):\n    return float({body})\n" for body in (first, second))
     interface = (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),)
     sides = [
         Side(label, worker, Program(code, *interface)) for label, worker, code in zip("fs", workers, codes, strict=True)
@@ -102,6 +109,14 @@ def test_solutions_that_agree_on_the_sample_and_differ_on_a_few_rows_are_told_ap
     found = compared(workers, first, f"{second} if 3 < len(x) < 10 else {first}", value)
     on = {tried.name for tried in found.tried if tried.differences}
     assert on == {SMALL_PART} and found.smallest is not None and len(found.smallest.tables["x"]) < 10
+
+
+@pytest.mark.local_sandbox
+def test_a_value_that_only_one_side_has_on_a_few_rows_is_told_and_no_evidence(workers: tuple[Worker, Worker]) -> None:
+    first = "x['amount'].mean()"
+    found = compared(workers, first, f"{first} if not 2 < len(x) < 21 else np.nan", float(orders()["amount"].mean()))
+    (one,) = (tried for tried in found.tried if tried.differences)
+    assert one.name == FEW_ROWS and is_outside(one.name) and found.smallest is None
 
 
 @pytest.mark.local_sandbox

@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.second_opinion.matching import Names, ask_names, a
 from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
 from autocoder_jupyter.engine.second_opinion.rehearsal import objections
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
-from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART, OpenPlace, OpinionTrial, SmallInput
+from autocoder_jupyter.engine.second_opinion.trial import FEW_ROWS, SMALL_PART, OpenPlace, OpinionTrial, SmallInput
 from autocoder_jupyter.engine.second_opinion.variations import is_outside
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
@@ -190,7 +190,7 @@ class Adviser:
             model=setup.config.second_model or setup.config.model,
             compared=found.compared,
             tried=found.tried,
-            parts=outcome.parts if not any(one.name == SMALL_PART and one.differences for one in outcome.tried) else 0,
+            parts=0 if any(one.name in (SMALL_PART, FEW_ROWS) for one in outcome.tried) else outcome.parts,
             not_compared=found.not_compared,
             tests=self._tests,
         )

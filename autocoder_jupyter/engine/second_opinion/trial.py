@@ -51,6 +51,9 @@ RAISED = "an error"
 SMALL_PART = "with a few of the rows"
 """The name of a small part in a difference."""
 
+FEW_ROWS = "if there were a few rows only"
+"""The same, if only one side has a row or a value."""
+
 LONGEST = 200
 """Characters of a text about a difference."""
 
@@ -373,7 +376,9 @@ class Trial:
     def _on_parts(self, tried: list[Tried], deadline: float) -> int:
         """Compare on small parts, until one shows a difference. Returns the number of those with a compared value.
 
-        They run in one process, because there are many of them. What they find is one entry of `tried`.
+        They run in one process, because there are many of them. What they find is one entry of `tried`. In a part, a
+        group can be without any value, which the sample may never have: a row or a value that only one side has is
+        told, and is no evidence.
         """
         compared = 0
         for tables in small_parts(self.tables, self.parts):
@@ -381,9 +386,11 @@ class Trial:
             if isinstance(found, str) or not found.outputs:
                 continue
             compared += 1
-            if found.places:
-                self._differing.append((SMALL_PART, tables, found.places))
-                tried.append(Tried(SMALL_PART, differences=self._told(found.places)))
+            name = SMALL_PART if any(place.both and not place.keys for place in found.places) else FEW_ROWS
+            if found.places and name not in (one.name for one in tried):
+                tried.append(Tried(name, differences=self._told(found.places)))
+            if found.places and name == SMALL_PART:
+                self._differing.append((name, tables, found.places))
                 break
         return compared
 

@@ -118,10 +118,18 @@ def _where(
         return names[0] if names else None
     same = _without_order if change is _shuffled else _without_numbers
     one, other = ({name: same(answer.values[name]) for name in names} for answer in answers)
+    other = {name: _with_columns_of(one[name], value) for name, value in other.items()}
     found = compared_outputs(one, other, [(name, name) for name in names])
     if found.places:
         return found.places[0].where.partition(".")[0].partition("[")[0]
     return "" if found.outputs else None
+
+
+def _with_columns_of(one: Any, other: Any) -> Any:
+    """An output without the columns that only it has, because the function passes on those of its input."""
+    if isinstance(one, pd.DataFrame) and isinstance(other, pd.DataFrame):
+        return other.loc[:, other.columns.isin(one.columns)]
+    return other
 
 
 def _without_numbers(value: Any) -> Any:

@@ -1,0 +1,106 @@
+"""The line that says what a verified function rests on."""
+
+from __future__ import annotations
+
+import pytest
+
+from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.types import (
+    CheckOutcome,
+    CodeChange,
+    CodePlan,
+    Dependence,
+    Evidence,
+    OutputSpec,
+    Relation,
+    SecondOpinion,
+    Strength,
+    TestOutcome,
+)
+from autocoder_jupyter.types.strength import ZONE
+
+PASSED = tuple(TestOutcome(id=f"test_{number}", outcome="passed") for number in range(7))
+AGREES = SecondOpinion(state="agree", compared=("a", "b"), parts=60)
+PLAN = CodePlan(
+    description="d", approach="a", outputs=(OutputSpec(name="a", type="float"), OutputSpec(name="b", type="float"))
+)
+
+
+def noticed(count: int, of: int) -> tuple[CodeChange, ...]:
+    names = ["test_1"] * count + [""] * (of - count)
+    return tuple(CodeChange(line=3, was="a < b", now="a <= b", noticed_by=name) for name in names)
+
+
+FULL = Evidence(
+    tests=PASSED,
+    strength=Strength(changes=noticed(9, 12)),
+    acceptance=(CheckOutcome(name="a", passed=True), CheckOutcome(name="b", passed=True)),
+)
+LINE = (
+    "verified: 7 tests that notice 9 of 12 changes · second opinion agrees on 2 of 2 outputs · 60 small parts · "
+    "your 2 tests"
+)
+
+
+def test_a_function_of_which_all_is_known_is_verified() -> None:
+    found = verified(FULL, AGREES, 2)
+    assert found.line == LINE and not found.lacks
+
+
+def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is_missing() -> None:
+    state = FunctionRun("growth", phase="ready", plan=PLAN, evidence=FULL, second_opinion=AGREES)
+    assert LINE in card_text(state) and LINE in card_html(state)
+    weak = FunctionRun("growth", phase="ready", plan=PLAN, evidence=FULL)
+    assert "verified in part: " in card_text(weak) and "no second opinion" in card_html(weak)
+    assert "verified" not in card_text(FunctionRun("growth", phase="failed", plan=PLAN, evidence=FULL))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "opinion", "lacks"),
+    [
+        (FULL, None, "no second opinion"),
+        (FULL, SecondOpinion(), "no second opinion"),
+        (FULL, SecondOpinion(state="differ", compared=("a",)), "the second opinion differs"),
+        (FULL, SecondOpinion(state="not compared"), "the second opinion could not be compared"),
+        (
+            FULL,
+            SecondOpinion(state="not compared", compared=("a",)),
+            "second opinion agrees on 1 of 2 outputs",
+        ),
+        (Evidence(strength=Strength(ended="there are no tests")), AGREES, "no tests"),
+        (Evidence(tests=PASSED), AGREES, "not tried what they notice"),
+        (
+            Evidence(tests=PASSED, strength=Strength(changes=noticed(8, 12))),
+            AGREES,
+            "only 7 tests that notice 8 of 12 changes",
+        ),
+        (
+            Evidence(tests=PASSED, strength=Strength(ended="the time was up")),
+            AGREES,
+            "not tried what they notice: the time was up",
+        ),
+        (
+            Evidence(tests=PASSED, strength=Strength(dependences=(Dependence(on="the date", differs=True),))),
+            AGREES,
+            "depends on the date",
+        ),
+        (
+            Evidence(
+                tests=PASSED,
+                strength=Strength(relations=(Relation(name="another order of the rows", holds=False, where="a"),)),
+            ),
+            AGREES,
+            "another order of the rows changes a",
+        ),
+    ],
+)
+def test_what_is_missing_or_weak_is_named(evidence: Evidence, opinion: SecondOpinion | None, lacks: str) -> None:
+    found = verified(evidence, opinion, 2)
+    assert found.lacks == (lacks,) and found.line.startswith("verified in part: ")
+
+
+def test_another_time_zone_may_matter() -> None:
+    strength = Strength(relations=(Relation(name=ZONE, holds=False, where="a"),))
+    assert verified(Evidence(tests=PASSED, strength=strength), AGREES, 2).lacks == ()
