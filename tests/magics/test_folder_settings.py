@@ -27,6 +27,7 @@ WANTED: dict[str, Any] = {
     "hide": ["name"],
     "mask": ["name"],
     "log": "events.jsonl",
+    "effort": "quick",
     "second_opinion": "off",
     "blind_tests": "off",
     "second_model": "evil/second",
