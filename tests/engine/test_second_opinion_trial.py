@@ -217,6 +217,17 @@ def test_there_are_two_rows_and_values_that_are_all_alike_and_none_says_nothing(
     assert "with one who only" not in by_name(x=one_each)
 
 
+def test_two_columns_that_identify_a_row_together_are_not_made_alike() -> None:
+    months = [f"2024-0{month}" for month in range(1, 7)]
+    rates = pd.DataFrame({"month": months * 2, "currency": ["USD"] * 6 + ["GBP"] * 6, "rate": np.arange(12) / 10 + 1})
+    alike = by_name(x=rates)["with all values alike"].tables["x"]
+    assert alike["rate"].nunique() == 1 and not alike.duplicated(["month", "currency"]).any()
+    twice = pd.concat([rates, rates.iloc[:1]], ignore_index=True)
+    few = pd.DataFrame({"month": (months * 2)[:8], "team": list("aabbccdd"), "n": np.arange(8) / 10})
+    for by_chance in (twice, few):
+        assert by_name(x=by_chance)["with all values alike"].tables["x"]["month"].nunique() == 1
+
+
 def test_the_smallest_input_has_only_the_rows_that_matter_and_made_up_values() -> None:
     frame = pd.DataFrame({"name": ["Ada", "Bo", "Cy", "Di"] * 50, "salary": np.arange(200) + 1234.5})
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ _MANY = 8
 """Rows from which on it is no chance that whole numbers never repeat, or are in order."""
 
 _FEW = 2
+
+_PAIRED, _COMPLETE = 8, 1.5
+"""Columns of which two may identify a row together, and how many times as many pairs there may be as rows."""
 
 _MIXED = 400
 """Rows of a table whose columns are mixed."""
@@ -70,12 +74,14 @@ class Profile:
         gaps: columns in which values are missing.
         is_ordered: whether the rows are sorted by a column of times or ids.
         has_twins: whether a row is there twice, except for measured numbers.
+        pair: two columns that identify a row together, such as month and currency, if most of their pairs occur.
     """
 
     keys: frozenset[int]
     gaps: frozenset[int]
     is_ordered: bool
     has_twins: bool
+    pair: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, table: Any) -> Profile:
@@ -83,7 +89,26 @@ class Profile:
         columns = list(enumerate(_columns(table)))
         keys = frozenset(place for place, column in columns if _is_key(column))
         gaps = frozenset(place for place, column in columns if column.isna().any())
-        return cls(keys, gaps, any(_is_sorted(column) for _, column in columns), not keys and _has_twins(table))
+        is_ordered = any(_is_sorted(column) for _, column in columns)
+        return cls(keys, gaps, is_ordered, not keys and _has_twins(table), frozenset() if keys else _pair(columns))
+
+
+def _pair(columns: list[tuple[int, Any]]) -> frozenset[int]:
+    """Two columns that identify a row. In a table of few rows many do by chance, so nearly all pairs must occur."""
+    rows = len(columns[0][1]) if columns else 0
+    try:
+        counts = [
+            (place, column, int(column.nunique()))
+            for place, column in columns[:_PAIRED]
+            if column.dtype.kind != "f" and not column.isna().any()
+        ]
+        for (one, left, first), (other, right, second) in combinations(counts, 2):
+            is_grid = min(first, second) > 1 and rows >= _MANY and rows <= first * second <= _COMPLETE * rows
+            if is_grid and not pd.DataFrame({0: left, 1: right}).duplicated().any():
+                return frozenset({one, other})
+    except TypeError:  # lists and dicts
+        pass
+    return frozenset()
 
 
 def variations(tables: Mapping[str, Any]) -> Iterator[Variation]:
@@ -177,7 +202,8 @@ class _Varied:
 
     def _alike(self) -> Iterator[Variation]:
         """All values alike, except for keys: nothing varies, and all ranks are tied."""
-        places = [place for place in range(_width(self._table)) if place not in self._profile.keys]
+        keys = self._profile.keys | self._profile.pair
+        places = [place for place in range(_width(self._table)) if place not in keys]
         frame = _as_frame(self._table)
         for place in places:
             column = frame.iloc[:, place]
