@@ -1,8 +1,8 @@
 """Calls of a function with much data: how it may be split, and many inputs.
 
-    contract    how a function may be split, found in the sandbox and kept on this machine
-    items       the inputs of a map, and the chunks in which they travel
-    chunk       computes one chunk, in this process or in another one
-    mapped      the outcomes of a map
-    map         `growth.map`
+contract    how a function may be split, found in the sandbox and kept on this machine
+items       the inputs of a map, and the chunks in which they travel
+chunk       computes one chunk, in this process or in another one
+mapped      the outcomes of a map
+map         `growth.map`
 """

@@ -1,0 +1,37 @@
+"""The examples of the page *Beyond one machine*, executed in their order in one kernel."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.test_living_with_a_function import ROOT, first_cells
+from tests.conftest import LendKernel
+from tests.magics.test_real_kernel import environment
+from tests.sandbox.sandboxes import open_sandbox
+from tests.scripted_model import ScriptedModel, by_marker
+
+PAGE = (ROOT / "docs" / "beyond-one-machine.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.slow
+@pytest.mark.local_sandbox
+def test_each_example_of_the_page_runs(lend_kernel: LendKernel, tmp_path: Path) -> None:
+    open_sandbox("local")
+    shutil.copytree(
+        ROOT / "notebooks" / ".autocode", tmp_path / ".autocode", ignore=shutil.ignore_patterns("outputs", "cl*")
+    )
+    with ScriptedModel(by_marker({})) as model, lend_kernel(environment(model)) as kernel:
+        for source in (*first_cells(), *BLOCKS):
+            answered = kernel.run(source)
+            assert answered.status == "ok", answered.error
+        shown = kernel.run(
+            "print(type(mapped.errors[0].error).__name__, len(mapped.outcomes), split.kind, len(one.map.last))"
+        )
+        assert shown.status == "ok", shown.error
+        assert shown.text.strip().startswith("DataDrift 1 ") and shown.text.strip().endswith(" 2")
+        assert model.requests == []
