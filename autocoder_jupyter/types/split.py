@@ -63,3 +63,6 @@ class Split(Record):
         if self.counterexample:
             parts.append(f"not more freely, because {self.counterexample}")
         return visible("; ".join(parts))
+
+    def __str__(self) -> str:
+        return repr(self)

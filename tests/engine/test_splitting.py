@@ -79,6 +79,7 @@ def test_the_first_counterexample_is_said_without_values() -> None:
     found = check("df.groupby('region', as_index=False).units.mean()", orders(60))
     assert found.kind == "groups"
     assert found.against["rows"] == "rows: two halves: 4 rows, 8 in pieces"
+    assert str(found) == repr(found)
     assert repr(found).startswith("df may be split: whole groups of region; the order of rows does not count; ")
 
 
