@@ -157,6 +157,7 @@ class Play:
                 "api_base": endpoint.root,
                 "sandbox": "local",
                 "second_opinion": "off",
+                "effort": "quick",
                 **self.settings,
                 **settings,
             }
