@@ -18,7 +18,12 @@ ENOUGH = 0.75
 ZONE = "the same instants in another time zone"
 """The name of a relation. It may matter, because it moves the limits of days."""
 
-_Shown = Annotated[str, AfterValidator(lambda text: visible(" ".join(text.split()))[:LONGEST])]
+
+def _in_one_line(text: str) -> str:
+    return visible(" ".join(text.split()))[:LONGEST]
+
+
+_Shown = Annotated[str, AfterValidator(_in_one_line)]
 
 
 class CodeChange(Record):

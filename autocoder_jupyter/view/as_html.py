@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.diff import colour_diff
 from autocoder_jupyter.view.document import (
@@ -214,7 +215,7 @@ def _source(block: Source) -> Html:
         return shown
     actions = [action("copy", "Copy"), action("insert", "Insert as a cell")]
     if block.filename:
-        actions.append(download(block.filename, block.text.encode(), "text/x-python"))
+        actions.append(download(block.filename, visible_block(block.text).encode(), "text/x-python"))  # as it is shown
     return element(
         "div",
         element("div", join(*actions, between=" "), look="source-bar"),

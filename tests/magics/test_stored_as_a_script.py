@@ -6,11 +6,11 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
 PROSE = '''%%autocode growth -o "total: float"
@@ -25,6 +25,19 @@ TOOLS = "%%autocode answer --mode tools --tool fetch\nWhich of @sales aren't pai
 CELLS = ["import pandas as pd", PROSE, QUOTED, TEST, TOOLS, "%autocode status"]
 
 
+def written(path: Path, cells: Iterable[str], metadata: Mapping[str, Any] | None = None) -> None:
+    import nbformat  # slow
+    from nbformat.v4 import new_code_cell, new_notebook
+
+    nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in cells], metadata=metadata or {}), path)
+
+
+def cells_of(path: Path) -> list[str]:
+    import nbformat
+
+    return [cell.source for cell in nbformat.read(path, as_version=4).cells]
+
+
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
     metadata = {
@@ -32,7 +45,7 @@ def notebook(tmp_path: Path) -> Path:
         "language_info": {"name": "python", "file_extension": ".py", "nbconvert_exporter": "python"},
     }
     path = tmp_path / "work.ipynb"
-    nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in CELLS], metadata=metadata), path)
+    written(path, CELLS, metadata)
     return path
 
 
@@ -53,11 +66,11 @@ def test_with_the_line_of_the_guide_jupytext_stores_every_request_as_valid_pytho
     assert [ast.unparse(statement) for statement in tree.body] == ["import pandas as pd"]
     notebook.unlink()
     converted(script, "jupytext", "--to", "ipynb")
-    assert [cell.source for cell in nbformat.read(notebook, as_version=4).cells] == CELLS
+    assert cells_of(notebook) == CELLS
 
 
 def test_a_request_in_triple_quotes_needs_no_setting(notebook: Path) -> None:
-    nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in ("x = 1", QUOTED)]), notebook)
+    written(notebook, ("x = 1", QUOTED))
     converted(notebook, "jupytext", "--to", "py:percent")
     ast.parse(notebook.with_suffix(".py").read_text("utf-8"))
 
