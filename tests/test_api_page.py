@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parents[1] / "docs"
 PUBLIC = re.compile(r"(autocoder_jupyter(\.types|\.errors)?|autocode_functions)\.[A-Za-z]\w*")
@@ -25,7 +26,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         if name.startswith(("autodoc_", "napoleon_")) or name == "default_role"
     }
     settings["extensions"] = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-    Sphinx(str(source), None, str(built), str(built / "doctrees"), "text", settings, status=None, warning=None).build()
+    (source / "conf.py").write_text("".join(f"{name} = {value!r}\n" for name, value in settings.items()), "utf-8")
+    # In a process of its own, because Sphinx changes the defaults in the signatures of what it describes.
+    subprocess.run([sys.executable, "-m", "sphinx", "-Q", "-b", "text", source, built], check=True)
     return (built / "index.txt").read_text("utf-8")
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import queue
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +21,9 @@ from autocoder_jupyter.scaling.chunk import Calls, compute, computed
 from autocoder_jupyter.scaling.items import Item, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import LastMap, Mapped
 
-Submitted = dict[concurrent.futures.Future[dict[int, Any]], Calls]
+_Ended = concurrent.futures.Future[dict[int, Any]]
+
+Submitted = dict[_Ended, Calls]
 
 Progress = Callable[[int, int], object]
 """Called in the calling thread with the number of items that are done, and of all."""
@@ -169,8 +173,12 @@ def _elsewhere(pool: Any, function: Function, options: CallOptions, chunks: Sequ
 
 def _collect(submitted: Submitted, keep: Callable[[Mapping[int, Any]], None]) -> None:
     """Keep the outcomes as they come. If the wait ends early, for instance by an interrupt, the rest is cancelled."""
+    ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
     try:
-        for future in concurrent.futures.as_completed(submitted):
+        for future in submitted:
+            future.add_done_callback(ended.put)
+        for _ in submitted:
+            future = _first(ended)
             try:
                 keep(future.result())
             except concurrent.futures.BrokenExecutor as error:
@@ -183,3 +191,10 @@ def _collect(submitted: Submitted, keep: Callable[[Mapping[int, Any]], None]) ->
     finally:
         for future in submitted:
             future.cancel()
+
+
+def _first(ended: queue.SimpleQueue[_Ended]) -> _Ended:
+    """The next one that ends. The wait is divided, because an interrupt does not always end a wait for a lock."""
+    while True:
+        with suppress(queue.Empty):
+            return ended.get(timeout=background.POLL_SECONDS)
