@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from autocoder_jupyter.codemode import programs, wire
 from autocoder_jupyter.codemode.calls import IN_THREAD
@@ -100,6 +100,7 @@ class CodeInterpreter:
         self._frames: dict[int, Frame] = {}
         self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
+        self._input: IO[bytes] | None = None
         self._pid: int | None = None
         self._killed = False
 
@@ -133,6 +134,7 @@ class CodeInterpreter:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             start_new_session=True,  # an interrupt of the notebook is not for it
         )
+        self._input = self._process.stdin
         threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True).start()
         self._send(
             {
@@ -151,8 +153,9 @@ class CodeInterpreter:
     def __exit__(self, *_: object) -> None:
         self.kill()
         if self._process is not None:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()  # type: ignore[union-attr]
+            if self._input is not None:
+                with contextlib.suppress(OSError):
+                    self._input.close()
             try:
                 self._process.wait(_PATIENCE)  # it waits for the process of Monty, which would else be a zombie
             except subprocess.TimeoutExpired:
@@ -247,8 +250,10 @@ class CodeInterpreter:
     # The pipe
 
     def _send(self, message: dict[str, Any]) -> None:
+        if self._input is None:
+            raise _Broken("its process has not started")
         try:
-            wire.send(self._process.stdin, message)  # type: ignore[union-attr, arg-type]
+            wire.send(self._input, message)
         except (OSError, ValueError) as error:  # ValueError: the pipe is closed
             raise _Broken(str(error)) from error
 

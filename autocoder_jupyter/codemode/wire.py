@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 _LENGTH = struct.Struct(">Q")
 
 Parse = Callable[[bytes], Any]
 
 
-def send(stream: BinaryIO, message: dict[str, Any]) -> None:
+def send(stream: IO[bytes], message: dict[str, Any]) -> None:
     """Write one message.
 
     Raises:

@@ -136,7 +136,8 @@ def with_original_kind(table: Table, kind: str) -> Table:
 
 def _converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
     if is_lazy(value):
-        return computed(value)  # type: ignore[no-any-return]
+        read: pd.DataFrame = computed(value)
+        return read
     library = type(value).__module__.partition(".")[0]
     if library == "polars" and callable(getattr(value, "to_arrow", None)):
         import polars
