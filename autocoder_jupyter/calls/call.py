@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.calls import outcome_cache
@@ -40,7 +41,7 @@ async def call(
     """
     require_callable(function, options)
     if takes_long(function, (*positional, *keywords.values())):
-        arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
+        arguments = await _in_time(options.timeout, lambda: bind(function, positional, keywords, notes))
     else:
         arguments = bind(function, positional, keywords, notes)
     passed = (spec.name for spec, _ in zip(function.inputs, positional, strict=False))
@@ -68,6 +69,23 @@ async def call(
     if options.tables == "same":
         values = _as_given(function, values, (*positional, *keywords.values()))
     return chosen(function, options, values)
+
+
+async def _in_time(seconds: float, prepare: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The arguments of a call, read and computed on a thread.
+
+    Raises:
+        InvalidRequest: they are not ready in time. A library cannot be stopped from here, so it goes on beside.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await background.call_blocking(prepare)
+    except TimeoutError as error:
+        raise InvalidRequest(
+            f"The arguments were not ready after {seconds:g} s.",
+            why="A file is read, a table of another library is computed, or a contract is checked, in the notebook.",
+            hint="Read or compute the table first and pass the result, or allow more: timeout=600.",
+        ) from error
 
 
 def program_of(function: Function, options: CallOptions) -> Program:

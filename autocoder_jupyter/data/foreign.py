@@ -6,6 +6,7 @@ Other libraries are converted by `to_pandas()` or by the dataframe interchange p
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -37,7 +38,9 @@ def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
         table = _converted(value)
     except InvalidRequest:
         raise
-    except Exception as error:  # another library may raise any exception
+    except (Exception, KeyboardInterrupt) as error:  # another library may raise any exception
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # only there it is the person's; polars raises it in any thread in which it computes
         raise InvalidRequest(
             f"A {kind_of(value)} cannot be made a pandas table.",
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
@@ -82,13 +85,20 @@ def computed(value: Any) -> Any:
         )
     count, read = reader
     rows, columns = count(value)
-    if rows * columns > MOST_CELLS:
+    most = MOST_CELLS // max(columns, 1)
+    _require_few(value, rows, columns, most)
+    table = read(value, most + 1)  # it may have more rows than were counted: a file has grown, a function drew others
+    _require_few(value, len(table), columns, most)
+    return table
+
+
+def _require_few(value: Any, rows: int, columns: int, most: int) -> None:
+    if rows > most:
         raise InvalidRequest(
             f"A {kind_of(value)} of {rows:,} rows × {columns:,} columns is not computed for a call.",
             why=f"That is more than {MOST_CELLS:,} cells.",
             hint="Filter or aggregate it first, or compute it yourself and pass the table.",
         )
-    return read(value)
 
 
 def _count_polars(value: Any) -> tuple[int, int]:
@@ -97,23 +107,24 @@ def _count_polars(value: Any) -> tuple[int, int]:
     return value.select(polars.len()).collect().item(), len(value.collect_schema())
 
 
-def _read_duckdb(value: Any) -> pd.DataFrame:
-    return _of_arrow_table(value.to_arrow_table() if hasattr(value, "to_arrow_table") else value.arrow())
+def _read_duckdb(value: Any, rows: int) -> pd.DataFrame:
+    first = value.limit(rows)
+    return _of_arrow_table(first.to_arrow_table() if hasattr(first, "to_arrow_table") else first.arrow())
 
 
-_COUNTED: dict[tuple[str, str], tuple[Callable[[Any], tuple[int, int]], Callable[[Any], Any]]] = {
-    ("polars", "LazyFrame"): (_count_polars, lambda value: _converted(value.collect())),
+_COUNTED: dict[tuple[str, str], tuple[Callable[[Any], tuple[int, int]], Callable[[Any, int], Any]]] = {
+    ("polars", "LazyFrame"): (_count_polars, lambda value, rows: _converted(value.head(rows).collect())),
     ("duckdb", "DuckDBPyRelation"): (lambda value: value.shape, _read_duckdb),
     ("ibis", "Table"): (
         lambda value: (int(value.count().execute()), len(value.columns)),
-        lambda value: value.to_pandas(),
+        lambda value, rows: value.limit(rows).to_pandas(),
     ),
     ("pyarrow", "Dataset"): (
         lambda value: (value.count_rows(), len(value.schema)),
-        lambda value: _of_arrow_table(value.to_table()),
+        lambda value, rows: _of_arrow_table(value.head(rows)),
     ),
 }
-"""How the rows and columns of a table elsewhere are counted, and how it is read. Others are not read."""
+"""How the rows and columns of a table elsewhere are counted, and how its first rows are read. Others are not read."""
 
 
 def kind_of(value: object) -> str:

@@ -35,6 +35,9 @@ from autocoder_jupyter.untrusted.visible import visible
 _NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
 """A name that a package can have on every index."""
 
+_STEERING = ("hatch.toml", "uv.toml")
+"""Files beside `pyproject.toml` that decide which code runs, or which index is asked, when the package is installed."""
+
 _NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 _PANDERA = "pandera>=0.24"
 
@@ -77,11 +80,27 @@ def export_package(report: Report, function: Function, folder: Path, *, tests: b
             written[f"tests/{export.FIGURES}"] = export.figures_as_data()
     with writing(f"The package of {name}", folder):
         files = Folder(folder)
+        for path in _STEERING:
+            _require_absent(files, path)
         for path in written:
             export.require_own(files, path)
         for path, text in written.items():
             files.write(path, text.encode())
     return folder
+
+
+def _require_absent(files: Folder, name: str) -> None:
+    """Refuse a file of somebody else that would take part in the installation of the package.
+
+    Raises:
+        InvalidRequest: it is there.
+    """
+    if files.exists(name):
+        raise InvalidRequest(
+            f"{visible(str(files.root / name))} exists, and no export wrote it.",
+            why="It decides what runs, or which index is asked, when the package is installed.",
+            hint="Choose another folder, or move that file away.",
+        )
 
 
 def _require_own_name(name: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -243,6 +244,65 @@ def test_a_relation_of_duckdb_is_computed_when_it_is_small(
     monkeypatch.setattr(foreign, "MOST_CELLS", 5)
     with pytest.raises(InvalidRequest, match="duckdb DuckDBPyRelation of 3 rows × 2 columns is not computed"):
         give(relation, PLAIN)
+
+
+def test_a_lazy_frame_that_has_more_rows_than_were_counted_is_not_read_wholly(
+    give: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file may grow between the count and the reading, and a function may give other rows each time."""
+    monkeypatch.setattr(foreign, "MOST_CELLS", 10)
+    given: list[int] = []
+
+    def more(frame: pl.DataFrame) -> pl.DataFrame:
+        given.append(3 if not given else 5_000)
+        return pl.concat([frame] * given[-1])
+
+    lazy = pl.LazyFrame({"a": [1], "b": ["x"]}).map_batches(more)
+    with pytest.raises(InvalidRequest, match="polars LazyFrame of 6 rows × 2 columns is not computed"):
+        give(lazy, PLAIN)
+    assert given == [3, 5_000]
+
+
+def test_a_dataset_is_read_within_the_limit(
+    give: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from pyarrow import dataset
+
+    PLAIN.to_parquet(tmp_path / "a.parquet", index=False)
+    assert give(dataset.dataset(tmp_path), PLAIN)["b"].tolist() == ["x", "y", "z"]
+    monkeypatch.setattr(foreign, "MOST_CELLS", 5)
+    with pytest.raises(InvalidRequest, match="pyarrow FileSystemDataset of 3 rows × 2 columns is not computed"):
+        give(dataset.dataset(tmp_path), PLAIN)
+
+
+def test_a_table_that_is_computed_for_too_long_ends_the_call_and_not_the_notebook(give: Callable[..., Any]) -> None:
+    """The time limit of a call holds for all of it. What computes cannot be stopped, and stops nobody."""
+    released = threading.Event()
+
+    def waits(frame: pl.DataFrame) -> pl.DataFrame:
+        released.wait(60)
+        return frame
+
+    lazy = pl.from_pandas(PLAIN).lazy().map_batches(waits)
+    try:
+        with pytest.raises(InvalidRequest, match=r"The arguments were not ready after 0\.5 s") as caught:
+            give(lazy, PLAIN, timeout=0.5)
+    finally:
+        released.set()
+    assert "timeout=600" in str(caught.value)
+    assert give(PLAIN, PLAIN)["a"].tolist() == [1, 2, 3]
+
+
+def test_a_library_that_was_interrupted_says_so_in_the_words_of_a_call(give: Callable[..., Any]) -> None:
+    """Polars raises KeyboardInterrupt in the thread that computes, also for the interrupt of an earlier call."""
+
+    def interrupted(frame: pl.DataFrame) -> pl.DataFrame:
+        raise KeyboardInterrupt
+
+    lazy = pl.from_pandas(PLAIN).lazy().map_batches(interrupted)
+    with pytest.raises(InvalidRequest, match="polars LazyFrame cannot be made a pandas table") as caught:
+        give(lazy, PLAIN)
+    assert "KeyboardInterrupt" in str(caught.value)
 
 
 def test_neither_library_is_imported_for_a_pandas_table() -> None:

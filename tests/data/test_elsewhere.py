@@ -118,7 +118,8 @@ def test_a_query_of_ibis_is_counted_by_its_engine_before_a_call_reads_it() -> No
     large = type("Table", (IBIS,), {**facts, "count": lambda _: Count(2**30)})
     with pytest.raises(InvalidRequest, match="1,073,741,824 rows × 1 columns is not computed"):
         converted(large())
-    small = type("Table", (IBIS,), {**facts, "count": lambda _: Count(3), "to_pandas": lambda _: PLAIN})
+    few = type("Few", (), {"to_pandas": lambda _: PLAIN})()
+    small = type("Table", (IBIS,), {**facts, "count": lambda _: Count(3), "limit": lambda *_: few})
     pd.testing.assert_frame_equal(computed(small()), PLAIN)
 
 

@@ -235,6 +235,23 @@ def test_no_file_of_a_package_is_written_through_a_link(growth: Report, tmp_path
     assert outside.read_text() == "mine" if outside.is_file() else not list(outside.iterdir())
 
 
+@pytest.mark.parametrize("name", ["hatch.toml", "uv.toml"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_file_that_would_steer_the_installation_is_refused(
+    growth: Report, tmp_path: Path, name: str, kind: str
+) -> None:
+    """A cloned folder may have one: `hatch.toml` with a hook runs code of that folder while pip builds the package."""
+    made = tmp_path / "made"
+    made.mkdir()
+    if kind == "link":
+        (made / name).symlink_to(tmp_path / "nothing")
+    else:
+        (made / name).write_text('[build.hooks.custom]\npath = "theirs.py"\n')
+    with pytest.raises(InvalidRequest, match=f"{name} exists, and no export wrote it"):
+        packaged(growth, made)
+    assert [path.name for path in made.iterdir()] == [name]
+
+
 @pytest.mark.slow
 def test_the_package_is_installed_and_imported_in_a_new_environment(growth: Report, tmp_path: Path) -> None:
     folder = packaged(growth, tmp_path / "made")
