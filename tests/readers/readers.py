@@ -51,6 +51,7 @@ from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
 from autocoder_jupyter.engines.claude.wire import EventReader, Message
 from autocoder_jupyter.engines.staged.code_edits import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.evaluate.task_folder import read_tasks
 from autocoder_jupyter.jobs.code_record import load_record
 from autocoder_jupyter.kinds.element_types import elements_of
 from autocoder_jupyter.kinds.table import KINDS
@@ -369,6 +370,11 @@ READERS: dict[str, Reader] = {
         _file("result.json", lambda folder: storage.load(folder)),
         _json("numbers", "keys", "brackets"),
         ("result.storage:load", "result.storage:_samples", "result.handle:CodeGenEvalResult.load"),
+    ),
+    "a folder of tasks": Reader(
+        _file("one/task.json", lambda folder: read_tasks(folder)),
+        _json("numbers", "keys", "brackets"),
+        ("evaluate.task_folder:_read", "evaluate.task_folder:_read.case"),
     ),
     "a request in a folder": Reader(
         _file(

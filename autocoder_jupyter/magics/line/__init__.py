@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
+from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.settings.option import BOTH, FUNCTION, Mode, Option
 
 
@@ -187,7 +189,18 @@ _ALL = (
             _flag("runs", "with prune: also runs in this folder that produced no function"),
         ),
     ),
-    Subcommand("models", "information", "[PROVIDER]", "list models", 0, 1),
+    Subcommand(
+        "models",
+        "information",
+        "[PROVIDER]|try [MODEL] [--max-cost DOLLARS|--max-tokens N]",
+        "list models; try runs a dozen small tasks with known answers",
+        0,
+        2,
+        options=(
+            dataclasses.replace(SETTINGS["max_cost"], help="with try: most US dollars for all tasks together"),
+            dataclasses.replace(SETTINGS["max_tokens"], help="with try: most tokens for all tasks together"),
+        ),
+    ),
     Subcommand("doctor", "information", "", "show which sandbox and model will be used, and why"),
     Subcommand("config", "information", "", "show every setting, and where its value comes from"),
     Subcommand("help", "information", "[SUBCOMMAND]", "show all options and subcommands, or one subcommand", 0, 1),

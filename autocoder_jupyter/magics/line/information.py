@@ -7,6 +7,7 @@ from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.help import help_text, subcommand_help
 from autocoder_jupyter.magics.line import SUBCOMMANDS
+from autocoder_jupyter.magics.line.trial import try_models
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME
@@ -17,7 +18,16 @@ from autocoder_jupyter.view import markup
 
 
 def models(notebook: Notebook, arguments: Arguments) -> None:
-    """Show the configured model, and the names of other models."""
+    """Show the configured model, and the names of other models; or try a model.
+
+    Raises:
+        InvalidRequest: a budget or a second word without `try`.
+    """
+    if arguments.positional[:1] == ("try",):
+        try_models(notebook, arguments)
+        return
+    if arguments.given or len(arguments.positional) > 1:
+        raise InvalidRequest("A model or a budget is only for a trial.", hint="Write %autocode models try MODEL.")
     from autocoder_jupyter.models.catalogue import known_models
 
     settings = notebook.settings()

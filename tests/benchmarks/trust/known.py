@@ -6,8 +6,9 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from autocoder_jupyter.equality import EXAMPLE, equal
-from tests.benchmarks.trust.task import HEAD, Change, Tables, Task
+from autocoder_jupyter.evaluate import known_task
+from autocoder_jupyter.evaluate.known_task import Tables
+from tests.benchmarks.trust.task import HEAD, Change, Task
 
 
 def settings(task: Task) -> Iterator[tuple[str, Tables]]:
@@ -38,7 +39,7 @@ def is_right(task: Task, given: Any, tables: Tables) -> bool:
     known = answer(task, task.right, tables)
     if isinstance(given, Exception) or isinstance(known, Exception):
         return False
-    return equal(known, given, EXAMPLE)
+    return known_task.is_right(known, given)
 
 
 def shows_on(task: Task, change: Change) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from autocoder_jupyter.types import OutputSpec, Report
-from tests.benchmarks.trust.task import OUTPUT, Change, Task
+from autocoder_jupyter.types import Report
+from tests.benchmarks.trust.task import Change, Task
 from tests.benchmarks.trust.words import words
 from tests.runner import Runner
 
@@ -78,7 +78,7 @@ async def play(played: Play, root: Path) -> Outcome:
         words(task, played.code, tests, played.second, played.reading),
         prompt=task.request,
         samples=task.sample(),
-        outputs=(OutputSpec.model_validate({"name": OUTPUT, "type": task.kind}),),
+        outputs=(task.output,),
         settings={
             "second_opinion": "off" if played.second is None else "on",
             "cache": "disable",

@@ -6,20 +6,19 @@ function returns on the sample and on new rows is compared with what `right` ret
 
 from __future__ import annotations
 
+import copy
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-Tables = dict[str, pd.DataFrame]
+from autocoder_jupyter.evaluate.known_task import KnownCase, KnownTask, Tables, TaskWords
 
 Change = str | tuple[str, str]
 """The body of a function, or a text of the right body with its replacement."""
 
-OUTPUT = "answer"
 SAMPLE, NEW_ROWS = 1, 2
 """Seeds of the two sets of tables."""
 
@@ -27,14 +26,12 @@ HEAD = "import numpy as np\nimport pandas as pd\n\n\n"
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskWords):
     """A request and its solutions. A solution is the body of `run`, whose parameters are the names of the tables.
 
     Args:
-        name: of the task, in a few words.
-        request: the text of the cell. It names each table as `@name`.
+        name, request, returns: what is asked.
         tables: makes the tables from random numbers; the same seed makes the same tables.
-        returns: the type of the only output, `answer`; for a DataFrame the dtypes of its columns by name.
         assumptions: how the right function reads what the request leaves open.
         right: the right function.
         same: a right function in another style, as another person would write it.
@@ -46,10 +43,7 @@ class Task:
         edge: small tables on which a mistake shows, if it does not on the sample or the new rows, as source.
     """
 
-    name: str
-    request: str
     tables: Callable[[np.random.Generator], Tables]
-    returns: str | Mapping[str, str]
     assumptions: tuple[str, ...]
     right: str
     same: str
@@ -59,11 +53,6 @@ class Task:
     strong: Mapping[str, str]
     other: Mapping[str, Change] = field(default_factory=dict)
     edge: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The type of the output."""
-        return self.returns if isinstance(self.returns, str) else "DataFrame"
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -116,6 +105,14 @@ class Task:
             return {"It returns the right type.": f"{call}\nassert isinstance(answer, {self.returns}) and {there}"}
         columns = f"list(answer.columns) == {list(self.returns)}"
         return {"It returns the right type.": f"{call}\nassert {columns} and len(answer) > 0"}
+
+    def known(self) -> KnownTask:
+        """The task as data, with all that the request leaves open said in it. Only for solutions of this project."""
+        columns = "" if isinstance(self.returns, str) else f" The columns of the answer: {', '.join(self.returns)}."
+        request = " ".join((self.request, *self.assumptions)) + columns
+        run = self.function(self.right)
+        cases = [KnownCase(tables, run(**copy.deepcopy(tables))) for tables in (self.sample(), self.new_rows())]
+        return KnownTask(self.name, request, self.returns, *cases)
 
     def function(self, change: Change) -> Callable[..., Any]:
         """A solution that can be called here. Only for solutions of this project."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.trust.task import Tables, Task
+from autocoder_jupyter.evaluate.known_task import Tables
+from tests.benchmarks.trust.task import Task
 
 
 def _products(random: np.random.Generator) -> Tables:

@@ -1,0 +1,78 @@
+"""Run tasks with known answers with one or more models.
+
+    python -m autocoder_jupyter.evaluate --model openai/gpt-4.1 --max-cost 1 [--tasks FOLDER]
+
+A line of JSON for each task is written to the standard output, and a Markdown table to the standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from autocoder_jupyter.agent.settings import agent_config
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.evaluate.score_table import markdown
+from autocoder_jupyter.evaluate.task_folder import SHIPPED, read_tasks
+from autocoder_jupyter.evaluate.trial import TaskScore, try_model
+from autocoder_jupyter.settings.sandboxes import SANDBOXES
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the tasks. Returns 0, or 2 if a model cannot be asked or tasks cannot be read."""
+    options = _parser().parse_args(arguments)
+    scores: list[TaskScore] = []
+
+    def hear(score: TaskScore) -> None:
+        scores.append(score)
+        print(json.dumps(dataclasses.asdict(score)), flush=True)
+
+    try:
+        tasks = read_tasks(options.tasks)
+        for model in options.model:
+            config = agent_config(
+                model=model, api_base=options.api_base, api_key=options.api_key, sandbox=options.sandbox
+            )
+            try_model(tasks, config, max_cost=options.max_cost, max_tokens=options.max_tokens, hear=hear)
+    except AutocodeError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(markdown(scores), file=sys.stderr)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m autocoder_jupyter.evaluate", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--model", action="append", required=True, help="provider/model; may be given more than once")
+    parser.add_argument("--tasks", type=Path, default=SHIPPED, help="a folder of tasks; ours by default")
+    parser.add_argument("--api-base", help="the address of the model")
+    parser.add_argument("--api-key", metavar="VARIABLE", help="the NAME of the variable with the key")
+    parser.add_argument("--sandbox", default="auto", choices=("auto", *SANDBOXES))
+    budget = parser.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--max-cost", type=_positive, help="US dollars for all tasks of a model together")
+    budget.add_argument("--max-tokens", type=_positive_integer, help="tokens for all tasks of a model together")
+    return parser
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def _positive_integer(text: str) -> int:
+    value = int(text)
+    if value <= 0:
+        raise ValueError(text)
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

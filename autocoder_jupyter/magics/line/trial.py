@@ -1,0 +1,93 @@
+"""`%autocode models try [MODEL]`: run the tasks with known answers, with a budget that is asked for first."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import join
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.evaluate.trial import TaskScore
+    from autocoder_jupyter.request import AgentConfig
+
+
+def try_models(notebook: Notebook, arguments: Arguments) -> None:
+    """Run the tasks with a model and show the table.
+
+    Raises:
+        InvalidRequest: no budget was given, and there is no user to ask.
+        AutocodeError: the model cannot be asked, or there is no sandbox.
+    """
+    from autocoder_jupyter.agent.generation import reached
+    from autocoder_jupyter.models import preflight
+
+    model = arguments.positional[1] if len(arguments.positional) > 1 else notebook.settings()["model"]
+    config = notebook.settings({"model": model}).agent_config()
+    preflight.check(reached(config, model))
+    given = arguments.given
+    max_cost, max_tokens = given.get("max_cost"), given.get("max_tokens")
+
+    from autocoder_jupyter.evaluate.score_table import MODEL_HEADINGS, TASK_HEADINGS, markdown, model_rows, task_rows
+    from autocoder_jupyter.evaluate.task_folder import SHIPPED, read_tasks
+    from autocoder_jupyter.evaluate.trial import try_model
+
+    tasks = read_tasks(SHIPPED)
+    if max_cost is None and max_tokens is None:
+        max_cost, max_tokens = _asked(notebook, config, len(tasks))
+
+    def hear(score: TaskScore) -> None:
+        words = "right" if score.on_sample and score.on_new_rows else f"failed: {score.failed_stage}"
+        print(f"{score.task}: {words}, {score.tokens:,} tokens, {score.seconds:.0f} s", flush=True)
+
+    config = dataclasses.replace(config, max_cost=None, max_tokens=None)
+    scores = try_model(tasks, config, max_cost=max_cost, max_tokens=max_tokens, hear=hear)
+    text = markdown(scores)
+    shown = join(
+        markup.table(MODEL_HEADINGS, model_rows(scores)),
+        markup.scrolled(markup.table(TASK_HEADINGS, task_rows(scores))),
+        markup.details("Markdown, for an issue", markup.code(text)),
+    )
+    notebook.show(shown, text)
+
+
+def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float | None, int | None]:
+    """The budget that the user types: dollars, or tokens if the price is not known.
+
+    Raises:
+        InvalidRequest: there is no user, or no number was typed.
+    """
+    from autocoder_jupyter.agent.generation import reached
+    from autocoder_jupyter.evaluate.trial import USUAL_TOKENS
+    from autocoder_jupyter.models.prices import describe
+
+    line = f"%autocode models try {config.model}"
+    if notebook.is_headless:
+        raise InvalidRequest(
+            "A trial of a model costs money, and there is no user who could set the budget.",
+            hint=f"Write it: {line} --max-cost 1 (US dollars), or --max-tokens {count * USUAL_TOKENS}.",
+        )
+    known = describe(reached(config, config.model))
+    price = known["input_price"]
+    tokens = count * USUAL_TOKENS
+    about = f"about ${tokens * max(price, known['output_price'] or 0) / 1e6:.2f} or less" if price is not None else ""
+    usual = f"usually up to {tokens:,} tokens" + (f", {about}" if about else "; its price is not known")
+    print(f"{count} small tasks will be sent to {visible(config.model)}: {usual}. The tables are ours, not yours.")
+    unit = "tokens" if price is None else "US dollars"
+    try:
+        answer = input(f"How many {unit} may it spend at most? Nothing stops: ").strip().replace(",", "")
+    except EOFError:
+        answer = ""
+    try:
+        amount = float(answer)
+    except ValueError:
+        amount = 0.0
+    if not (math.isfinite(amount) and amount > 0):
+        raise InvalidRequest("Nothing was sent.", why="No budget was given.", hint=f"{line} --max-cost 1")
+    return (None, int(amount)) if price is None else (amount, None)
