@@ -58,7 +58,11 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
         show_preview(notebook, request, config, to_know)
         return
     refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
-    require_data(notebook, command, request)
+    meant = require_data(notebook, command, request)
+    if meant is not command:
+        command, request = meant, build_request(meant, notebook)
+        require_fit(request)
+        to_know = (*hints(command, notebook.namespace), *without_effect(command.settings, config.backend))
     if notebook.is_headless:
         config = dataclasses.replace(config, ask=False)  # no user can answer
     launch(notebook, request, config, waits=waits(notebook, settings), notices=(*to_know, *notice(notebook, settings)))

@@ -32,7 +32,7 @@ from autocoder_jupyter.magics.command import (
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import parse_example
 from autocoder_jupyter.magics.options import FLAGS
-from autocoder_jupyter.magics.references import mentions, referred, require_variable, unmarked
+from autocoder_jupyter.magics.references import mentions, referred, require_variable, told_of, unmarked
 from autocoder_jupyter.untrusted.visible import visible
 
 MAGIC = "%%autocode"
@@ -234,9 +234,10 @@ def _of_variables(
         )
     handed = {*samples, *(mentioned for mentioned, _, _ in mentions(prompt))}
     own = {*declared, *(spec.name for _, spec in values["output"]), name}
-    for match, what, hint in unmarked(prompt, handed, own, namespace):
-        place = CellPlace("request", start=match.start(), end=match.end())
-        yield Problem("info", what, hint, f"@{match[0]}", place)
+    for found in unmarked(prompt, handed, own, namespace):
+        what, hint = told_of(found, namespace)
+        place = CellPlace("request", start=found.start, end=found.end)
+        yield Problem("info", what, hint, f"@{found.name}", place)
 
 
 def _given(written: list[Written]) -> dict[str, Any]:

@@ -11,14 +11,12 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.checks import one_table
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import names_a_schema, schema_names
+from autocoder_jupyter.magics.recognition import NameInProse, recognised
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import Dir, File
 
 _REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
 """It does not match `me@example.org`, nor `@@name`, which stands for the text `@name`."""
-
-_WORD = re.compile(r"(?<![\w@.])[A-Za-z_]\w+(?![\w@])")
-"""A word that can be a variable: not a single letter, not part of an e-mail address, not after a dot."""
 
 WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…) or Dir(…)"
 
@@ -96,31 +94,39 @@ def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]
     """
     declared = [*(spec.name for spec in command.inputs), *(spec.name for spec in command.outputs), command.name]
     handed = {*find_references(command.prompt), *(sample.name for sample in command.samples)}
-    return tuple(f"{what} {hint}" for _, what, hint in unmarked(command.prompt, handed, declared, namespace))
+    return tuple(" ".join(told_of(found, namespace)) for found in unmarked(command.prompt, handed, declared, namespace))
 
 
 def unmarked(
     prompt: str, handed: Collection[str], declared: Collection[str], namespace: Mapping[str, Any]
-) -> Iterator[tuple[re.Match[str], str, str]]:
-    """Frames and files that the prose names without an at sign, at their first mention.
+) -> tuple[NameInProse, ...]:
+    """Frames and files that the prose names without an at sign, as words or nearly, at their first mention.
 
     Args:
         prompt: the prose.
         handed: names of the data that the cell hands over.
         declared: other names that the cell itself gives a meaning.
         namespace: the variables of the notebook.
-
-    Returns:
-        (where in the prose, what is the matter, what to write).
     """
     known = {*handed, *declared, *_columns(handed, namespace)}
-    for found in _WORD.finditer(prompt):
-        word = found[0]
-        kind = None if word in known else kind_of(namespace.get(word))
-        known.add(word)
-        if kind is not None:
-            what = f"{word} is a {kind} of the notebook, and the request does not pass it."
-            yield found, what, f"Write @{word} to pass it."
+    found = [
+        one
+        for one in recognised(
+            prompt, list(namespace), lambda name: name not in known and kind_of(namespace[name]) is not None
+        )
+        if prompt[one.start : one.end] not in known
+    ]
+    for one in list(found):  # a word may be a column of another frame that is meant
+        others = [other.name for other in found if other is not one]
+        if kind_of(namespace[one.name]) != "DataFrame" and one.name in _columns(others, namespace):
+            found.remove(one)
+    return tuple(found)
+
+
+def told_of(found: NameInProse, namespace: Mapping[str, Any]) -> tuple[str, str]:
+    """What is the matter with a name without an at sign, and what to write."""
+    what = f"{found.name} is a {kind_of(namespace[found.name])} of the notebook, and the request does not pass it."
+    return what, f"Write @{found.name} to pass it."
 
 
 def _columns(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[str]:

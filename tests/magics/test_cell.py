@@ -128,7 +128,7 @@ def test_a_forgotten_at_sign_is_said_with_the_card_and_with_a_dry_run(
     shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hint = "sales is a DataFrame of the notebook, and the request does not pass it. Write @sales to pass it."
-    monkeypatch.setattr("builtins.input", lambda prompt: "yes")
+    monkeypatch.setattr("builtins.input", lambda prompt: "without")
     shell.run("%%autocode growth\nGrowth of sales")
     assert hint in shell.shown and jobs.last.request.samples == {}
     monkeypatch.setattr(engine, "preview", lambda request, config: "…", raising=False)
@@ -343,7 +343,39 @@ def test_a_request_without_data_in_a_notebook_with_tables_asks_before_it_costs(
     result = shell.run_cell("%%autocode growth\nMonthly revenue of sales.")
     assert len(asked) == 1 and len(jobs.submitted) == submitted and result.success == bool(submitted)
     printed = capsys.readouterr().out
-    assert "The request of growth passes no data, and the notebook has sales. Write @sales in the request" in printed
+    assert "The request of growth passes no data, and the notebook has sales." in printed
+    assert asked[0].startswith("Use sales (") and " rows)? Type yes" in asked[0]
+    if submitted:
+        (request,) = [job.request for job in jobs.submitted]
+        assert request.prompt == "Monthly revenue of @sales." and list(request.samples) == ["sales"]
+
+
+@pytest.mark.usefixtures("sales")
+@pytest.mark.parametrize(
+    ("prose", "word", "prompt"),
+    [
+        ("Revenue of the Sales table.", "yes", "Revenue of the @sales table."),
+        ("Revenue of sales.", "without", "Revenue of sales."),
+        ("The first ten primes.", "yes", "The first ten primes."),
+        ("The first ten primes.", "without", ""),
+    ],
+)
+def test_the_answer_decides_what_is_passed(
+    shell: Any, jobs: Any, prose: str, word: str, prompt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = answers(monkeypatch, word)
+    shell.run_cell(f"%%autocode growth\n{prose}")
+    assert len(asked) == 1 and [job.request.prompt for job in jobs.submitted] == [prompt] * bool(prompt)
+
+
+@pytest.mark.usefixtures("sales")
+def test_without_a_user_the_line_to_write_has_the_at_signs(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autocoder_jupyter.magics.notebook.Notebook.is_headless", True)
+    with pytest.raises(InvalidRequest, match="passes no data") as caught:
+        shell.run("%%autocode growth\nRevenue of the sales table.")
+    assert "Write it so: Revenue of the @sales table." in caught.value.hint and jobs.submitted == []
 
 
 @pytest.mark.usefixtures("sales")
@@ -378,10 +410,13 @@ def test_a_request_with_data_or_inputs_and_a_preview_ask_nothing(
 def test_a_request_that_is_recorded_is_not_asked_about_again(
     shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autocoder_jupyter.magics.no_data._is_recorded", lambda notebook, request: True)
+    recorded = {"The total.", "Revenue of @sales."}
+    monkeypatch.setattr("autocoder_jupyter.magics.no_data._recorded_texts", lambda notebook, name: recorded)
     asked = answers(monkeypatch, "no")
     shell.run("%%autocode growth\nThe total.")
-    assert asked == [] and len(jobs.submitted) == 1
+    shell.run("%%autocode revenue\nRevenue of sales.")
+    assert asked == [] and len(jobs.submitted) == 2
+    assert jobs.last.request.prompt == "Revenue of @sales." and list(jobs.last.request.samples) == ["sales"]
 
 
 def test_a_renamed_column_has_the_name_that_the_function_reads(shell: Any, jobs: Any) -> None:
