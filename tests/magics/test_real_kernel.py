@@ -411,3 +411,49 @@ def test_a_notebook_of_a_stranger_runs_without_what_its_folder_asks_for_until_a_
         kernel.run(f"{CELL} And again.")
         assert "AuthenticationFailed" in kernel.run("growth.wait()").error
         assert len(attacker.requests) == 1
+
+
+def answered_by(kernel: Kernel, code: str, *typed: str) -> tuple[list[str], Any]:
+    """Run a cell and type an answer to each of its questions. Returns the questions and the cell."""
+    cell, asked = kernel.start(code), []
+    for word in typed:
+        asked.append(kernel.client.get_stdin_msg(timeout=PATIENCE)["content"]["prompt"])
+        kernel.client.input(word)
+    return asked, kernel.finish(cell)
+
+
+def test_a_table_that_is_named_without_an_at_sign_is_passed_after_one_question(kernel: Kernel) -> None:
+    (question,), cell = answered_by(
+        kernel, '%%autocode growth -o "total: int" --wait\nTotal of the Sales table.', "yes"
+    )
+    assert question.startswith("Use sales (") and cell.status == "ok", cell.error
+    assert kernel.printed("growth.report.prompt, list(growth.report.sample_schemas)") == (
+        "Total of the @sales table. ['sales']"
+    )
+
+
+def test_the_first_steps_ask_make_a_test_call_and_say_how_to_keep_the_settings(kernel: Kernel) -> None:
+    with ScriptedModel(["ready"]) as model:
+        kernel.run(f"%config Autocode.api_base = {model.url!r}")
+        answers = ("openai/other", "2", "8", "all", "stats", "", "yes")
+        asked, cell = answered_by(kernel, "%autocode setup", *answers)
+        assert cell.status == "ok", cell.error
+        assert len(model.requests) == 1 and model.requests[0]["model"] == "other"
+    words = ("Model", "million input", "million output", "What is sent", "What is sent", "Sandbox", "Send one short")
+    assert [word in question for word, question in zip(words, asked, strict=True)] == [True] * 7
+    assert "It answered: ready" in cell.text and "No file was written" in cell.text
+    assert "c.Autocode.model = 'openai/other'" in cell.text and "c.Autocode.share = 'stats'" in cell.text
+    assert "c.Autocode.sandbox" not in cell.text
+    config = kernel.run("%autocode config").displays[0]["text/plain"]
+    assert "openai/other" in config
+    kernel.run("%config Autocode.api_base = None")
+    refused = kernel.run("%autocode setup", allow_stdin=False)
+    assert "there is no user to ask" in refused.error
+
+
+def test_first_steps_that_fail_change_nothing(kernel: Kernel) -> None:
+    with ScriptedModel(lambda request: Answer(status=401)) as model:
+        kernel.run(f"%config Autocode.api_base = {model.url!r}")
+        _, cell = answered_by(kernel, "%autocode setup", "openai/other", "0", "0", "rows", "", "yes")
+    assert "AuthenticationFailed" in cell.error
+    assert "openai/other" not in kernel.run("%autocode config").displays[0]["text/plain"]

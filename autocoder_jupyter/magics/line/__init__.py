@@ -201,6 +201,7 @@ _ALL = (
             dataclasses.replace(SETTINGS["max_tokens"], help="with try: most tokens for all tasks together"),
         ),
     ),
+    Subcommand("setup", "first_steps", "", "choose model, key variable, sharing and sandbox by questions; a test call"),
     Subcommand("doctor", "information", "", "show which sandbox and model will be used, and why"),
     Subcommand("config", "information", "", "show every setting, and where its value comes from"),
     Subcommand("help", "information", "[SUBCOMMAND]", "show all options and subcommands, or one subcommand", 0, 1),

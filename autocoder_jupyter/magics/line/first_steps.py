@@ -1,0 +1,170 @@
+"""`%autocode setup`: choose a model and the other settings by answering questions, and make one test call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, ModelError
+from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.doctor import examine
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.options import SETTINGS
+from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view import markup
+
+YES = "yes"
+TEST = "Answer with the single word: ready"
+
+_LOCAL = "ollama_chat"
+"""The provider of models on this machine, which has a usual address."""
+
+
+def setup(notebook: Notebook, arguments: Arguments) -> None:
+    """Ask for the settings, make a test call, use them in this session, and say how to keep them.
+
+    No key is asked for, only the name of its variable. No file is written.
+
+    Raises:
+        InvalidRequest: there is no user to ask, or the input ended. Nothing is changed then.
+        ModelError: the test call failed. Nothing is changed then.
+    """
+    if notebook.is_headless:
+        raise InvalidRequest(
+            "The first steps are questions, and there is no user to ask.",
+            hint="%autocode doctor shows what is set. Set the rest: %config Autocode.model = 'provider/model'.",
+        )
+    chosen: dict[str, Any] = {}
+    for line in _ready():
+        print(line)
+    _ask_for(notebook, chosen, "model", "Model, as provider/model")
+    _ask_for_key(notebook, chosen)
+    _ask_for_price(notebook, chosen)
+    _ask_for(notebook, chosen, "share", f"What is sent of your data ({', '.join(SETTINGS['share'].choices)})")
+    _ask_for(notebook, chosen, "sandbox", f"Sandbox ({', '.join(SETTINGS['sandbox'].choices)})")
+    model = notebook.settings(chosen)["model"]
+    if _typed(f"Send one short question to {visible(model)} as a test? Type {YES}, or nothing to skip it: ") == YES:
+        _test(notebook, chosen)
+    for name, value in chosen.items():
+        setattr(notebook.traits, name, value)
+    rows = [row for row in examine(notebook.settings()) if not row[0].startswith("  ")][:2]
+    notebook.show(markup.table(("", "", ""), rows), markup.columns(rows))
+    _say_how_to_keep(notebook, chosen)
+
+
+def _ready() -> Iterator[str]:
+    """The providers that can be asked now: their key is set, or a server on this machine answers."""
+    from autocoder_jupyter.models import preflight
+    from autocoder_jupyter.models.catalogue import known_models
+    from autocoder_jupyter.models.protocol import ModelConfig
+
+    found = False
+    for provider, variables in preflight.KEYS.items():
+        given = next((name for name in variables if os.environ.get(name, "").strip()), "")
+        if given:
+            found = True
+            first = next(iter(known_models(provider)), "")
+            yield f"{provider}: {given} is set" + (f", for example {first}" if first else "")
+    try:
+        preflight.require_address(ModelConfig(f"{_LOCAL}/any"))
+        found = True
+        yield f"{_LOCAL}: a server answers at its address"
+    except ModelError:
+        pass
+    if not found:
+        yield "No key of a provider is set, and no local server answers. %autocode models PROVIDER lists models."
+
+
+def _ask_for(notebook: Notebook, chosen: dict[str, Any], name: str, words: str) -> None:
+    """Ask for a setting until the answer is valid; nothing keeps what is set."""
+    option, settings = SETTINGS[name], notebook.settings(chosen)
+    now = f"{settings[name]} ({settings.origins[name]})" if settings[name] else "not set"
+    while answer := _typed(f"{words}. Nothing keeps {visible(now)}: "):
+        try:
+            chosen[name] = option.checked(answer, name)
+            return
+        except InvalidRequest as error:
+            print(error)
+
+
+def _ask_for_key(notebook: Notebook, chosen: dict[str, Any]) -> None:
+    from autocoder_jupyter.agent.generation import reached
+    from autocoder_jupyter.models import preflight
+
+    config = notebook.settings(chosen).agent_config()
+    preflight.require_provider(reached(config, config.model))
+    try:
+        preflight.require_key(reached(config, config.model))
+    except AuthenticationFailed as error:
+        print(error.why)
+        _ask_for(notebook, chosen, "api_key", "NAME of the environment variable with the key, not the key itself")
+
+
+def _ask_for_price(notebook: Notebook, chosen: dict[str, Any]) -> None:
+    """Ask for the price of a token if it is unknown. Other parameters that are set are left alone."""
+    from autocoder_jupyter.agent.generation import reached
+    from autocoder_jupyter.models.prices import OWN_PRICES, describe
+
+    config = notebook.settings(chosen).agent_config()
+    if config.litellm_params or describe(reached(config, config.model))["input_price"] is not None:
+        return
+    prices = [
+        _number(_typed(f"The price is not known. US dollars for a million {kind} tokens, 0 if it is free: "))
+        for kind in ("input", "output")
+    ]
+    if None not in prices:
+        chosen["litellm_params"] = {name: (price or 0.0) / 1e6 for name, price in zip(OWN_PRICES, prices, strict=True)}
+    else:
+        print("The price stays unknown, so a limit in dollars (--max-cost) is refused. --max-tokens works.")
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e6 else None
+
+
+def _test(notebook: Notebook, chosen: Mapping[str, Any]) -> None:
+    from autocoder_jupyter.agent.generation import reached
+    from autocoder_jupyter.concurrency import background
+    from autocoder_jupyter.models.client import LiteLLMModel
+    from autocoder_jupyter.models.protocol import Question
+
+    config = notebook.settings(chosen).agent_config()
+    model = LiteLLMModel(reached(config, config.model))
+
+    async def asked() -> str:
+        await model.preflight()
+        exchange = await model.ask(Question("test", ({"role": "user", "content": TEST},), max_tokens=1000))
+        usage = exchange.usage
+        cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
+        return (
+            f"It answered: {visible(exchange.answer)[:80]} ({usage.input_tokens + usage.output_tokens} tokens, {cost})"
+        )
+
+    print(background.run(asked()))
+
+
+def _say_how_to_keep(notebook: Notebook, chosen: Mapping[str, Any]) -> None:
+    if not chosen:
+        print("Nothing was changed.")
+        return
+    profile = getattr(getattr(notebook.shell, "profile_dir", None), "location", None)
+    place = Path(profile) / "ipython_config.py" if profile else Path("ipython_config.py")
+    print(f"Used until this kernel ends. No file was written. To keep it, put this into {visible(place)}:")
+    print("c = get_config()")
+    for name, value in chosen.items():
+        print(visible(f"c.Autocode.{name} = {value!r}"))
+
+
+def _typed(question: str) -> str:
+    try:
+        return input(question).strip()
+    except EOFError:
+        raise InvalidRequest(
+            "Nothing was changed, because the input ended.", hint="%autocode setup asks again."
+        ) from None
