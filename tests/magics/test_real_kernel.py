@@ -439,6 +439,9 @@ def test_the_first_steps_ask_make_a_test_call_and_say_how_to_keep_the_settings(k
         asked, cell = answered_by(kernel, "%autocode setup", *answers)
         assert cell.status == "ok", cell.error
         assert len(model.requests) == 1 and model.requests[0]["model"] == "other"
+        assert [message["content"] for message in model.requests[0]["messages"]] == [
+            "Answer with the single word: ready"
+        ]
     words = ("Model", "million input", "million output", "What is sent", "What is sent", "Sandbox", "Send one short")
     assert [word in question for word, question in zip(words, asked, strict=True)] == [True] * 7
     assert "It answered: ready" in cell.text and "No file was written" in cell.text
