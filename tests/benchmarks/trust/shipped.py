@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import shutil
 import sys
+from typing import Any
 
-from autocoder_jupyter.evaluate.known_task import KnownTask
+import pandas as pd
+
+from autocoder_jupyter.evaluate.known_task import KnownCase, KnownTask
 from autocoder_jupyter.evaluate.task_folder import SHIPPED, write_task
 from tests.benchmarks.trust.tasks import FAMILIES
 
@@ -31,7 +34,25 @@ NAMES = (
 def shipped() -> list[KnownTask]:
     """The tasks, made from their right functions."""
     tasks = {task.name: task for tasks in FAMILIES.values() for task in tasks}
-    return [tasks[name].known() for name in NAMES]
+    return [_for_any_pandas(tasks[name].known()) for name in NAMES]
+
+
+def _for_any_pandas(task: KnownTask) -> KnownTask:
+    """The task with text as objects, which pandas 2 can read too."""
+    cases = [
+        KnownCase({name: _plain(table) for name, table in case.tables.items()}, _plain(case.answer))
+        for case in (task.sample, task.new_rows)
+    ]
+    return KnownTask(task.name, task.request, task.returns, *cases)
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, pd.DataFrame):
+        return value
+    texts = [name for name, dtype in value.dtypes.items() if isinstance(dtype, pd.StringDtype)]
+    plain = value.astype(dict.fromkeys(texts, object))
+    plain.columns = pd.Index(list(value.columns), dtype=object)
+    return plain
 
 
 def main() -> int:
