@@ -267,6 +267,22 @@ class ItemsFailed(AutocodeError):
     """Items of a map have no outcome, so their table cannot be made."""
 
 
+class NotSplittable(AutocodeError):
+    """A table is larger than memory, and the function may not be computed in pieces. Nothing was computed."""
+
+
+class TooBig(AutocodeError):
+    """A group of rows, or the answers that are merged, are larger than a piece may be."""
+
+
+class SplitBroken(AutocodeError):
+    """The answer for a piece of the real data is another one in parts, so the function may not be split like this."""
+
+
+class PieceFailed(AutocodeError):
+    """The call for a piece of a table failed. The message names the piece; no answer was kept."""
+
+
 # Jobs
 
 

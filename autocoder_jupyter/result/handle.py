@@ -34,6 +34,7 @@ from autocoder_jupyter.types.split import Split
 
 if TYPE_CHECKING:
     from autocoder_jupyter.scaling.map import Map
+    from autocoder_jupyter.scaling.over import Over
 
 
 class CodeGenEvalResult(ReportFields, Waited[Resolution]):
@@ -231,6 +232,15 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         from autocoder_jupyter.scaling.map import Map  # imports pandas
 
         return Map(self._ready, self._options, self._last_map)
+
+    @Live
+    def over(self) -> Over:
+        """The function for a table that may be larger than memory: `result.over("orders/")`; see `help(result.over)`.
+        `result.over.explain("orders/")` says what that would do.
+        """
+        from autocoder_jupyter.scaling.over import Over  # imports pandas
+
+        return Over(self._ready, self._options)
 
     @property
     def split(self) -> Split:

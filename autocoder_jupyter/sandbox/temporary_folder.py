@@ -21,9 +21,9 @@ from typing import Literal, get_args
 from autocoder_jupyter.concurrency import file_locks
 from autocoder_jupyter.sandbox.worker import removal
 
-Use = Literal["worker", "claude", "canary", "meeting", "build", "output"]
+Use = Literal["worker", "claude", "canary", "meeting", "build", "output", "pieces"]
 """What a folder is for: where a local worker may write, the files of the Claude program, the trial of a tier, the
-sockets of a container, the build of an image, files that a function returned."""
+sockets of a container, the build of an image, files that a function returned, a table that is divided by its keys."""
 
 _SWEEP_SECONDS = 2.0
 """Time limit for removing the folders of dead kernels before a start. The next kernel continues."""

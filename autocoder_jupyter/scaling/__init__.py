@@ -4,5 +4,11 @@ contract    how a function may be split, found in the sandbox and kept on this m
 items       the inputs of a map, and the chunks in which they travel
 chunk       computes one chunk, in this process or in another one
 mapped      the outcomes of a map
+running     runs chunks, here or in an executor
 map         `growth.map`
+sources     tables that are read in batches
+frames      rows of Arrow as a table of pandas
+partition   divides rows by their keys into files
+answers     puts the answers of pieces together
+over        `growth.over`
 """

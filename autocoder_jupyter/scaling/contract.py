@@ -60,13 +60,14 @@ def split_output(function: Function, options: CallOptions) -> tuple[str, str]:
     return names[0], ""
 
 
-def split_input(function: Function, arguments: Mapping[str, Any]) -> str:
-    """The table that is split: the one with the most rows. The first one if two have as many.
+def split_input(function: Function, arguments: Mapping[str, Any], fixed: Mapping[str, Any]) -> str:
+    """The table that is split: of those that are not fixed, the one with the most rows; the first if two have as many.
 
     Raises:
         InvalidRequest: no input is a table.
     """
-    tables = [spec.name for spec in function.inputs if KINDS[spec.type].form == "table" and spec.name in arguments]
+    free = [spec for spec in function.inputs if spec.name in arguments and spec.name not in fixed]
+    tables = [spec.name for spec in free if KINDS[spec.type].form == "table"]
     if not tables:
         raise InvalidRequest(f"{visible(function.name)} takes no table that could be split.")
     return max(tables, key=lambda name: len(arguments[name]))
@@ -93,7 +94,7 @@ async def split_of(function: Function, options: CallOptions, fixed: Mapping[str,
             hint=f"Run its cell, or {name}.verify({missing[0]}=…) with a table of a few hundred rows.",
         )
     arguments = await background.call_blocking(lambda: bind(function, (), fixed))
-    table = split_input(function, arguments)
+    table = split_input(function, arguments, fixed)
     output, why = split_output(function, options)
     if why:
         return Split(input=table, kind="whole", against={"whole": why})

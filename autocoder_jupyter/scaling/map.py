@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-import queue
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +12,9 @@ from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.errors import EngineGone, InvalidRequest
-from autocoder_jupyter.scaling.chunk import Calls, compute, computed
 from autocoder_jupyter.scaling.items import Item, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import LastMap, Mapped
-
-_Ended = concurrent.futures.Future[dict[int, Any]]
-
-Submitted = dict[_Ended, Calls]
-
-Progress = Callable[[int, int], object]
-"""Called in the calling thread with the number of items that are done, and of all."""
+from autocoder_jupyter.scaling.running import Progress, collect, elsewhere, here, require_workers
 
 
 class Map:
@@ -88,8 +76,7 @@ class Map:
         if resume:
             options = replace(options, cache="auto")
         require_callable(function, options)
-        if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
-            raise InvalidRequest(f"workers must be a whole number of at least 1, not {workers!r}.")
+        require_workers(workers)
         listed = items_of(function, items, inputs)
         warn_of(function)
 
@@ -135,66 +122,9 @@ class Map:
             if progress is not None:
                 progress(done, len(items))
 
-        if pool is None:
-            submitted = _here(function, options, chunks, count)
-        else:
-            submitted = _elsewhere(pool, function, options, chunks)
-        _collect(submitted, keep)
+        submit = here(function, options, count) if pool is None else elsewhere(pool, function, options)
+        collect(chunks, submit, keep)
 
 
 async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
     return await ready()
-
-
-def _here(function: Function, options: CallOptions, chunks: Sequence[Calls], workers: int) -> Submitted:
-    """Compute the chunks in workers of this process, so many at once."""
-    turns = asyncio.Semaphore(workers)
-
-    async def one(chunk: Calls) -> dict[int, Any]:
-        async with turns:
-            return await computed(function, options, chunk)
-
-    return {background.submit(one(chunk)): chunk for chunk in chunks}
-
-
-def _elsewhere(pool: Any, function: Function, options: CallOptions, chunks: Sequence[Calls]) -> Submitted:
-    """Compute the chunks in an executor. Samples are sent only for inputs that the items and the arguments lack."""
-    bare = function.without_samples()
-    needed = {spec.name for spec in function.inputs} & function.samples.keys()
-    submitted = {}
-    for chunk in chunks:
-        sent = {
-            place: {**{name: function.samples[name] for name in needed - call.keys()}, **call}
-            for place, call in chunk.items()
-        }
-        submitted[pool.submit(compute, bare, options, sent)] = chunk
-    return submitted
-
-
-def _collect(submitted: Submitted, keep: Callable[[Mapping[int, Any]], None]) -> None:
-    """Keep the outcomes as they come. If the wait ends early, for instance by an interrupt, the rest is cancelled."""
-    ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
-    try:
-        for future in submitted:
-            future.add_done_callback(ended.put)
-        for _ in submitted:
-            future = _first(ended)
-            try:
-                keep(future.result())
-            except concurrent.futures.BrokenExecutor as error:
-                lost = EngineGone(
-                    "A process of the executor ended, so the item has no outcome.",
-                    why=f"{type(error).__name__}: {error}",
-                    hint="Make a new executor, then .retry(executor=…).",
-                )
-                keep(dict.fromkeys(submitted[future], lost))
-    finally:
-        for future in submitted:
-            future.cancel()
-
-
-def _first(ended: queue.SimpleQueue[_Ended]) -> _Ended:
-    """The next one that ends. The wait is divided, because an interrupt does not always end a wait for a lock."""
-    while True:
-        with suppress(queue.Empty):
-            return ended.get(timeout=background.POLL_SECONDS)

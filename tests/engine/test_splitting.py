@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.second_opinion.sides import TIME_IS_UP, Answer, TrialEnded
+from autocoder_jupyter.engine.second_opinion.variations import stretched
 from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
 from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
@@ -138,3 +139,11 @@ def test_tables_reach_five_times_each_number_of_the_code() -> None:
     rows, beyond = large_enough("def run(df):\n    return df if len(df) < 1e6 else df.iloc[:1]\n", [])
     assert (rows, "1,000,000" in beyond) == (MOST_ROWS, True)
     assert large_enough("def run(df):\n    return df.assign(a=df.a / 1_000_000)\n", []) == (MOST_ROWS, "")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "Int64", "Float64"])
+def test_numbers_of_each_dtype_are_moved_far_outside(dtype: str) -> None:
+    table = pd.DataFrame({"units": pd.Series(range(1, 101), dtype=dtype)})
+    far = next(one.tables["sales"] for one in stretched({"sales": table}, "sales", 500) if "far outside" in one.name)
+    assert str(far["units"].dtype) == dtype and far["units"].abs().max() > 1000
+    assert (far["units"] == table["units"]).sum() == 90

@@ -834,6 +834,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.table_file:_csv",
         "calls.binding:_read",
         "data.table_file:<module>",
+        "scaling.partition:_opened",
+        "scaling.sources:source_of",
         "data.table_file:read_table",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",

@@ -335,7 +335,7 @@ def _far_outside(table: Any, random: Any) -> Any:
             continue
         rows = random.permutation(len(column))[: max(1, len(column) // 10)]
         values = column.iloc[rows] * 1000 * np.where(np.arange(len(rows)) % 2, -1, 1)
-        column.iloc[rows] = values.astype(column.dtype)
+        column.iloc[rows] = values.astype(column.dtype).array
         frame.isetitem(place, column)
         changed = True
     return _like(table, frame) if changed else None

@@ -1,0 +1,545 @@
+"""`growth.over`: a table that is larger than memory, in pieces that may be computed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow
+
+from autocoder_jupyter.calls.binding import misfit, split
+from autocoder_jupyter.calls.call import require_callable
+from autocoder_jupyter.calls.caller_warnings import warn_of
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
+from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
+from autocoder_jupyter.errors import (
+    AutocodeError,
+    ContractBroken,
+    DataDrift,
+    InvalidRequest,
+    NotSplittable,
+    PackageError,
+    PieceFailed,
+    SandboxUnavailable,
+    SplitBroken,
+    TooBig,
+)
+from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
+from autocoder_jupyter.scaling.answers import Answers, InFolder, Together, require_new
+from autocoder_jupyter.scaling.chunk import Calls, computed
+from autocoder_jupyter.scaling.contract import split_of, split_output
+from autocoder_jupyter.scaling.frames import frame_of
+from autocoder_jupyter.scaling.partition import partition
+from autocoder_jupyter.scaling.running import Progress, collect, here, require_workers
+from autocoder_jupyter.scaling.sources import Source, source_of
+from autocoder_jupyter.types import parse_memory
+from autocoder_jupyter.types.split import Split
+from autocoder_jupyter.untrusted.visible import visible
+
+PART = 4
+"""A piece has at most this part of the memory, over the workers. The rest is for copies, and for what is read."""
+
+LEAST = 2**22
+"""Bytes of a piece, if the table has so many."""
+
+UNKNOWN = 2**26
+"""Bytes of a piece of a table whose number of rows is not known."""
+
+CHECKED = 2
+"""The largest pieces, which are also computed in parts."""
+
+TRIED = 8
+"""Pieces that are looked at for that: one with a single group has no parts."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Rows that are computed alone.
+
+    Args:
+        name: for messages.
+        table: gives the rows.
+    """
+
+    name: str
+    table: Callable[[], pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What `growth.over` would do with a source.
+
+    Args:
+        split: how the function may be split.
+        columns: the columns that are read.
+        rows: how many rows the source has; None if that is not known before it is read.
+        pieces: in how many pieces it would be computed, about; None if that is not known.
+    """
+
+    split: Split
+    columns: tuple[str, ...]
+    rows: int | None
+    pieces: int | None
+
+    def __repr__(self) -> str:
+        rows = "an unknown number of rows" if self.rows is None else f"{self.rows:,} rows"
+        pieces = "an unknown number of pieces" if self.pieces is None else f"about {self.pieces:,} pieces"
+        return visible(f"{rows} of {', '.join(self.columns)}, in {pieces}; {self.split!r}")
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A call of `over`, before anything is read.
+
+    Args:
+        function: the function.
+        options: of its calls.
+        inputs: the other inputs.
+        source: the table.
+        contract: how it may be split.
+        workers: so many pieces are computed at once.
+        memory: bytes.
+        every_column: whether columns that the code does not name are needed, because they are in the answer.
+    """
+
+    function: Function
+    options: CallOptions
+    inputs: Mapping[str, Any]
+    source: Source
+    contract: Split
+    workers: int
+    memory: int
+    every_column: bool = False
+
+    @property
+    def limit(self) -> int:
+        """Bytes of a piece."""
+        return max(1, self.memory // PART // self.workers)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys, as the source calls them."""
+        return [self._in_source(key) for key in self.contract.keys]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the source that the function needs, in its order."""
+        reads = columns_read(self.function.code, self.function.inputs)
+        every = self.every_column or self.contract.input in self.function.contracts
+        own = {has: name for name, has in self.function.renames.items()}
+        needed = {
+            name
+            for name in self.source.names
+            if every or any(reads.covers(repr(n)) for n in (name, own.get(name, name)))
+        }
+        needed |= {*self.keys, *self.source.index}
+        if lacking := [key for key in self.keys if key not in self.source.names]:
+            raise DataDrift(f"The source has no column {visible(lacking[0])!r}, the key of its groups.")
+        return [name for name in self.source.names if name in needed] or self.source.names[:1]
+
+    @property
+    def size(self) -> int:
+        """Bytes of a piece that is cut by its rows."""
+        expected = self.source.expected_bytes(self.columns)
+        fair = UNKNOWN if expected is None else expected // (PART * self.workers)
+        return min(self.limit, max(fair, LEAST))
+
+    def frame(self, table: Any) -> pd.DataFrame:
+        """Rows as the function takes them."""
+        return frame_of(table, self.function.shapes.get(self.contract.input))
+
+    def _in_source(self, name: str) -> str:
+        renamed = self.function.renames.get(name, name)
+        return renamed if renamed in self.source.names else name
+
+    def pieces(self) -> int | None:
+        """About how many pieces there are."""
+        expected = self.source.expected_bytes(self.columns)
+        if self.contract.kind == "whole":
+            return 1
+        return None if expected is None else max(1, -(-expected // self.size))
+
+
+class Over:
+    """Calls a function for a table that may be larger than memory.
+
+    Args:
+        ready: waits for the function and returns it.
+        options: of the calls.
+    """
+
+    def __init__(self, ready: Callable[[], Awaitable[Function]], options: CallOptions) -> None:
+        self._ready = ready
+        self._options = options
+
+    def __call__(
+        self,
+        source: Any,
+        /,
+        *,
+        to: Any = None,
+        workers: int | None = None,
+        memory: int | str = "2GiB",
+        resume: bool = False,
+        progress: Progress | None = None,
+        **fixed: Any,
+    ) -> Any:
+        """Call the function for pieces of a table, and put the answers together. An interrupt ends the calls.
+
+        How the table may be divided is `growth.split`. Only the columns that the code reads are loaded. The two largest
+        pieces are also computed in parts, and compared.
+
+        Args:
+            source: a Parquet file or a folder of them; a dataset or a RecordBatchReader of PyArrow.
+            to: a folder for the answer, which must not exist; it appears when all is written. By default the answer is
+                in memory.
+            workers: how many pieces are computed at once; by default as many as there are cores.
+            memory: what may be used in all, for example `"8GiB"`. A piece is at most a quarter of it for each worker.
+            resume: keep the outcomes on this machine (the newest gigabyte), and compute only those that are not kept.
+            progress: called with the number of pieces that are done, and of all (0 if that is not known yet).
+            fixed: the other inputs, and options of the calls.
+
+        Returns:
+            A table; with `to` a dataset of PyArrow. The rows of groups have no order between groups.
+
+        Raises:
+            NotSplittable: it may not be divided, and does not fit into `memory`.
+            TooBig: a group, or the answer of a merge, is larger than a piece.
+            DataDrift: a file or an answer has other columns or types.
+            SplitBroken: the answer for a piece is another one in parts.
+            PieceFailed: the call for a piece failed.
+            InvalidRequest: the source cannot be read, or an argument does not fit.
+        """
+        if to is not None:
+            require_new(Path(to))
+        work = self._work(source, workers, memory, resume, fixed)
+        _require_types(work)
+        warn_of(work.function)
+        if work.contract.kind == "whole":
+            pieces: Iterable[_Piece] = [_whole(work)]
+            return self._run(work, pieces, 1, to, progress)
+        if work.contract.kind != "groups":
+            return self._run(work, _by_rows(work), None, to, progress)
+        with temporary_folder("pieces") as folder:
+            listed = _by_groups(work, folder)
+            return self._run(work, listed, len(listed), to, progress)
+
+    def explain(
+        self, source: Any, /, *, workers: int | None = None, memory: int | str = "2GiB", **fixed: Any
+    ) -> Explained:
+        """What a call would do. Of the source only its columns and the number of its rows are read.
+
+        Args: as those of a call.
+        """
+        work = self._work(source, workers, memory, False, fixed)
+        return Explained(work.contract, tuple(work.columns), work.source.rows, work.pieces())
+
+    def _work(
+        self, given: Any, workers: int | None, memory: int | str, resume: bool, fixed: Mapping[str, Any]
+    ) -> _Work:
+        from autocoder_jupyter.sandbox.host.capacity import usable_cores
+
+        function = background.run(_awaited(self._ready))
+        inputs, changed = split(function, fixed)
+        options = self._options.changed(changed)
+        if resume:
+            options = replace(options, cache="auto")
+        require_callable(function, options)
+        require_workers(workers)
+        try:
+            size = parse_memory(memory)
+        except (ValueError, AttributeError):
+            size = 0
+        if size < 1:
+            raise InvalidRequest(f"memory must be a size such as '4GiB', not {memory!r}.")
+        source = source_of(given)
+        if why := split_output(function, options)[1]:
+            raise InvalidRequest(f"{visible(function.name)}.over: {visible(why)}.")
+        contract = background.run(split_of(function, options, inputs))
+        work = _Work(function, options, inputs, source, contract, workers or usable_cores(), size)
+        return replace(work, every_column=not _needs_only_read(work))
+
+    def _run(self, work: _Work, pieces: Iterable[_Piece], count: int | None, to: Any, progress: Progress | None) -> Any:
+        """Compute the pieces, the checked ones first, and put the answers together."""
+        merges = work.contract.kind == "merge"
+        run = _Run(work)
+        left = iter(enumerate(pieces))
+        with closing(InFolder(Path(to)) if to is not None else Together()) as answers:
+            level: Answers = Together() if merges else answers
+            done = 0
+
+            def keep(place: int, piece: _Piece, answer: pd.DataFrame) -> None:
+                nonlocal done
+                level.put(place, answer, piece.name)
+                done += 1
+                if progress is not None:
+                    progress(done, count or 0)
+
+            first = [each for _, each in zip(range(CHECKED if count is None else TRIED), left, strict=False)]
+            checked = 0
+            for place, piece in first:
+                if checked < CHECKED and len(first) > 1:
+                    answer = run.checked(piece)
+                    if answer is not None:
+                        checked += 1
+                        keep(place, piece, answer)
+                        continue
+                run.all([(place, piece)], keep)
+            run.all(left, keep)
+            if isinstance(level, Together) and merges:
+                answers.put(0, run.merged(level.in_order()), "all pieces")
+            return answers.finish()
+
+
+def _needs_only_read(work: _Work) -> bool:
+    """Whether the answer for the sample is the same without the columns that the code does not name.
+
+    A filter names few columns, and all are in its answer.
+    """
+    function, name = work.function, work.contract.input
+    sample = function.samples[name]
+    unread = {*work.source.names} - {*work.columns}
+    kept = [label for label in sample.columns if function.renames.get(label, label) not in unread]
+    if len(kept) == len(sample.columns):
+        return not unread
+    options = replace(work.options, cache="disable")
+    calls: Calls = {0: {**work.inputs}, 1: {**work.inputs, name: sample[kept]}}
+    whole, narrow = (background.run(computed(function, options, {place: call}))[place] for place, call in calls.items())
+    if isinstance(whole, AutocodeError) or isinstance(narrow, AutocodeError):
+        return False
+    return not deviation(whole, [narrow]) and not difference(whole, narrow, in_order=True)
+
+
+async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
+    return await ready()
+
+
+class _Run:
+    """Calls the function for pieces."""
+
+    def __init__(self, work: _Work) -> None:
+        self._work = work
+        self._submit = here(work.function, work.options, work.workers)
+
+    def all(self, pieces: Iterable[tuple[int, _Piece]], keep: Callable[[int, _Piece, pd.DataFrame], None]) -> None:
+        """Compute pieces, with one more than there are workers in memory."""
+        names: dict[int, _Piece] = {}
+
+        def chunks() -> Iterator[Calls]:
+            for place, piece in pieces:
+                names[place] = piece
+                yield {place: {**self._work.inputs, self._work.contract.input: piece.table()}}
+
+        def kept(outcomes: Mapping[int, Any]) -> None:
+            for place, outcome in outcomes.items():
+                piece = names.pop(place)
+                if isinstance(outcome, AutocodeError):
+                    raise _failure(piece.name, outcome)
+                keep(place, piece, outcome)
+
+        collect(chunks(), self._submit, kept, self._work.workers + 1)
+
+    def answers(self, tables: Sequence[pd.DataFrame], name: str) -> list[pd.DataFrame]:
+        """The answers for some tables, in order."""
+        found: dict[int, pd.DataFrame] = {}
+        pieces = [(place, _Piece(name, lambda table=table: table)) for place, table in enumerate(tables)]  # type: ignore[misc]
+        self.all(pieces, lambda place, _, answer: found.__setitem__(place, answer))
+        return [found[place] for place in range(len(tables))]
+
+    def checked(self, piece: _Piece) -> pd.DataFrame | None:
+        """The answer for a piece, which was also computed in parts; None if it has no parts.
+
+        Raises:
+            SplitBroken: the answers differ.
+        """
+        table, contract = piece.table(), self._work.contract
+        divisions = by_groups(table, self._work.keys) if contract.kind == "groups" else by_rows(len(table))
+        division = next(iter(divisions), None)
+        if division is None:
+            return None
+        parts = [
+            table.iloc[rows].reset_index(drop=True) if _is_plain(table) else table.iloc[rows]
+            for rows in division.pieces
+        ]
+        whole, *answers = self.answers([table, *parts], piece.name)
+        del table, parts
+        said = deviation(whole, answers)
+        if not said:
+            together = below(answers)
+            if contract.kind == "merge":
+                together = self.answers([together], piece.name)[0]
+            said = difference(whole, together, in_order=contract.kind != "groups" and division.in_order)
+        if said:
+            raise SplitBroken(
+                f"{visible(self._work.function.name)} may not be split like this: "
+                f"{piece.name}, {division.name}: {said}.",
+                why=f"On the sample it seemed to be: {contract.words}. The data reach what the sample does not.",
+                hint=f"Take more rows as the sample, or give more memory. {_APART}",
+            )
+        return whole
+
+    def merged(self, answers: list[pd.DataFrame]) -> pd.DataFrame:
+        """The answer for all, from the answers for pieces: neighbours are merged until one is left.
+
+        Raises:
+            TooBig: two of them are larger than a piece may be.
+        """
+        while len(answers) > 1:
+            groups: list[list[pd.DataFrame]] = [[]]
+            size = 0
+            for answer in answers:
+                own = int(answer.memory_usage(deep=False).sum())
+                if groups[-1] and size + own > self._work.limit:
+                    groups.append([])
+                    size = 0
+                groups[-1].append(answer)
+                size += own
+            if len(groups) == len(answers):
+                raise TooBig(
+                    f"The answers for pieces are too large to be merged: two of them have more than "
+                    f"{self._work.limit / 2**20:,.1f} MiB.",
+                    hint='Give more memory: over(source, memory="8GiB").',
+                )
+            tables = [below(group) for group in groups if len(group) > 1]
+            merged = iter(self.answers(tables, "the answers for pieces"))
+            answers = [next(merged) if len(group) > 1 else group[0] for group in groups]
+        return answers[0]
+
+
+_APART = "Or ask for the parts as functions of their own, for example the monthly sums and their growth."
+
+
+def _is_plain(table: pd.DataFrame) -> bool:
+    return isinstance(table.index, pd.RangeIndex)
+
+
+def _failure(name: str, error: AutocodeError) -> AutocodeError:
+    """The error of a piece, with its name."""
+    if isinstance(error, SandboxUnavailable | PackageError):
+        return error
+    if isinstance(error, DataDrift | ContractBroken):
+        error.what = f"{name}: {error.what}"
+        return error
+    failed = PieceFailed(f"{name}: {error.what}", why=error.why, hint=error.hint)
+    failed.__cause__ = error
+    return failed
+
+
+def _require_types(work: _Work) -> None:
+    """Compare the first rows of each kind of file with the sample.
+
+    Raises:
+        DataDrift: they have other columns or types.
+    """
+    name = work.contract.input
+    for batch in work.source.examples(work.columns):
+        if said := misfit(work.function, name, work.frame(batch.table.slice(0, 1000))):
+            raise DataDrift(f"{visible(batch.place)}: {said}" if batch.place else said)
+
+
+def _whole(work: _Work) -> _Piece:
+    """All rows as one piece.
+
+    Raises:
+        NotSplittable: they do not fit into the memory.
+    """
+    tables: list[Any] = []
+    size = 0
+    expected = work.source.expected_bytes(work.columns) or 0
+    batches = work.source.read(work.columns)
+    while size <= work.memory and expected <= 8 * work.memory:
+        batch = next(batches, None)
+        if batch is None:
+            together = pyarrow.concat_tables(tables) if tables else _empty(work)
+            return _Piece("the table", partial(work.frame, together))
+        tables.append(batch.table)
+        size += batch.table.nbytes
+    raise NotSplittable(
+        f"{visible(work.function.name)} may not be computed in pieces, and the table does not fit into "
+        f"{work.memory / 2**20:,.0f} MiB.",
+        why=visible(work.contract.counterexample),
+        hint=f"Give more memory. {_APART}",
+    )
+
+
+def _empty(work: _Work) -> Any:
+    from autocoder_jupyter.scaling.sources import part_of
+
+    return part_of(work.source.schema, work.columns).empty_table()
+
+
+def _by_rows(work: _Work) -> Iterator[_Piece]:
+    """Pieces of neighbouring rows. One, without rows, if there are none."""
+    most, size, start = work.size, 0, 0
+    waiting: list[Any] = []
+    places: list[str] = []
+
+    def piece() -> _Piece:
+        table = pyarrow.concat_tables(waiting) if waiting else _empty(work)
+        files = f" ({_listed(places)})" if any(places) else ""
+        name = f"rows {start:,} to {start + table.num_rows:,}{files}"
+        return _Piece(name, lambda: work.frame(table))
+
+    is_first = True
+    for batch in work.source.read(work.columns):
+        for table in _cut(batch.table, most):
+            if waiting and size + table.nbytes > most:
+                yield piece()
+                is_first = False
+                start += sum(each.num_rows for each in waiting)
+                waiting, places, size = [], [], 0
+            waiting.append(table)
+            size += table.nbytes
+            if batch.place not in places:
+                places.append(batch.place)
+    if waiting or is_first:
+        yield piece()
+
+
+def _listed(places: Sequence[str]) -> str:
+    more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
+    return f"{', '.join(map(visible, places[:3]))}{more}"
+
+
+def _cut(table: Any, most: int) -> Iterator[Any]:
+    """The table in parts of at most so many bytes, or of one row."""
+    rows = table.num_rows
+    if not rows:
+        return
+    step = max(1, int(rows * min(1.0, most / max(1, table.nbytes))))
+    for start in range(0, rows, step):
+        yield table.slice(start, step)
+
+
+def _by_groups(work: _Work, folder: Path) -> list[_Piece]:
+    """Pieces of whole groups, the largest first."""
+    columns = work.columns
+    buckets = partition(
+        (batch.table for batch in work.source.read(columns)),
+        work.keys,
+        folder,
+        expected=work.source.expected_bytes(columns),
+        limit=work.limit,
+        workers=work.workers,
+    )
+    buckets.sort(key=lambda bucket: -bucket.size)
+    if not buckets:
+        empty = _empty(work)
+        return [_Piece("no rows", lambda: work.frame(empty))]
+    keys = visible(", ".join(work.keys))
+    return [
+        _Piece(
+            f"groups of {keys}, piece {number:,} of {len(buckets):,} ({bucket.rows:,} rows)",
+            lambda bucket=bucket: work.frame(bucket.table()),  # type: ignore[misc]
+        )
+        for number, bucket in enumerate(buckets, 1)
+    ]

@@ -1,0 +1,115 @@
+"""Runs chunks of calls: in workers of this process, or in an executor; and keeps the outcomes as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import queue
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.errors import EngineGone, InvalidRequest
+from autocoder_jupyter.scaling.chunk import Calls, compute, computed
+
+Ended = concurrent.futures.Future[dict[int, Any]]
+
+Submit = Callable[[Calls], Ended]
+"""Begins to compute a chunk."""
+
+Progress = Callable[[int, int], object]
+"""Called in the calling thread with the number of items that are done, and of all."""
+
+
+def require_workers(workers: int | None) -> None:
+    """Check a number of workers.
+
+    Raises:
+        InvalidRequest: it is none.
+    """
+    if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
+        raise InvalidRequest(f"workers must be a whole number of at least 1, not {workers!r}.")
+
+
+def here(function: Function, options: CallOptions, workers: int) -> Submit:
+    """Computes chunks in workers of this process, so many at once."""
+    turns = asyncio.Semaphore(workers)
+
+    async def one(chunk: Calls) -> dict[int, Any]:
+        async with turns:
+            return await computed(function, options, chunk)
+
+    return lambda chunk: background.submit(one(chunk))
+
+
+def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
+    """Computes chunks in an executor. Samples are sent only for inputs that the items and the arguments lack."""
+    bare = function.without_samples()
+    needed = {spec.name for spec in function.inputs} & function.samples.keys()
+
+    def submit(chunk: Calls) -> Ended:
+        sent = {
+            place: {**{name: function.samples[name] for name in needed - call.keys()}, **call}
+            for place, call in chunk.items()
+        }
+        future: Ended = pool.submit(compute, bare, options, sent)
+        return future
+
+    return submit
+
+
+def collect(
+    chunks: Iterable[Calls],
+    submit: Submit,
+    keep: Callable[[Mapping[int, Any]], None],
+    ahead: int | None = None,
+) -> None:
+    """Compute chunks, and keep the outcomes as they come. If that ends early, for instance by an interrupt or an error
+    of `keep`, the rest is cancelled.
+
+    Args:
+        chunks: they are taken when they are submitted.
+        submit: begins to compute one.
+        keep: called in this thread with outcomes, or errors, by place.
+        ahead: how many chunks are in memory at once; None for all.
+    """
+    ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+    submitted: dict[Ended, list[int]] = {}
+    left = iter(chunks)
+    try:
+        while True:
+            while ahead is None or len(submitted) < ahead:
+                chunk = next(left, None)
+                if chunk is None:
+                    break
+                future = submit(chunk)
+                submitted[future] = list(chunk)
+                future.add_done_callback(ended.put)
+                del chunk
+            if not submitted:
+                return
+            future = _first(ended)
+            places = submitted.pop(future)
+            try:
+                outcomes = future.result()
+            except concurrent.futures.BrokenExecutor as error:
+                lost = EngineGone(
+                    "A process of the executor ended, so the item has no outcome.",
+                    why=f"{type(error).__name__}: {error}",
+                    hint="Make a new executor, then .retry(executor=…).",
+                )
+                outcomes = dict.fromkeys(places, lost)
+            keep(outcomes)
+    finally:
+        for future in submitted:
+            future.cancel()
+
+
+def _first(ended: queue.SimpleQueue[Ended]) -> Ended:
+    """The next one that ends. The wait is divided, because an interrupt does not always end a wait for a lock."""
+    while True:
+        with suppress(queue.Empty):
+            return ended.get(timeout=background.POLL_SECONDS)

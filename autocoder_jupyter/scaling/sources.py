@@ -1,0 +1,313 @@
+"""The sources of `growth.over`: Parquet files, datasets and readers, each as batches of Arrow.
+
+What a file says of itself is a claim: the numbers of its columns and rows are bounded here, and memory is planned by
+what has been read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.data.elsewhere import elsewhere
+from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.types import Dir, File
+from autocoder_jupyter.untrusted.visible import visible
+
+MOST_FILES = 100_000
+MOST_COLUMNS = 10_000
+MOST_METADATA = 2**24
+"""Bytes of what pandas wrote about a table into a file."""
+
+BATCH_ROWS = 2**16
+"""Rows of a batch of a file. With more, texts that are stored once and repeated could need any amount of memory."""
+
+_TEXT_BYTES = 24
+"""Bytes that a text, or another value of no fixed length, is expected to have."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows.
+
+    Args:
+        table: the rows, a `pyarrow.Table`.
+        place: where they are from, for messages; "" if it is not known.
+    """
+
+    table: Any
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that is read in batches.
+
+    Args:
+        schema: its columns, a `pyarrow.Schema`; categories count as their values.
+        rows: how many it has; None if that is not known before it is read.
+        read: its rows in their order, of these columns only.
+        examples: the first rows of each kind of file, of these columns only; nothing of a source that can be read once.
+    """
+
+    schema: Any
+    rows: int | None
+    read: Callable[[Sequence[str]], Iterator[Batch]] = field(repr=False)
+    examples: Callable[[Sequence[str]], Iterable[Batch]] = field(repr=False, default=lambda _: ())
+
+    @property
+    def names(self) -> list[str]:
+        """Its columns, in order."""
+        return list(self.schema.names)
+
+    @property
+    def index(self) -> list[str]:
+        """The columns that are the index of the table in pandas."""
+        described = self.schema.pandas_metadata or {}
+        levels = described.get("index_columns", []) if isinstance(described, dict) else []
+        return [name for name in levels if isinstance(name, str) and name in self.schema.names]
+
+    def expected_bytes(self, columns: Sequence[str]) -> int | None:
+        """About how large these columns are in memory; None if the number of rows is not known."""
+        if self.rows is None:
+            return None
+        return self.rows * max(1, sum(_width(self.schema.field(name).type) for name in columns))
+
+
+def source_of(value: Any) -> Source:
+    """A table that is read in batches.
+
+    Args:
+        value: a Parquet file or a folder of them, or a dataset or reader of PyArrow.
+
+    Raises:
+        InvalidRequest: it is something else, or cannot be read.
+    """
+    if isinstance(value, str | os.PathLike | File | Dir):
+        return _parquet(value.path if isinstance(value, File | Dir) else Path(value))
+    kind = elsewhere(value)
+    reader = _READERS.get((kind.library, kind.type_name)) if kind else None
+    if reader is None:
+        raise InvalidRequest(
+            f"over takes no {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
+            why="It takes a Parquet file or a folder of them, and a dataset or a RecordBatchReader of PyArrow.",
+            hint="For a table in memory call the function itself.",
+        )
+    try:
+        return reader(value)
+    except (InvalidRequest, DataDrift, MemoryError):
+        raise
+    except Exception as error:  # another library may raise any exception
+        raise _unreadable(type(value).__name__, error) from error
+
+
+def _unreadable(what: str, error: Exception) -> InvalidRequest:
+    return InvalidRequest(
+        f"{visible(what)} cannot be read.", why=f"{type(error).__name__}: {visible(str(error)[:300])}"
+    )
+
+
+def _plain(schema: Any) -> Any:
+    """A schema with the values of categories in their place, if it may be used.
+
+    Raises:
+        InvalidRequest: it has too many columns, or two with the same name.
+    """
+    import pyarrow
+
+    if len(schema) > MOST_COLUMNS:
+        raise InvalidRequest(f"It has {len(schema):,} columns; at most {MOST_COLUMNS:,} are read.")
+    if len(set(schema.names)) < len(schema):
+        doubled = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise InvalidRequest(f"It has more than one column {visible(doubled)!r}.")
+    types = [each.value_type if pyarrow.types.is_dictionary(each) else each for each in schema.types]
+    told = {key: text for key, text in (schema.metadata or {}).items() if key == b"pandas"}
+    kept = told if sum(map(len, told.values())) <= MOST_METADATA else {}
+    return pyarrow.schema(list(zip(schema.names, types, strict=True)), metadata=kept)
+
+
+def _width(kind: Any) -> int:
+    try:
+        return int(kind.bit_width) // 8 + 1
+    except ValueError:  # it has no fixed width
+        return _TEXT_BYTES
+
+
+def part_of(schema: Any, columns: Sequence[str]) -> Any:
+    """The schema of these columns."""
+    import pyarrow
+
+    return pyarrow.schema([schema.field(name) for name in columns], metadata=schema.metadata)
+
+
+# Parquet
+
+
+@dataclass(frozen=True)
+class _File:
+    """A Parquet file of a source, with the values that the names of its folders give."""
+
+    path: Path
+    given: dict[str, Any]
+
+    def opened(self) -> Any:
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(self.path)
+
+    def batches(self, columns: Sequence[str], schema: Any) -> Iterator[Any]:
+        """Its rows with the types of the schema."""
+        import pyarrow
+
+        stored = [name for name in columns if name not in self.given]
+        with self.opened() as file:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=stored):
+                table = pyarrow.Table.from_batches([batch])
+                for name in columns:
+                    if name in self.given:
+                        value = pyarrow.repeat(pyarrow.scalar(self.given[name]), batch.num_rows)
+                        table = table.append_column(name, value)
+                yield table.select(list(columns)).cast(schema)
+
+
+def _parquet(path: Path) -> Source:
+    """A Parquet file, or a folder of them, whose folders may be named `year=2024`, as pandas reads it."""
+    import pyarrow
+
+    name = visible(path.name)
+    if not path.exists():
+        raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
+    try:
+        files = _files(path)
+        schemas, rows = {}, 0
+        for file in files:
+            with file.opened() as opened:
+                if opened.metadata.num_columns > MOST_COLUMNS:
+                    raise InvalidRequest(f"{visible(file.path.name)} has more than {MOST_COLUMNS:,} columns.")
+                rows += opened.metadata.num_rows
+                schema = _plain(opened.schema_arrow)
+            for given, value in file.given.items():
+                if given not in schema.names:
+                    schema = schema.append(pyarrow.field(given, pyarrow.scalar(value).type))
+            schemas[file.path] = schema
+    except (InvalidRequest, MemoryError):
+        raise
+    except Exception as error:  # what is in the files may raise any exception
+        raise _unreadable(name, error) from error
+    if not files:
+        raise InvalidRequest(f"There are no Parquet files in {visible(str(path))}.")
+    first = schemas[files[0].path]
+
+    def common(columns: Sequence[str]) -> Any:
+        return _common(files, schemas, columns)
+
+    def read(columns: Sequence[str]) -> Iterator[Batch]:
+        schema = common(columns)
+        for file in files:
+            try:
+                for table in file.batches(columns, schema):
+                    yield Batch(table, file.path.name)
+            except (pyarrow.ArrowException, OSError, ValueError) as error:
+                raise _unreadable(file.path.name, error) from error
+
+    def examples(columns: Sequence[str]) -> Iterator[Batch]:
+        schema, seen = common(columns), set()
+        for file in files:
+            own = tuple(str(schemas[file.path].field(name).type) for name in columns)
+            if own in seen:
+                continue
+            try:
+                table = next(file.batches(columns, schema), None)
+            except (pyarrow.ArrowException, OSError, ValueError) as error:
+                raise _unreadable(file.path.name, error) from error
+            if table is not None and table.num_rows:
+                seen.add(own)
+                yield Batch(table, file.path.name)
+
+    return Source(first, max(0, rows), read, examples)
+
+
+def _files(path: Path) -> list[_File]:
+    from pyarrow import dataset
+
+    if path.is_file():
+        return [_File(path, {})]
+    hive = dataset.HivePartitioning.discover()
+    found = dataset.dataset(path, format="parquet", partitioning=hive)
+    files: list[_File] = []
+    for fragment in found.get_fragments():
+        if len(files) == MOST_FILES:
+            raise InvalidRequest(f"{visible(path.name)} has more than {MOST_FILES:,} files.")
+        files.append(_File(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression))))
+    return files
+
+
+def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
+    """The types that these columns have in all files.
+
+    Raises:
+        DataDrift: a file lacks one, or has other values in one.
+    """
+    import pyarrow
+
+    common = part_of(schemas[files[0].path], columns)
+    for file in files[1:]:
+        own, name = schemas[file.path], visible(file.path.name)
+        if lacking := [column for column in columns if column not in own.names]:
+            raise DataDrift(f"{name} lacks {visible(lacking[0])!r}, which {visible(files[0].path.name)} has.")
+        mine = part_of(own, columns)
+        if mine.types == common.types:
+            continue
+        try:
+            common = pyarrow.unify_schemas([common, mine], promote_options="permissive").with_metadata(common.metadata)
+        except pyarrow.ArrowException as error:
+            raise DataDrift(
+                f"{name} has other types than the files before it.", why=visible(str(error)[:300])
+            ) from error
+    return common
+
+
+# Other sources
+
+
+def _cast(tables: Iterable[Any], schema: Any, columns: Sequence[str], places: str = "") -> Iterator[Batch]:
+    wanted = part_of(schema, columns)
+    for table in tables:
+        yield Batch(table.select(list(columns)).cast(wanted), places)
+
+
+def _dataset(value: Any) -> Source:
+    import pyarrow
+
+    schema = _plain(value.schema)
+
+    def tables(columns: Sequence[str]) -> Iterator[Any]:
+        # Without limits it reads ahead, and needs eight times as much memory.
+        batches = value.to_batches(
+            columns=list(columns), batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1
+        )
+        return (pyarrow.Table.from_batches([batch]) for batch in batches)
+
+    return Source(
+        schema,
+        value.count_rows(),
+        lambda columns: _cast(tables(columns), schema, columns),
+        lambda columns: _cast([value.head(1000, columns=list(columns))], schema, columns),
+    )
+
+
+def _reader(value: Any) -> Source:
+    import pyarrow
+
+    schema = _plain(value.schema)
+    tables = (pyarrow.Table.from_batches([batch]) for batch in value)
+    return Source(schema, None, lambda columns: _cast(tables, schema, columns))
+
+
+_READERS: dict[tuple[str, str], Callable[[Any], Source]] = {
+    ("pyarrow", "Dataset"): _dataset,
+    ("pyarrow", "RecordBatchReader"): _reader,
+}

@@ -1,0 +1,293 @@
+"""`growth.over` in the real local sandbox, on real files, compared with plain pandas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import dataset, parquet
+
+from autocoder_jupyter.calls.call import call
+from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
+from autocoder_jupyter.scaling import chunk
+from autocoder_jupyter.types import InputSpec
+from tests.scaling.conftest import FRAME, Build
+
+pytestmark = pytest.mark.local_sandbox
+
+SMALL = 200_000
+"""Bytes of memory with which these tables are more than one piece."""
+
+BY_ROWS = "return sales.assign(total=sales['units'] * sales['price'])[['shop', 'total']]"
+BY_GROUPS = "return sales.groupby('shop', as_index=False)['units'].sum()"
+MERGED = "return pd.DataFrame({'units': [sales['units'].sum()]})"
+WHOLE = "return sales.sort_values(['units', 'price'], kind='stable').head(3)[['units', 'price']].reset_index(drop=True)"
+
+
+def sales(rows: int, seed: int = 0) -> pd.DataFrame:
+    draw = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "shop": draw.choice([f"shop {number}" for number in range(40)], rows),
+            "units": draw.integers(1, 9, rows),
+            "price": draw.integers(100, 900, rows) / 4,
+            "note": "never read",
+        }
+    )
+
+
+SAMPLE = sales(240)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """30,000 rows in three files."""
+    made = tmp_path / "sales"
+    made.mkdir()
+    for number in range(3):
+        sales(10_000, number + 1).to_parquet(made / f"part-{number}.parquet", index=False)
+    return made
+
+
+def everything(folder: Path) -> pd.DataFrame:
+    return pd.concat([pd.read_parquet(file) for file in sorted(folder.glob("*.parquet"))], ignore_index=True)
+
+
+def plain(body: str, table: pd.DataFrame) -> pd.DataFrame:
+    namespace: dict[str, Any] = {"pd": pd}
+    exec(f"def run(sales):\n    {body}", namespace)
+    answer: pd.DataFrame = namespace["run"](table)
+    return answer
+
+
+def test_rows_are_computed_in_pieces_and_keep_their_order(built: Build, folder: Path) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE})
+    seen: list[tuple[int, int]] = []
+    answer = growth.over(folder, memory=SMALL, workers=1, progress=lambda done, of: seen.append((done, of)))
+    pd.testing.assert_frame_equal(answer, plain(BY_ROWS, everything(folder)))
+    assert len(seen) > 3 and seen[-1][0] == len(seen)
+
+
+def test_groups_are_whole_in_one_piece(built: Build, folder: Path) -> None:
+    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    assert growth.split.kind == "groups"
+    answer = growth.over(folder, memory=SMALL * 20, workers=2)
+    expected = plain(BY_GROUPS, everything(folder))
+    pd.testing.assert_frame_equal(answer.sort_values("shop", ignore_index=True), expected)
+    assert [path.name for path in folder.parent.iterdir() if path.name.startswith(".autocode")] == []
+
+
+def test_the_rows_of_a_group_stay_in_their_order(built: Build, folder: Path) -> None:
+    body = "return sales.drop_duplicates('shop', keep='last')[['shop', 'units']].reset_index(drop=True)"
+    growth = built(body, {"sales": SAMPLE})
+    assert growth.split.kind in ("groups", "merge")
+    answer = growth.over(folder, memory=SMALL * 20, workers=2)
+    expected = plain(body, everything(folder))
+    by_shop, theirs = (table.sort_values("shop", ignore_index=True) for table in (answer, expected))
+    pd.testing.assert_frame_equal(by_shop, theirs)
+
+
+def test_answers_that_stay_small_are_merged(built: Build, folder: Path) -> None:
+    growth = built(MERGED, {"sales": SAMPLE})
+    assert growth.split.kind == "merge"
+    answer = growth.over(folder, memory=SMALL, workers=2)
+    assert answer["units"].tolist() == [everything(folder)["units"].sum()]
+
+
+def test_what_may_not_be_divided_is_one_call_or_is_refused_with_the_reason(built: Build, folder: Path) -> None:
+    body = "return (sales['units'] - sales['units'].mean()).to_frame('away')"
+    growth = built(body, {"sales": SAMPLE})
+    assert growth.split.kind == "whole"
+    pd.testing.assert_frame_equal(growth.over(folder), plain(body, everything(folder)))
+    with pytest.raises(NotSplittable, match="does not fit into") as refused:
+        growth.over(folder, memory=20_000)
+    assert "pieces" in str(refused.value) or "rows" in str(refused.value)
+
+
+def test_only_columns_that_the_code_reads_are_loaded(built: Build, folder: Path) -> None:
+    explained = built(MERGED, {"sales": SAMPLE}).over.explain(folder, memory=SMALL)
+    assert explained.columns == ("units",)
+    assert explained.rows == 30_000
+    assert explained.pieces is not None and explained.pieces >= 1
+    assert "30,000 rows of units" in repr(explained)
+
+
+def test_columns_that_are_only_in_the_answer_are_loaded_too(built: Build, folder: Path) -> None:
+    """A filter names one column, and its answer has all of them."""
+    body = "return sales[sales['units'] > 4].reset_index(drop=True)"
+    answer = built(body, {"sales": SAMPLE}).over(folder, memory=SMALL * 4)
+    assert list(answer.columns) == list(SAMPLE.columns)
+    pd.testing.assert_frame_equal(answer.reset_index(drop=True), plain(body, everything(folder)))
+
+
+def test_a_dataset_and_a_reader_are_read_too(built: Build, folder: Path) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE})
+    expected = plain(BY_ROWS, everything(folder))
+    pd.testing.assert_frame_equal(growth.over(dataset.dataset(folder), memory=SMALL), expected)
+    reader = pa.Table.from_pandas(everything(folder)).to_reader(max_chunksize=1000)
+    pd.testing.assert_frame_equal(growth.over(reader, memory=SMALL), expected)
+
+
+def test_the_answer_is_written_beside_and_gets_its_name_at_the_end(built: Build, folder: Path, tmp_path: Path) -> None:
+    growth, to = built(BY_ROWS, {"sales": SAMPLE}), tmp_path / "answer"
+    answer = growth.over(folder, to=to, memory=SMALL)
+    assert isinstance(answer, dataset.Dataset)
+    pd.testing.assert_frame_equal(
+        everything(to), plain(BY_ROWS, everything(folder)), check_column_type=False, check_dtype=True
+    )
+    assert len({parquet.read_schema(file) for file in to.iterdir()}) == 1
+    with pytest.raises(InvalidRequest, match="exists already"):
+        growth.over(folder, to=to)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".answer")) == []
+
+
+def test_nothing_is_left_of_an_answer_that_failed(built: Build, folder: Path, tmp_path: Path) -> None:
+    body = f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}"
+    growth = built(body, {"sales": SAMPLE})
+    sales(500).assign(units=lambda table: table["units"] + 100).to_parquet(folder / "part-9.parquet", index=False)
+    with pytest.raises(PieceFailed, match=r"rows [0-9,]+ to [0-9,]+ \(part-") as failed:
+        growth.over(folder, to=tmp_path / "answer", memory=SMALL)
+    assert "too many" in str(failed.value)
+    assert not list(tmp_path.glob("*answer*"))
+
+
+def test_a_file_with_other_columns_or_types_is_named_before_anything_runs(built: Build, folder: Path) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE})
+    sales(10).drop(columns="units").to_parquet(folder / "part-7.parquet", index=False)
+    with pytest.raises(DataDrift, match=r"part-7.parquet lacks 'units'"):
+        growth.over(folder)
+    sales(10).assign(units="many").to_parquet(folder / "part-7.parquet", index=False)
+    with pytest.raises(DataDrift, match=r"part-7.parquet"):
+        growth.over(folder)
+
+
+def test_a_group_that_is_larger_than_a_piece_is_refused_with_its_key(built: Build, tmp_path: Path) -> None:
+    table = pd.concat([sales(2_000), sales(30_000).assign(shop="the largest")])
+    table.to_parquet(tmp_path / "sales.parquet", index=False)
+    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    with pytest.raises(TooBig, match="shop = 'the largest'"):
+        growth.over(tmp_path / "sales.parquet", memory=SMALL * 5, workers=1)
+
+
+def test_a_piece_of_the_data_that_contradicts_the_split_stops_everything(built: Build, tmp_path: Path) -> None:
+    """What the sample cannot show: more than a million units change the answer."""
+    body = "return sales.assign(rest=0.0 if sales['units'].max() < 10**6 else sales['units'].mean())[['rest']]"
+    growth = built(body, {"sales": SAMPLE})
+    assert growth.split.kind == "rows"
+    table = sales(20_000)
+    table.loc[5, "units"] = 2 * 10**6
+    table.to_parquet(tmp_path / "sales.parquet", index=False)
+    with pytest.raises(SplitBroken, match="may not be split like this"):
+        growth.over(tmp_path / "sales.parquet", memory=SMALL)
+
+
+def test_after_an_interrupt_only_what_is_missing_is_computed(
+    built: Build, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True)
+    calls: list[int] = []
+
+    async def counted(*arguments: Any) -> Any:
+        calls.append(1)
+        return await call(*arguments)
+
+    monkeypatch.setattr(chunk, "call", counted)
+
+    def stop(done: int, _: int) -> None:
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        growth.over(folder, memory=SMALL, workers=1, resume=True, progress=stop)
+    first = len(calls)
+    answer = growth.over(folder, memory=SMALL, workers=1, resume=True)
+    pd.testing.assert_frame_equal(answer, plain(BY_ROWS, everything(folder)))
+    both = len(calls)
+    growth.over(folder, memory=SMALL, workers=1, resume=True)
+    assert 6 <= first < both == len(calls)
+
+
+def test_other_inputs_go_whole_to_every_piece(built: Build, folder: Path) -> None:
+    shops = pd.DataFrame({"shop": [f"shop {number}" for number in range(40)], "city": list("ab") * 20})
+    growth = built(
+        "return sales.merge(shops, on='shop')[['city', 'units']]",
+        {"sales": SAMPLE, "shops": shops},
+        inputs=(FRAME, InputSpec(name="shops", type="DataFrame")),
+    )
+    answer = growth.over(folder, memory=SMALL * 4, shops=shops)
+    expected = everything(folder).merge(shops, on="shop")[["city", "units"]]
+    pd.testing.assert_frame_equal(answer, expected)
+
+
+def test_the_dtypes_of_the_sample_are_those_of_each_piece(built: Build, tmp_path: Path) -> None:
+    """Whole numbers with gaps, dates and categories have several dtypes in pandas."""
+    table = pd.DataFrame(
+        {
+            "day": pd.date_range("2024-01-01", periods=4000, freq="h"),
+            "units": pd.array([1, None, 3, 4] * 1000, dtype="Int64"),
+            "kind": pd.Categorical(["a", "b"] * 2000),
+            "price": [1.0, 2.0] * 2000,
+        }
+    )
+    names = ["day", "units", "kind", "price"]
+    body = f"return pd.DataFrame({{name: [str(sales[name].dtype)] * len(sales) for name in {names}}})"
+    table.assign(price=1).to_parquet(tmp_path / "sales.parquet", index=False)
+    answer = built(body, {"sales": table.head(200)}).over(tmp_path / "sales.parquet", memory=SMALL)
+    assert len(answer) == 4000
+    assert answer.drop_duplicates().to_dict("list") == {
+        "day": [str(table["day"].dtype)],
+        "units": ["Int64"],
+        "kind": ["category"],
+        "price": ["float64"],
+    }
+
+
+@pytest.mark.parametrize("where", ["before", "while it runs"])
+def test_a_folder_of_somebody_else_is_never_replaced(built: Build, folder: Path, tmp_path: Path, where: str) -> None:
+    growth, to = built(BY_ROWS, {"sales": SAMPLE}), tmp_path / "answer"
+
+    def made(*_: int) -> None:
+        to.mkdir(exist_ok=True)
+        (to / "mine").write_text("mine")
+
+    if where == "before":
+        made()
+    with pytest.raises(InvalidRequest, match="exists already"):
+        growth.over(folder, to=to, memory=SMALL * 20, progress=made)
+    assert [path.name for path in to.iterdir()] == ["mine"]
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".answer")]
+
+
+def test_no_rows_are_an_answer_without_rows(built: Build, tmp_path: Path) -> None:
+    sales(1).iloc[:0].to_parquet(tmp_path / "none.parquet", index=False)
+    for body in (BY_ROWS, BY_GROUPS):
+        answer = built(body, {"sales": SAMPLE}).over(tmp_path / "none.parquet")
+        assert len(answer) == 0 and list(answer.columns) == list(plain(body, SAMPLE).columns)
+
+
+@pytest.mark.parametrize(
+    ("source", "changed", "said"),
+    [
+        (SAMPLE, {}, "over takes no pandas DataFrame"),
+        (3, {}, "over takes no builtins int"),
+        ("nothing.parquet", {}, "There is no file or folder"),
+        ("torn.parquet", {}, "torn.parquet cannot be read"),
+        ("empty", {}, "There are no Parquet files"),
+        ("good.parquet", {"memory": "much"}, "memory must be a size"),
+        ("good.parquet", {"workers": 0}, "workers must be a whole number"),
+        ("good.parquet", {"nope": 1}, "nope"),
+    ],
+)
+def test_what_cannot_be_read_is_said(
+    built: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Any, changed: dict[str, Any], said: str
+) -> None:
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 torn PAR1")
+    (tmp_path / "empty").mkdir()
+    SAMPLE.to_parquet(tmp_path / "good.parquet", index=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidRequest, match=said):
+        built(BY_ROWS, {"sales": SAMPLE}).over(source, **changed)
