@@ -311,9 +311,10 @@ def _needs_only_read(work: _Work) -> bool:
     kept = [label for label in sample.columns if function.renames.get(label, label) not in unread]
     if len(kept) == len(sample.columns):
         return not unread
-    options = replace(work.options, cache="disable")
     calls: Calls = {0: {**work.inputs}, 1: {**work.inputs, name: sample[kept]}}
-    whole, narrow = (background.run(computed(function, options, {place: call}))[place] for place, call in calls.items())
+    whole, narrow = (
+        background.run(computed(function, work.options, {place: call}))[place] for place, call in calls.items()
+    )
     if isinstance(whole, AutocodeError) or isinstance(narrow, AutocodeError):
         return False
     return not deviation(whole, [narrow]) and not difference(whole, narrow, in_order=True)

@@ -194,11 +194,13 @@ def frames_inside(page: NotebookPage, count: int) -> list[tuple[Any, Any]]:
 class Requests:
     """What Chromium requests from now on, and which new pages it opens.
 
-    It also reports what it refuses to request, and then that a policy was the reason.
+    It also reports what it refuses to request, and then that a policy was the reason; or, if the element was removed
+    before that was said, only that the request was aborted. Whether one of these was sent is what the canary noted.
     """
 
-    def __init__(self, lab: Lab, context: Any) -> None:
+    def __init__(self, lab: Lab, context: Any, canary: Canary) -> None:
         self._own = (lab.address, "about:srcdoc", "data:")
+        self._canary = canary
         self._sent: list[Any] = []
         self._refused: list[Any] = []
         self._opened: list[str] = []
@@ -207,7 +209,8 @@ class Requests:
         context.on("page", lambda page: self._opened.append(f"a new page: {page.url}"))
 
     def _note_failure(self, request: Any) -> None:
-        if request.failure in ("csp", "net::ERR_BLOCKED_BY_CSP"):
+        unsent = request.failure == "net::ERR_ABORTED" and request.url.startswith(self._canary.address)
+        if unsent or request.failure in ("csp", "net::ERR_BLOCKED_BY_CSP"):
             self._refused.append(request)
 
     def outside(self) -> list[str]:
@@ -224,7 +227,7 @@ def test_a_chart_in_its_frame_requests_nothing_whatever_it_contains(
 ) -> None:
     page = notebook(f"ADDRESS = {canary.address!r}\n{UNCHECKED}{cell}".strip())
     tab = page.page
-    requests = Requests(lab, tab.context)
+    requests = Requests(lab, tab.context, canary)
     page.run(1)
     drawn = frames_inside(page, count)
     assert len(drawn) >= count / 2, "most of these charts are drawn, without what they would fetch"
@@ -339,7 +342,7 @@ def test_a_script_that_got_into_the_frame_of_a_chart_requests_nothing_and_leads_
     tab = page.page
     page.run(1)
     ((element, frame),) = frames_inside(page, 1)
-    requests = Requests(lab, tab.context)
+    requests = Requests(lab, tab.context, canary)
     assert frame.evaluate("typeof RTCPeerConnection") == "undefined"
     staying = f"address => ({STAYING})(name => `${{address}}/${{name}}`)"
     frame.evaluate(staying, canary.address)
