@@ -1,53 +1,279 @@
-"""What *How it compares* says about scripts that come from Flyte."""
+"""Scripts that come from Flyte: their types are taken, and their tasks run in Flyte's local mode.
+
+Each task has the calls of the documentation of Flyte's code-generation plugin, imported from here.
+"""
 
 from __future__ import annotations
 
+import json
+import runpy
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from autocoder_jupyter import AutoCoderAgent
-from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
-from tests.scripted_model import Answer, ScriptedModel, always
+from autocoder_jupyter import AutoCoderAgent, File, ImageConfig, Resources, Secret
+from autocoder_jupyter.errors import InvalidRequest
+from tests.scripted_model import ScriptedModel
 
 
-@pytest.mark.parametrize("parameter", ["resources", "secrets", "cache"])
-def test_records_of_flyte_are_refused(parameter: str) -> None:
+def test_records_of_flyte_are_ours() -> None:
     import flyte
+    import flyte.sandbox
 
     given: dict[str, Any] = {
-        "resources": flyte.Resources(cpu=1, memory="1Gi"),
-        "secrets": [flyte.Secret("KEY")],
-        "cache": flyte.Cache("auto"),
+        "resources": flyte.Resources(cpu="500m", memory=("1Gi", "2Gi")),
+        "secrets": [flyte.Secret(key="openai-key", as_env_var="OPENAI_API_KEY")],
+        "image_config": flyte.sandbox.ImageConfig(registry="example.org/x", python_version=(3, 12)),
+        "cache": flyte.Cache("disable"),
     }
-    with pytest.raises(InvalidRequest, match=parameter):
-        AutoCoderAgent(model="openai/x", **{parameter: given[parameter]})
+    agent = AutoCoderAgent(model="openai/x", **given)
+    assert agent.resources == Resources(cpu=0.5, memory="2Gi")
+    assert agent.secrets == (Secret(key="OPENAI_API_KEY", as_env_var="OPENAI_API_KEY"),)
+    assert agent.image_config == ImageConfig(registry="example.org/x", python_version=(3, 12))
+    assert agent.cache == "disable"
 
 
-@pytest.mark.parametrize("parameter", ["resources", "secrets", "cache"])
-def test_what_the_page_says_to_write_is_taken(parameter: str) -> None:
-    given: dict[str, Any] = {"resources": {"cpu": 1, "memory": "1Gi"}, "secrets": ["KEY"], "cache": "disable"}
-    AutoCoderAgent(model="openai/x", **{parameter: given[parameter]})
+def test_a_secret_that_is_in_the_environment_under_its_key_is_read_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    import flyte
+
+    monkeypatch.setenv("token", "x")
+    given: list[Any] = [flyte.Secret("token")]
+    assert AutoCoderAgent(model="openai/x", secrets=given).secrets == (Secret(key="token", as_env_var="TOKEN"),)
 
 
-@pytest.mark.parametrize("parameter", ["inputs", "outputs"])
-@pytest.mark.parametrize("name", ["File", "Dir", "DataFrame"])
-def test_a_class_of_flyte_is_no_type(parameter: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("parameter", "make", "said"),
+    [
+        ("resources", lambda flyte: flyte.Resources(cpu=1, gpu=1), "gpu of a flyte.Resources has no meaning"),
+        ("resources", lambda flyte: flyte.Resources(disk="10Gi"), "disk of a flyte.Resources"),
+        ("resources", lambda flyte: flyte.Cache("auto"), "resources must be a Resources or a dict"),
+        ("secrets", lambda flyte: [flyte.Secret("k", group="g")], "group of a flyte.Secret"),
+        ("cache", lambda flyte: flyte.Cache("override", version_override="1"), "version_override of a flyte.Cache"),
+        ("image_config", lambda flyte: flyte.Resources(cpu=1), "image_config must be a ImageConfig or a dict"),
+    ],
+)
+def test_what_a_sandbox_does_not_have_is_refused(parameter: str, make: Callable[[Any], Any], said: str) -> None:
+    import flyte
+
+    given: Any = {parameter: make(flyte)}
+    with pytest.raises(InvalidRequest, match=said):
+        AutoCoderAgent(model="openai/x", **given)
+
+
+def plan(inputs: dict[str, str], outputs: dict[str, str]) -> str:
+    return json.dumps(
+        {
+            "description": "Sums of sales.",
+            "approach": "sums",
+            "inputs": [{"name": name, "type": kind} for name, kind in inputs.items()],
+            "outputs": [{"name": name, "type": kind, "meaning": name} for name, kind in outputs.items()],
+            "assumptions": [],
+        }
+    )
+
+
+def scripted(planned: str, code: str, tests: str) -> Callable[[Any], str]:
+    def answer(request: Any) -> str:
+        asked = json.dumps(request)
+        if "You write one module" in asked:
+            return f"```python\n{code}\n```"
+        return f"```python\n{tests}\n```" if "You test one Python function" in asked else planned
+
+    return answer
+
+
+SUMS = """
+import pandas as pd
+
+
+def run(sales, least: float):
+    table = pd.read_csv(sales)
+    table = table[table["price"] >= least]
+    return float((table["units"] * table["price"]).sum()), len(table)
+"""
+TESTS_OF_SUMS = '''
+from solution import run
+
+
+def test_sums(tmp_path):
+    """Revenue is units times price."""
+    (tmp_path / "x.csv").write_text("units,price\\n2,3.0\\n1,1.0\\n")
+    assert run(sales=tmp_path / "x.csv", least=0.0) == (7.0, 2)
+'''
+
+REPORT = """
+from pathlib import Path
+
+import pandas as pd
+
+
+def run(readings: pd.DataFrame):
+    path = Path("report.csv")
+    readings.groupby("sensor", as_index=False)["value"].mean().to_csv(path, index=False)
+    return path, int(readings["warning"].sum())
+"""
+TESTS_OF_REPORT = '''
+import pandas as pd
+from solution import run
+
+
+def test_one_row_for_each_sensor():
+    """The report has one row for each sensor."""
+    table = pd.DataFrame({"sensor": ["a", "a", "b"], "value": [1.0, 3.0, 5.0], "warning": [True, False, True]})
+    report, warnings = run(readings=table)
+    assert pd.read_csv(report)["value"].tolist() == [2.0, 5.0]
+    assert warnings == 2
+'''
+
+READINGS = pd.DataFrame({"sensor": ["a", "b", "a"], "value": [1.0, 5.0, 2.0], "warning": [True, True, False]})
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., None]]:
+    """Answers as the service that the environment names, so that a script needs no address."""
+    import flyte
+
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    monkeypatch.chdir(tmp_path)
+    played: list[str] = []
+    with ScriptedModel(lambda request: scripted(*played)(request)) as served:
+        monkeypatch.setenv("OPENAI_API_BASE", served.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+        flyte.init()
+        yield lambda *script: played.extend(script)
+
+
+def outputs_of(script: str, name: str, folder: Path, **inputs: Any) -> tuple[Any, ...]:
+    """What a task of a script returns in Flyte's local mode."""
+    import flyte
+
+    path = folder / "script.py"
+    path.write_text(script)
+    task = runpy.run_path(str(path))[name]
+    return tuple(flyte.with_runcontext(mode="local").run(task, **inputs).outputs())
+
+
+QUICK_START = """
+import flyte
+from flyte.io import File
+from flyte.sandbox import sandbox_environment
+
+from autocoder_jupyter import AutoCoderAgent
+
+agent = AutoCoderAgent(model="gpt-4.1", name="sums-of-sales", resources=flyte.Resources(cpu=1, memory="1Gi"))
+env = flyte.TaskEnvironment(
+    name="coming",
+    secrets=[flyte.Secret(key="openai_key", as_env_var="OPENAI_API_KEY")],
+    image=flyte.Image.from_debian_base().with_pip_packages("autocoder-jupyter"),
+    depends_on=[sandbox_environment],
+)
+request = {
+    "prompt": "Read the CSV and compute the revenue and the number of rows.",
+    "inputs": {"sales": File, "least": float},
+    "outputs": {"revenue": float, "rows": int},
+}
+
+
+@env.task
+async def sums(csv_file: File) -> tuple[float, int]:
+    result = await agent.generate.aio(samples={"sales": csv_file}, **request)
+    if not result.success:
+        raise RuntimeError(f"Code generation failed: {result.error}")
+    return await result.run.aio(least=0.5)
+
+
+@env.task
+def sums_sync(csv_file: File) -> tuple[float, int]:
+    result = agent.generate(samples={"sales": csv_file}, **request)
+    resources = flyte.Resources(cpu=2, memory="4Gi")
+    return result.run(
+        sales=csv_file, least=0.0, name="on-data", resources=resources, retries=2, timeout=600, cache="auto"
+    )
+"""
+
+SENSORS = """
+import flyte
+import pandas as pd
+from flyte.io import File
+from flyte.sandbox import sandbox_environment
+
+from autocoder_jupyter import AutoCoderAgent
+
+agent = AutoCoderAgent(model="gpt-4.1", name="sensors", base_packages=["numpy"], max_sample_rows=30)
+env = flyte.TaskEnvironment(name="sensors", depends_on=[sandbox_environment])
+
+
+@env.task
+async def analyze(readings: pd.DataFrame) -> tuple[File, int]:
+    result = await agent.generate.aio(
+        prompt="Write the mean of each sensor to a CSV file, and count the warnings.",
+        samples={"readings": readings},
+        outputs={"report": File, "warnings": int},
+    )
+    task = result.as_task(name="sensors-again", resources=flyte.Resources(cpu=1, memory="512Mi"))
+    return await task.aio(readings=result.original_samples["readings"])
+"""
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize("task", ["sums", "sums_sync"])
+def test_the_quick_start_in_a_task(model: Callable[..., None], tmp_path: Path, task: str) -> None:
+    from flyte.io import File as FlyteFile
+
+    model(plan({"sales": "File", "least": "float"}, {"revenue": "float", "rows": "int"}), SUMS, TESTS_OF_SUMS)
+    (tmp_path / "sales.csv").write_text("units,price\n2,10.0\n3,1.5\n")
+    sales = FlyteFile(path=str(tmp_path / "sales.csv"))
+    assert outputs_of(QUICK_START, task, tmp_path, csv_file=sales) == (24.5, 2)
+
+
+@pytest.mark.local_sandbox
+def test_a_frame_becomes_a_file_of_flyte_in_a_task_of_its_own(model: Callable[..., None], tmp_path: Path) -> None:
+    from flyte.io import File as FlyteFile
+
+    model(plan({"readings": "DataFrame"}, {"report": "File", "warnings": "int"}), REPORT, TESTS_OF_REPORT)
+    report, warnings = outputs_of(SENSORS, "analyze", tmp_path, readings=READINGS)
+    assert isinstance(report, FlyteFile) and warnings == 2
+    assert pd.read_csv(report.path)["value"].tolist() == [1.5, 5.0]
+
+
+TOTAL = "def run(table):\n    return float(table['v'].sum())"
+TESTS_OF_TOTAL = '''
+import pandas as pd
+from solution import run
+
+
+def test_total():
+    """The sum of v."""
+    assert run(table=pd.DataFrame({"v": [1.0, 2.0]})) == 3.0
+'''
+
+
+@pytest.mark.local_sandbox
+def test_a_file_is_taken_where_a_frame_was_the_sample(model: Callable[..., None], tmp_path: Path) -> None:
+    model(plan({"table": "DataFrame"}, {"total": "float"}), TOTAL, TESTS_OF_TOTAL)
     import flyte.io
 
-    with ScriptedModel(always(Answer("{}"))) as model:
-        agent = AutoCoderAgent(**model.settings)
-        with pytest.raises(InvalidRequest, match=rf"{parameter}: t cannot be a flyte\.io\.[\w.]*{name}\.") as refused:
-            given: Any = {parameter: {"t": getattr(flyte.io, name)}}
-            agent.generate(prompt="x", **given)
-        assert refused.value.hint == f'Write "{name}".' and model.requests == []
+    frame = flyte.io.DataFrame.from_df(pd.DataFrame({"v": [1.0, 2.5]}))
+    result = AutoCoderAgent(model="gpt-4.1", second_opinion="off").generate(
+        "The sum of v", samples={"table": frame}, outputs={"total": float}, name="total"
+    )
+    (tmp_path / "more.csv").write_text("v\n4.0\n")
+    there = flyte.io.File(path=str(tmp_path / "more.csv"))
+    assert [result.run(), result.run(there), result.run(File(there.path))] == [3.5, 4.0, 4.0]
+    found = result.map([there, frame, flyte.io.File(path="nosuch://x/y.csv")], workers=1)
+    assert (list(found[:2]), len(found.errors)) == ([4.0, 3.5], 1)
 
 
-def test_a_file_of_flyte_is_no_sample(tmp_path: Path) -> None:
-    from flyte.io import File
+@pytest.mark.parametrize("kind", ["File", "Dir"])
+def test_what_flyte_cannot_fetch_is_refused_with_its_address(kind: str) -> None:
+    import flyte.io
 
-    (tmp_path / "sales.csv").write_text("a\n1\n")
-    agent = AutoCoderAgent(model="openai/x", api_base="http://127.0.0.1:9")
-    with pytest.raises((InvalidRequest, UnsupportedData), match="cannot be a File"):
-        agent.generate(prompt="x", samples={"sales": File(path=str(tmp_path / "sales.csv"))}, outputs={"t": float})
+    given = getattr(flyte.io, kind)(path="/nowhere/sales.csv")
+    with pytest.raises(InvalidRequest, match=r"/nowhere/sales\.csv does not exist"):
+        AutoCoderAgent(model="openai/x", api_base="http://127.0.0.1:9").generate("x", samples={"sales": given})
+    elsewhere = getattr(flyte.io, kind)(path="nosuch://bucket/sales.csv")
+    with pytest.raises(InvalidRequest, match=rf"Flyte could not fetch the {kind} 'nosuch://bucket/sales.csv'"):
+        AutoCoderAgent(model="openai/x", api_base="http://127.0.0.1:9").generate("x", samples={"sales": elsewhere})

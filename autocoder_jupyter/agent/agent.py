@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from autocoder_jupyter.run.events import Finished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import PlanQuestion
+from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -90,6 +91,9 @@ class AutoCoderAgent(Constructor):
             AutocodeError: no generation is possible (no key, no sandbox, data that cannot cross).
         """
         given = {argument: value for argument, value in locals().items() if argument in ARGUMENTS}
+        if isinstance(samples, Mapping):
+            given["samples"] = await all_fetched(samples)
+        of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         request = build_request(prompt, name, **given)
         root = default_journal_root() if journal_root is None else Path(journal_root)
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
@@ -102,7 +106,7 @@ class AutoCoderAgent(Constructor):
             Pending.resolved(resolution),
             samples=request.samples,
             contracts=request.contracts,
-            options=CallOptions.of(self),
+            options=replace(CallOptions.of(self), given_back=of_flyte),
             root=root,
         )
 

@@ -16,6 +16,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
+from autocoder_jupyter.types.of_flyte import declared_of_flyte
 from autocoder_jupyter.untrusted.parsing import require_expression
 
 
@@ -174,6 +175,7 @@ def _elements(declared: Any) -> str:
 
 
 def _type(parameter: str, name: str, declared: Any, allowed: tuple[str, ...]) -> Any:
+    declared = declared_of_flyte(declared) or declared
     try:
         bare = declared.partition("[")[0] if isinstance(declared, str) and elements_of(declared) else declared
         found = type_name(bare)

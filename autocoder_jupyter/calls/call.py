@@ -21,6 +21,7 @@ from autocoder_jupyter.redaction.secrets import hidden_values, redact
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.types.of_flyte import all_fetched, fetched, given_back, is_data_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
 
 
@@ -40,6 +41,9 @@ async def call(
         SandboxError: the program or its sandbox failed; a failed program never returns a value.
     """
     require_callable(function, options)
+    if any(is_data_of_flyte(value) for value in (*positional, *keywords.values())):
+        positional = [await fetched(value) for value in positional]
+        keywords = await all_fetched(keywords)
     if takes_long(function, (*positional, *keywords.values())):
         arguments = await _in_time(options.timeout, lambda: bind(function, positional, keywords, notes))
     else:
@@ -165,4 +169,7 @@ def finished(function: Function, options: CallOptions, computed: Mapping[str, An
         computed = checked_outputs(function.name, function.contracts, computed)
     # A name from a loaded file may be anything; as a folder it must stay below the root.
     name = re.sub(r"\W", "_", function.name) or "_"
-    return moved_to_destination(computed, options.output_dir, function.root, name)
+    values = moved_to_destination(computed, options.output_dir, function.root, name)
+    return values | {
+        name: given_back(values[name], kind) for name, kind in options.given_back.items() if name in values
+    }

@@ -29,6 +29,7 @@ class CallOptions:
         sandbox_minimum: the weakest accepted sandbox; in a weaker one no call is made.
         image_config: the base of Docker images.
         withheld: packages of an untrusted file that the user has not approved; see `require_agreed`.
+        given_back: the classes of Flyte that outputs were declared as, by name. Outputs are returned as such.
         worker_seconds: the time limit of workers. It is the same for all calls, so that they can share workers.
     """
 
@@ -49,6 +50,7 @@ class CallOptions:
     sandbox_minimum: SandboxMinimum = SandboxMinimum()
     image_config: ImageConfig = ImageConfig()
     withheld: tuple[str, ...] = ()
+    given_back: Mapping[str, type] = field(default_factory=dict)
     worker_seconds: float = 120.0
 
     @classmethod

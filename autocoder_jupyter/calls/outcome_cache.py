@@ -47,6 +47,12 @@ def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> s
         digests = {name: encode(value, types[name]).digest() for name, value in sorted(arguments.items())}
     except ValueError:
         return None
+    version = version_of(function, program)
+    return version and hashlib.sha256(json.dumps([version, digests], sort_keys=True).encode()).hexdigest()
+
+
+def version_of(function: Function, program: Program) -> str | None:
+    """A hash of everything that outcomes depend on besides the arguments. None if versions of packages are unknown."""
     environment = function.environment
     if not environment.lock:
         return None  # versions are resolved again each time, so the cache cannot know which ones computed an outcome
@@ -58,7 +64,6 @@ def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> s
         [spec.model_dump(mode="json") for spec in program.outputs],
         [list(environment.python_version), sorted(environment.lock), sorted(environment.system_packages)],
         sorted(program.env_vars.items()),
-        digests,
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

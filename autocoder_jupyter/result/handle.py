@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from autocoder_jupyter.calls.binding import misfit
 from autocoder_jupyter.calls.callable import DocumentationOfInstance, Live, SignatureOfInstance
@@ -35,6 +35,10 @@ from autocoder_jupyter.types.split import Split
 if TYPE_CHECKING:
     from autocoder_jupyter.scaling.map import Map
     from autocoder_jupyter.scaling.over import Over
+
+
+ExportKind = Literal["script", "package", "flyte"]
+"""What an export writes."""
 
 
 class CodeGenEvalResult(ReportFields, Waited[Resolution]):
@@ -343,16 +347,45 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         configured = self.with_options(name=name, **options)
         return Task(name, self.wait()._built(), configured._options)
 
-    def export(
-        self, path: str | os.PathLike[str], *, tests: bool = True, kind: Literal["script", "package"] = "script"
-    ) -> Path:
+    def to_flyte(
+        self,
+        env: Any,
+        *,
+        output: str | None = None,
+        retries: int = 0,
+        timeout: float | None = None,
+        cache: bool = True,
+    ) -> Any:
+        """The function as a task of Flyte in `env`, with declared types. It runs in its sandbox. Waits if pending.
+
+        Flyte caches outcomes by a version that is made of code, packages and interface. `await flyte.map.aio(task, …)`
+        calls it for many inputs. Inputs with a sample as default must be given.
+
+        Args:
+            env: a `flyte.TaskEnvironment`; its image needs this package.
+            output: the only output that is returned; all of them by default.
+            retries: how often Flyte repeats a task that failed.
+            timeout: seconds that Flyte gives the task; no limit by default, beside that of each call.
+            cache: whether Flyte keeps outcomes.
+
+        Raises:
+            GenerationFailed: there is no function that passed.
+            InvalidRequest: an argument is invalid, or an output cannot be one of Flyte.
+        """
+        from autocoder_jupyter.tasks.flyte_task import to_flyte
+
+        options = self._options.changed({"output": output} if output is not None else {})
+        return to_flyte(self.wait()._built(), options, env, retries=retries, timeout=timeout, cache=cache)
+
+    def export(self, path: str | os.PathLike[str], *, tests: bool = True, kind: ExportKind = "script") -> Path:
         """Write the function as plain code, which runs without a sandbox, a model and this package. Waits if pending.
 
         Args:
             path: the file of a script, or the folder of a package.
             tests: whether its tests are written too.
             kind: `script` for one module with a command line for `uv run`; `package` for a folder that can be installed
-                with `pip install`, so that others write `from growth import growth`.
+                with `pip install`, so that others write `from growth import growth`; `flyte` for such a folder with a
+                module `growth/flyte_task.py`, whose task runs in an image with the packages that were tested.
 
         Returns:
             The path that was written.
@@ -372,7 +405,11 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             from autocoder_jupyter.tasks.package import export_package
 
             return export_package(self.report, function, Path(path), tests=tests)
-        raise InvalidRequest(f"There is no kind {kind!r} of export.", hint="Write kind='script' or kind='package'.")
+        if kind == "flyte":
+            from autocoder_jupyter.tasks.flyte_module import export_for_flyte
+
+            return export_for_flyte(self.report, function, Path(path), tests=tests)
+        raise InvalidRequest(f"There is no kind {kind!r} of export.", hint=f"Kinds: {', '.join(get_args(ExportKind))}.")
 
     # As data
 

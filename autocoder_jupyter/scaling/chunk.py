@@ -34,6 +34,7 @@ from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.scaling.items import SMALL
+from autocoder_jupyter.types.of_flyte import all_fetched
 
 Calls = Mapping[int, Mapping[str, Any]]
 """The inputs of calls by name, by the places of their items."""
@@ -62,9 +63,15 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
     small: dict[int, tuple[Packed, str | None]] = {}
     alone: list[int] = []
     program = program_of(function, options)
+    fetched: dict[int, dict[str, Any]] = {}
+    for place, keywords in calls.items():
+        try:
+            fetched[place] = await all_fetched(keywords)
+        except AutocodeError as error:
+            found[place] = error
 
     def prepare() -> None:
-        for place, keywords in calls.items():
+        for place, keywords in fetched.items():
             try:
                 arguments = bind(function, (), keywords)
                 key = outcome_cache.key(function, program, arguments) if options.cache != "disable" else None
@@ -93,7 +100,7 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
             found[place] = await background.call_blocking(partial(_outcome, function, options, outcome, key))
     for place in alone:
         try:
-            found[place] = await call(function, options, (), calls[place])
+            found[place] = await call(function, options, (), fetched[place])
         except (SandboxUnavailable, PackageError):
             raise  # it would be the same for each item
         except AutocodeError as error:

@@ -142,6 +142,7 @@ def address(parameter: str, value: Any) -> str:
 
 def choice(parameter: str, value: Any, allowed: Sequence[str]) -> Any:
     """One of some texts."""
+    value = _of_flyte(parameter, value)
     if value not in allowed:
         raise InvalidRequest(
             f"{parameter} must be one of {', '.join(map(repr, allowed))}, not {quoted(value)}.",
@@ -154,6 +155,7 @@ def record(parameter: str, value: Model | Mapping[str, Any], kind: type[Model]) 
     """A pydantic record, or a dict of its fields."""
     from pydantic import ValidationError
 
+    value = _of_flyte(parameter, value)
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
@@ -239,7 +241,7 @@ def secrets(parameter: str, value: Iterable[Secret | str] | None) -> tuple[Secre
         raise InvalidRequest(f"{parameter} must be a list of variable names or Secret.", hint=f"Write {parameter}=[…].")
     found = []
     for item in value:
-        secret = Secret(key=item) if isinstance(item, str) else item
+        secret = Secret(key=item) if isinstance(item, str) else _of_flyte(parameter, item)
         if not isinstance(secret, Secret):
             raise InvalidRequest(f"{parameter} must hold variable names or Secret, not {type(item).__name__}.")
         for name in (secret.key, secret.as_env_var or secret.key):
@@ -344,6 +346,15 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     """`Did you mean …?`, or "" if no name is similar."""
     near = difflib.get_close_matches(word, [name for name in known if name != word], n=1, cutoff=0.5)
     return f"Did you mean {visible(near[0])}?" if near else ""
+
+
+def _of_flyte(parameter: str, value: Any) -> Any:
+    """A record of Flyte as ours. Its module is imported only if there is one."""
+    if type(value).__module__.partition(".")[0] != "flyte":
+        return value
+    from autocoder_jupyter.types.of_flyte import in_our_form
+
+    return in_our_form(parameter, value)
 
 
 def _is_finite(value: object) -> bool:

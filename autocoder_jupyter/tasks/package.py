@@ -45,7 +45,9 @@ _CONTRACT_PARTS = ("_cli_fitted", "_cli_converted", "_cli_has_zone")
 """The functions of an exported script that bring a table to the recorded dtypes."""
 
 
-def export_package(report: Report, function: Function, folder: Path, *, tests: bool = True) -> Path:
+def export_package(
+    report: Report, function: Function, folder: Path, *, tests: bool = True, more: Mapping[str, str] | None = None
+) -> Path:
     """Write the package into a folder, which is created if it does not exist.
 
     Args:
@@ -53,6 +55,7 @@ def export_package(report: Report, function: Function, folder: Path, *, tests: b
         function: the function.
         folder: the folder of the package.
         tests: whether the tests are written too, if there are any.
+        more: the texts of further modules, by file name.
 
     Raises:
         InvalidRequest: the name cannot be that of a package, a file in the folder was not written by an export, or the
@@ -66,7 +69,10 @@ def export_package(report: Report, function: Function, folder: Path, *, tests: b
         )
     _require_own_name(name)
     export.require_importable(Path(f"{name}.py"), function)
-    written = _files(report, function)
+    about = export.provenance(report, function)
+    written = _files(report, function) | {
+        f"src/{name}/{file}": f"{about}\n\n{text}" for file, text in (more or {}).items()
+    }
     if tests and report.tests:
         draws = any(spec.type == "Figure" for spec in function.outputs)
         source = export.without_metadata(readable(report.tests, name), name)

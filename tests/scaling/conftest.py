@@ -44,7 +44,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
         before: str = "",
         lock: bool = False,
     ) -> CodeGenEvalResult:
-        names = ", ".join(spec.name for spec in inputs)
+        names = ", ".join(spec.name if spec.required else f"{spec.name}=None" for spec in inputs)
         imports = "import os, time, uuid\nimport pandas as pd\nCHILD = uuid.uuid4().hex\n"
         code = f"{imports}{before}\n\ndef run({names}):\n    {body}\n"
         report = Report(

@@ -125,12 +125,15 @@ _ALL = (
     Subcommand(
         "export",
         "results",
-        "NAME PATH [--package]",
+        "NAME PATH [--package] [--flyte]",
         "write a script with a command line, or a package, and its tests",
         2,
         2,
         True,
-        (_flag("package", "a folder that can be installed: from NAME import NAME"),),
+        (
+            _flag("package", "a folder that can be installed: from NAME import NAME"),
+            _flag("flyte", "such a folder, with a task of Flyte: NAME/flyte_task.py"),
+        ),
     ),
     Subcommand("insert", "results", "NAME", "put the code into a new cell", 1, 1, True),
     Subcommand("preview", "runs", "NAME", "show what the last run sent to the model", 1, 1, True, modes=BOTH),

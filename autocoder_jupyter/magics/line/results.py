@@ -15,6 +15,7 @@ from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.version_manager import asked_otherwise
+from autocoder_jupyter.result.handle import ExportKind
 from autocoder_jupyter.types import Step
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.diff import render_text as render_diff
@@ -94,9 +95,10 @@ def diff(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def export(notebook: Notebook, arguments: Arguments) -> None:
-    """Export the function as a script or a package."""
+    """Export the function as a script, a package, or a package with a task of Flyte."""
     name, path = arguments.positional
-    kind = "package" if arguments.given.get("package") else "script"
+    given = arguments.given
+    kind: ExportKind = "flyte" if given.get("flyte") else "package" if given.get("package") else "script"
     print(f"Written to {find_callable(notebook, name).export(path, kind=kind)}")
 
 
