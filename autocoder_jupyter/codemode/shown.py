@@ -80,8 +80,8 @@ def _little(value: Any) -> str:
     return _writer(most=6, text=60, levels=3).repr(value)
 
 
-def _writer(*, most: int, text: int, levels: int) -> _Writer:
-    writer = _Writer()
+def _writer(*, most: int, text: int, levels: int) -> _ShortRepr:
+    writer = _ShortRepr()
     for kind in ("list", "tuple", "dict", "set", "frozenset", "deque", "array"):
         setattr(writer, f"max{kind}", most)
     writer.maxstring = writer.maxother = writer.maxlong = text
@@ -89,7 +89,7 @@ def _writer(*, most: int, text: int, levels: int) -> _Writer:
     return writer
 
 
-class _Writer(reprlib.Repr):
+class _ShortRepr(reprlib.Repr):
     """`reprlib` that writes tables with their shape, or without it."""
 
     shapes = True

@@ -25,7 +25,7 @@ ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class Item:
+class MapItem:
     """One item.
 
     Args:
@@ -47,7 +47,7 @@ class Item:
         return {f"{name}_{number}": part for number, part in enumerate(self.key, 1)}
 
 
-def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any]) -> list[Item]:
+def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any]) -> list[MapItem]:
     """The items: tables, files, dicts of arguments, or pairs of a key and a table, as from `groupby`.
 
     Args:
@@ -74,13 +74,13 @@ def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any])
                     f"{'fixed for all items' if wrong[0] in fixed else f'no input of {name}'}.",
                     hint=f"Inputs: {', '.join(free) or 'none'}.",
                 )
-            items.append(Item(each, dict(each), place))
+            items.append(MapItem(each, dict(each), place))
             continue
         if not free:
             raise InvalidRequest(f"{name} has no input for the items.", hint="Fix fewer inputs.")
         is_pair = isinstance(each, tuple) and len(each) == 2 and hasattr(each[1], "columns")
         key, value = each if is_pair else (_key_of(each, place), each)
-        items.append(Item(each, {free[0]: value}, key))
+        items.append(MapItem(each, {free[0]: value}, key))
     return items
 
 
@@ -90,7 +90,7 @@ def _key_of(item: Any, place: int) -> Any:
     return Path(item).name if isinstance(item, str | os.PathLike) else place
 
 
-def chunks_of(items: Sequence[Item], places: Sequence[int], workers: int) -> Iterator[list[int]]:
+def chunks_of(items: Sequence[MapItem], places: Sequence[int], workers: int) -> Iterator[list[int]]:
     """The places of the items in chunks: small ones together, a large one alone."""
     most = max(1, min(MOST_ITEMS, math.ceil(len(places) / (workers * ROUNDS))))
     chunk: list[int] = []

@@ -12,7 +12,7 @@ from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.scaling.items import Item, chunks_of, items_of
+from autocoder_jupyter.scaling.items import MapItem, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import LastMap, Mapped
 from autocoder_jupyter.scaling.running import Progress, collect, elsewhere, here, require_workers
 
@@ -92,7 +92,7 @@ class Map:
     def _fill(
         self,
         mapped: Mapped,
-        items: Sequence[Item],
+        items: Sequence[MapItem],
         function: Function,
         options: CallOptions,
         inputs: Mapping[str, Any],

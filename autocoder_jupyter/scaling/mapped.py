@@ -10,7 +10,7 @@ from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest, I
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.scaling.items import Item
+    from autocoder_jupyter.scaling.items import MapItem
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Mapped(Sequence[Any]):
         again: computes some of them once more: the places, and keywords as those of `map`.
     """
 
-    def __init__(self, name: str, items: Sequence[Item], again: Callable[..., Mapped]) -> None:
+    def __init__(self, name: str, items: Sequence[MapItem], again: Callable[..., Mapped]) -> None:
         self._name = name
         self._items = items
         self._again = again

@@ -40,7 +40,7 @@ from autocoder_jupyter.scaling.contract import split_of, split_output
 from autocoder_jupyter.scaling.frames import frame_of
 from autocoder_jupyter.scaling.partition import partition
 from autocoder_jupyter.scaling.running import Progress, collect, here, require_workers
-from autocoder_jupyter.scaling.sources import Source, source_of
+from autocoder_jupyter.scaling.sources import TableSource, source_of
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
@@ -114,7 +114,7 @@ class _Work:
     function: Function
     options: CallOptions
     inputs: Mapping[str, Any]
-    source: Source
+    source: TableSource
     contract: Split
     workers: int
     memory: int

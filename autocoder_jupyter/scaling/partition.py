@@ -127,7 +127,7 @@ def _divided(
 ) -> tuple[list[Bucket], Bucket | None]:
     """The buckets that have rows, and the one of the rows without keys."""
     folder.mkdir(parents=True, exist_ok=True)
-    writer = _Writer(folder, count)
+    writer = _BucketWriter(folder, count)
     waiting: list[Any] = []
     size, at_once = 0, max(2**18, min(2**26, limit // 2))
     try:
@@ -144,7 +144,7 @@ def _divided(
     return writer.buckets()
 
 
-class _Writer:
+class _BucketWriter:
     """Writes rows to the files of their buckets. The last bucket has the rows without keys."""
 
     def __init__(self, folder: Path, count: int) -> None:

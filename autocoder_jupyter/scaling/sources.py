@@ -43,7 +43,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """A table that is read in batches.
 
     Args:
@@ -77,7 +77,7 @@ class Source:
         return self.rows * max(1, sum(_width(self.schema.field(name).type) for name in columns))
 
 
-def source_of(value: Any) -> Source:
+def source_of(value: Any) -> TableSource:
     """A table that is read in batches.
 
     Args:
@@ -147,7 +147,7 @@ def part_of(schema: Any, columns: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True)
-class _File:
+class _DataFile:
     """A Parquet file of a source, with the values that the names of its folders give."""
 
     path: Path
@@ -173,7 +173,7 @@ class _File:
                 yield table.select(list(columns)).cast(schema)
 
 
-def _parquet(path: Path) -> Source:
+def _parquet(path: Path) -> TableSource:
     """A Parquet file, or a folder of them, whose folders may be named `year=2024`, as pandas reads it."""
     import pyarrow
 
@@ -227,25 +227,25 @@ def _parquet(path: Path) -> Source:
                 seen.add(own)
                 yield Batch(table, file.path.name)
 
-    return Source(first, max(0, rows), read, examples)
+    return TableSource(first, max(0, rows), read, examples)
 
 
-def _files(path: Path) -> list[_File]:
+def _files(path: Path) -> list[_DataFile]:
     from pyarrow import dataset
 
     if path.is_file():
-        return [_File(path, {})]
+        return [_DataFile(path, {})]
     hive = dataset.HivePartitioning.discover()
     found = dataset.dataset(path, format="parquet", partitioning=hive)
-    files: list[_File] = []
+    files: list[_DataFile] = []
     for fragment in found.get_fragments():
         if len(files) == MOST_FILES:
             raise InvalidRequest(f"{visible(path.name)} has more than {MOST_FILES:,} files.")
-        files.append(_File(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression))))
+        files.append(_DataFile(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression))))
     return files
 
 
-def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
+def _common(files: Sequence[_DataFile], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
     """The types that these columns have in all files.
 
     Raises:
@@ -279,7 +279,7 @@ def _cast(tables: Iterable[Any], schema: Any, columns: Sequence[str], places: st
         yield Batch(table.select(list(columns)).cast(wanted), places)
 
 
-def _dataset(value: Any) -> Source:
+def _dataset(value: Any) -> TableSource:
     import pyarrow
 
     schema = _plain(value.schema)
@@ -291,7 +291,7 @@ def _dataset(value: Any) -> Source:
         )
         return (pyarrow.Table.from_batches([batch]) for batch in batches)
 
-    return Source(
+    return TableSource(
         schema,
         value.count_rows(),
         lambda columns: _cast(tables(columns), schema, columns),
@@ -299,15 +299,15 @@ def _dataset(value: Any) -> Source:
     )
 
 
-def _reader(value: Any) -> Source:
+def _reader(value: Any) -> TableSource:
     import pyarrow
 
     schema = _plain(value.schema)
     tables = (pyarrow.Table.from_batches([batch]) for batch in value)
-    return Source(schema, None, lambda columns: _cast(tables, schema, columns))
+    return TableSource(schema, None, lambda columns: _cast(tables, schema, columns))
 
 
-_READERS: dict[tuple[str, str], Callable[[Any], Source]] = {
+_READERS: dict[tuple[str, str], Callable[[Any], TableSource]] = {
     ("pyarrow", "Dataset"): _dataset,
     ("pyarrow", "RecordBatchReader"): _reader,
 }

@@ -17,7 +17,7 @@ FILE = "choice.json"
 _BYTES = 2**20
 
 
-class _File(BaseModel):
+class _ChoiceFile(BaseModel):
     """The schema of the file. The file is untrusted."""
 
     pinned: str | None = None
@@ -40,7 +40,7 @@ class Choice:
     def read(cls, files: Folder, home: str) -> Choice:
         """The choice in a folder of versions; empty if the file is missing or cannot be read."""
         try:
-            said = _File.model_validate(parse(files.read_bytes(f"{home}/{FILE}", _BYTES)))
+            said = _ChoiceFile.model_validate(parse(files.read_bytes(f"{home}/{FILE}", _BYTES)))
         except (OSError, ValueError, ValidationError):
             return cls()
         return cls(said.pinned, said.chosen)

@@ -25,7 +25,7 @@ from autocoder_jupyter.engine.second_opinion.trial import (
     SmallInput,
     Trial,
     TrialOutcome,
-    Tried,
+    TriedVariation,
     Uncompared,
 )
 from autocoder_jupyter.engine.second_opinion.variations import ROWS, Variation, variations
@@ -447,8 +447,10 @@ def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
         not_compared=(Uncompared(where="totals.Ada", why="only in the function"),),
         compared=("Ada",),
         tried=(
-            Tried("with one Ada only", "with one group only", (FoundPlace(where="Ada.b", first="", second=""),)),
-            Tried("if values were missing", failed="the second solution fails there"),
+            TriedVariation(
+                "with one Ada only", "with one group only", (FoundPlace(where="Ada.b", first="", second=""),)
+            ),
+            TriedVariation("if values were missing", failed="the second solution fails there"),
         ),
         ended="the second solution was stopped (OutOfMemory: Ada)",
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autocoder_jupyter.engine.second_opinion.sides import TIME_IS_UP
-from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, FoundPlace, TrialOutcome, Tried
+from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, FoundPlace, TrialOutcome, TriedVariation
 from autocoder_jupyter.engine.second_opinion.variations import is_outside
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.types import Difference, OutputSpec
@@ -92,7 +92,7 @@ class Findings:
             on=on,
         )
 
-    def _on(self, tried: Tried) -> str:
+    def _on(self, tried: TriedVariation) -> str:
         """The text for a variation, without a column's name if that may not be shown."""
         if self.redaction.shows_values:
             return self.redaction.masked(tried.name)

@@ -112,7 +112,7 @@ class Uncompared(BaseModel):
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedVariation:
     """One variation of the sample, and what was found on it.
 
     Args:
@@ -202,7 +202,7 @@ class TrialOutcome:
     sample: tuple[FoundPlace, ...] = ()
     not_compared: tuple[Uncompared, ...] = ()
     compared: tuple[str, ...] = ()
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[TriedVariation, ...] = ()
     parts: int = 0
     ended: str = ""
     smallest: Smallest | None = None
@@ -343,7 +343,7 @@ class Trial:
             matched=matched(verified, theirs.values, self.pairs, self.names),
         )
         self._differing = [("", dict(self.tables), found.places)] if found.places else []
-        tried: list[Tried] = []
+        tried: list[TriedVariation] = []
         parts, ended = 0, ""
         try:
             for variation in variations(self.tables):
@@ -362,18 +362,18 @@ class Trial:
         found = self._compared(tables, time.monotonic() + SEARCH_SECONDS)
         return [] if isinstance(found, str) else [self._open(place) for place in found.places]
 
-    def _tried(self, variation: Variation, deadline: float) -> tuple[Tried, ...]:
+    def _tried(self, variation: Variation, deadline: float) -> tuple[TriedVariation, ...]:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
         found = self._compared(variation.tables, deadline)
         if isinstance(found, str):
-            return (Tried(variation.name, variation.general, failed=found),)
+            return (TriedVariation(variation.name, variation.general, failed=found),)
         if not found.outputs:
             return ()
         if found.places and not variation.is_outside:
             self._differing.append((variation.name, variation.tables, found.places))
-        return (Tried(variation.name, variation.general, self._told(found.places)),)
+        return (TriedVariation(variation.name, variation.general, self._told(found.places)),)
 
-    def _on_parts(self, tried: list[Tried], deadline: float) -> int:
+    def _on_parts(self, tried: list[TriedVariation], deadline: float) -> int:
         """Compare on small parts, until one shows a difference. Returns the number of those with a compared value.
 
         They run in one process, because there are many of them. What they find is one entry of `tried`. In a part, a
@@ -388,7 +388,7 @@ class Trial:
             compared += 1
             name = SMALL_PART if any(place.both and not place.keys for place in found.places) else FEW_ROWS
             if found.places and name not in (one.name for one in tried):
-                tried.append(Tried(name, differences=self._told(found.places)))
+                tried.append(TriedVariation(name, differences=self._told(found.places)))
             if found.places and name == SMALL_PART:
                 self._differing.append((name, tables, found.places))
                 break

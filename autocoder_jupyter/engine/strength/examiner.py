@@ -20,7 +20,7 @@ from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
 from autocoder_jupyter.engine.second_opinion.variations import trimmed_tables
 from autocoder_jupyter.engine.strength.conditions import dependences
 from autocoder_jupyter.engine.strength.mutants import mutants
-from autocoder_jupyter.engine.strength.mutation import MutationTrial, Tried
+from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutant
 from autocoder_jupyter.engine.strength.relations import Broken, order_may_count, tried
 from autocoder_jupyter.engine.strength.survivors import ask_for_tests
 from autocoder_jupyter.engine.tests import TestSuite
@@ -174,6 +174,6 @@ def _others(samples: Mapping[str, Any], program: Program, tables: Mapping[str, A
     return {name: value for name, value in samples.items() if name in names and name not in tables}
 
 
-def _told(found: Tried) -> CodeChange:
+def _told(found: TriedMutant) -> CodeChange:
     mutant = found.mutant
     return CodeChange(line=mutant.line, was=mutant.was, now=mutant.now, noticed_by=found.noticed_by)

@@ -34,7 +34,7 @@ CALL_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedMutant:
     """A change that gives another answer, and what noticed it.
 
     Args:
@@ -74,7 +74,7 @@ class MutationTrial:
     most: int
     deadline: float
     left: list[Mutant]
-    found: list[Tried] = field(default_factory=list)
+    found: list[TriedMutant] = field(default_factory=list)
     _inputs: list[tuple[Tables, Mapping[str, Any]]] = field(default_factory=list)
 
     @property
@@ -101,7 +101,7 @@ class MutationTrial:
             changed = replace(self.program, code=mutant.code)
             tables = self._where_it_differs(changed, callee)
             if tables is not None and callee.alive:
-                self.found.append(Tried(mutant, tables, self._noticed_by(changed, tester, callee)))
+                self.found.append(TriedMutant(mutant, tables, self._noticed_by(changed, tester, callee)))
 
     def again(self, tester: Worker, callee: Worker) -> None:
         """Run the tests on the changes that no test noticed, because there are more tests now."""

@@ -22,7 +22,7 @@ from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
-from autocoder_jupyter.engine.strength.mutation import MutationTrial, Tried
+from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutant
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.sandbox.protocol import TestSpec, Worker
@@ -128,7 +128,7 @@ def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> lis
     return list(found.values())
 
 
-def _smallest(trial: MutationTrial, tried: Tried, differs: Any, deadline: float) -> SmallInput | None:
+def _smallest(trial: MutationTrial, tried: TriedMutant, differs: Any, deadline: float) -> SmallInput | None:
     def has_time() -> bool:
         return time.monotonic() < deadline
 
