@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.magics.inspection import Inspectors, subject_of
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.pending_display import unfinished
-from autocoder_jupyter.magics.version_manager import VersionManager
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
@@ -75,6 +74,8 @@ class ResultDisplay:
     def _inspector(self, result: CodeGenEvalResult) -> Inspector | None:
         if self._notebook.is_headless:
             return None
+        from autocoder_jupyter.magics.version_manager import VersionManager
+
         with contextlib.suppress(ImportError):  # without ipywidgets there is only the static HTML
             notebook = self._notebook
             version_manager = (

@@ -109,7 +109,8 @@ def held() -> tuple[threading.Event, Answer]:
 @pytest.mark.cold_kernel
 def test_the_extension_loads_nothing_heavy(kernel: Kernel, tmp_path: Path) -> None:
     loaded = kernel.run(
-        "import sys; print([m for m in ('litellm', 'docker', 'pyarrow', 'pydantic') if m in sys.modules])"
+        "import sys; print([m for m in ('litellm', 'docker', 'pyarrow', 'pydantic', 'autocoder_jupyter.view.document')"
+        " if m in sys.modules])"
     )
     assert loaded.text.strip() in ("[]", "['pyarrow']")  # pandas itself may bring pyarrow
 
