@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 
+from autocoder_jupyter.lab.channel import TARGET
 from tests.magics.kernel import Kernel
 
-TARGET = "autocoder_jupyter"
 PATIENCE = 60.0
 
 
@@ -25,6 +25,7 @@ class Page:
     """
 
     def __init__(self, kernel: Kernel) -> None:
+        kernel.has_page = True
         # A client from the manager has the session of the first client, so the kernel could not distinguish them.
         self.client = BlockingKernelClient(connection_file=kernel._manager.connection_file)
         self.client.load_connection_file()

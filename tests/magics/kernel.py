@@ -14,6 +14,7 @@ from typing import Any, Self
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from autocoder_jupyter.lab.channel import TARGET
 from tests.magics import forked_kernels
 
 PATIENCE = 120.0
@@ -55,6 +56,8 @@ class Kernel:
         """The current content of each display with an id."""
         self.updates: list[tuple[float, str]] = []
         """The time of each update of a display, and its id."""
+        self.has_page = False
+        """Whether a test stands for a page with the JupyterLab extension; it then answers the comm itself."""
         self._unanswered: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -73,6 +76,7 @@ class Kernel:
         self._drain()
         self.shown.clear()
         self.updates.clear()
+        self.has_page = False
 
     @property
     def is_idle(self) -> bool:
@@ -179,6 +183,10 @@ class Kernel:
                 return
 
     def _note(self, message: dict[str, Any]) -> None:
+        opened = message["content"].get("target_name") == TARGET and message["msg_type"] == "comm_open"
+        if opened and not self.has_page:  # as front ends do that do not know the target; else the first cell waits
+            closed = self.client.session.msg("comm_close", {"comm_id": message["content"]["comm_id"], "data": {}})
+            self.client.shell_channel.send(closed)
         if message["msg_type"] not in ("display_data", "update_display_data"):
             return
         identity = message["content"].get("transient", {}).get("display_id")
