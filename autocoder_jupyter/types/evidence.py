@@ -18,6 +18,9 @@ Outcome = Literal["passed", "failed", "error", "missing"]
 BLIND = "blind::"
 """The prefix of the ids of blind tests in a list with other tests."""
 
+THE_SAMPLE = "the sample"
+"""The name of the sample among the inputs of a comparison."""
+
 
 class TestOutcome(Record):
     """One test: its id (`test_x`, `TestC::test_x`, `test_x[1-a]`), the sentence that it checks, and its outcome."""
@@ -145,6 +148,7 @@ class SecondOpinion(Record):
     `state`: both `agree`; they `differ`; an output was `not compared`, and the rest agrees; or there is `none`, and
     `note` says why. `compared` names the outputs of which values were compared, `tried` the variations of the sample on
     which they were, `not_compared` the parts without a counterpart and the variations on which the second one failed.
+    `differs_on` names all inputs on which they differ; `differences` has each place once.
     `parts` is the number of small parts of the sample on which both agree; 0 if they differ on one.
     `smallest` is a small input on which they differ, as Python source, and `derivation` the correct output for it,
     derived independently from the request and the plan; `confirms` says which of the two has it. `tests` are the tests
@@ -159,6 +163,7 @@ class SecondOpinion(Record):
     model: str = ""
     differences: tuple[Difference, ...] = ()
     readings: tuple[Reading, ...] = ()
+    differs_on: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
     parts: Count = 0

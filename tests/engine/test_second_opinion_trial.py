@@ -459,6 +459,7 @@ def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
     assert "Ada" not in str(told)
     assert withheld.failed == "the second solution raises ValueError" and withheld.differences[0].where == "totals"
     assert withheld.tried == ("with one group only",)
+    assert withheld.differs_on == ("the sample", "with one group only")
     shown = Findings(outcome, withheld.outputs, Redaction("rows"))
     assert shown.differences[0].where == "totals.Ada" and shown.failed.endswith("no Ada")
 

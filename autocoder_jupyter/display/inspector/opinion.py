@@ -31,6 +31,7 @@ def opinion_section(report: Report) -> tuple[Block, ...]:
         *readings.opinion_blocks(report.name if report.success else "", opinion),
         *([Table(_HEADINGS, rows)] if rows else []),
         Row("Inputs tried", lines([", ".join(opinion.tried)])),
+        Row("They differ on", lines([", ".join(opinion.differs_on)])),
         Row("Smallest input", (Source(opinion.smallest, python=True),)),
         Row("Expected result", (Source(opinion.derivation),)),
         Fold(f"The second solution, by {opinion.model}", (code,) if opinion.code.strip() else ()),

@@ -12,6 +12,7 @@ from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, FoundPla
 from autocoder_jupyter.engine.second_opinion.variations import is_outside
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.types import Difference, OutputSpec
+from autocoder_jupyter.types.evidence import THE_SAMPLE
 
 _OWN_WORDS = frozenset({SIDE_BY_SIDE, "no output can be compared"})
 _RAISES = re.compile(r"the second solution raises (?:an error|" + "|".join(dir(builtins)) + ")")
@@ -50,6 +51,12 @@ class Findings:
         """
         found = sorted(self._all(), key=lambda found: (bool(found.on), is_outside(found.on), "." in found.where))
         return tuple(found)[:MOST]
+
+    @property
+    def differs_on(self) -> tuple[str, ...]:
+        """The inputs on which they differ: the sample, and variations of it."""
+        on_sample = (THE_SAMPLE,) if self.outcome.sample else ()
+        return (*on_sample, *(self._on(tried) for tried in self.outcome.tried if tried.differences))
 
     @property
     def tried(self) -> tuple[str, ...]:

@@ -188,6 +188,7 @@ class Adviser:
         opinion = SecondOpinion(
             code=second.code,
             model=setup.config.second_model or setup.config.model,
+            differs_on=found.differs_on,
             compared=found.compared,
             tried=found.tried,
             parts=0 if any(one.name in (SMALL_PART, FEW_ROWS) for one in outcome.tried) else outcome.parts,

@@ -1,6 +1,7 @@
 """What the layers of evidence are worth: right, wrong and ambiguous functions through the real loop and sandbox.
 
     python -m tests.benchmarks.trust [--family NAME …] [--task WORDS] [--half before|after]
+                                     [--tests types|weak|strong …] [--second on|off]
 
 The model's words are prepared (`tasks`), so this measures the layers and not a model. Prints one table.
 """
@@ -14,8 +15,9 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
-from tests.benchmarks.trust.play import Outcome, play
+from tests.benchmarks.trust.play import Outcome, Tests, play
 from tests.benchmarks.trust.table import Row, rows_of, settles, table
 from tests.benchmarks.trust.tasks import BEFORE, FAMILIES
 
@@ -54,6 +56,10 @@ def main() -> int:
     parser.add_argument("--family", nargs="+", default=list(FAMILIES), choices=list(FAMILIES), metavar="NAME")
     parser.add_argument("--task", default="", metavar="WORDS", help="only tasks whose name has these words")
     parser.add_argument("--half", choices=("before", "after"), help="the tasks that were written before or after")
+    parser.add_argument(
+        "--tests", nargs="+", choices=get_args(Tests), default=get_args(Tests), help="how good they are"
+    )
+    parser.add_argument("--second", choices=("on", "off"), help="only generations with, or without a second opinion")
     parser.add_argument("--jobs", type=int, default=2, help="generations at the same time")
     options = parser.parse_args()
     rows = [
@@ -63,6 +69,7 @@ def main() -> int:
         for task in FAMILIES[family]
         if options.task in task.name
         for row in rows_of(family, task)
+        if row.setting[0] in options.tests and options.second in (None, "on" if row.setting[1] else "off")
     ]
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # connections to models that have ended
     with tempfile.TemporaryDirectory() as root:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART
+from autocoder_jupyter.run.events import Event, EvidenceGathered
 from autocoder_jupyter.types import Report
 from tests.benchmarks.trust.task import Change, Task
 from tests.benchmarks.trust.words import words
@@ -14,8 +17,16 @@ from tests.runner import Runner
 
 Tests = Literal["types", "weak", "strong"]
 
+LAYERS = ("tests", "run", "outputs", "changes", "relations", "depends", "second", "parts", "larger")
+"""What can speak against a function: a test that fails; the run on the sample; an output that says nothing; tests that
+notice too few changes; a change of the data that matters; a dependence on the clock, chance or the process; the second
+solution on the sample and its variations, on small parts, and on the sample several times as large."""
+
 OUTSIDE = "if "
 """The start of the words for a variation that the data do not allow. A difference there is no evidence."""
+
+LARGER = "times as many rows"
+"""In the words for the sample several times as large."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,7 @@ class Outcome:
         readings: the other readings that are shown.
         tokens: of all questions.
         seconds: of the generation, with a model that answers at once.
+        after: the seconds of it after the tests had passed.
         error: why it has no result; "" if it has one.
     """
 
@@ -36,6 +48,7 @@ class Outcome:
     readings: tuple[str, ...] = ()
     tokens: int = 0
     seconds: float = 0.0
+    after: float = 0.0
     error: str = ""
 
     @property
@@ -72,7 +85,12 @@ async def play(played: Play, root: Path) -> Outcome:
         played: what the model says.
         root: a new folder for the journal.
     """
-    task = played.task
+    task, gathered = played.task, list[float]()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, EvidenceGathered):
+            gathered.append(time.monotonic())
+
     tests = {"types": task.tests_of_types, "weak": task.weak, "strong": {**task.weak, **task.strong}}[played.tests]
     generated = await Runner(root, "local").generate(
         words(task, played.code, tests, played.second, played.reading),
@@ -81,16 +99,18 @@ async def play(played: Play, root: Path) -> Outcome:
         outputs=(task.output,),
         settings={
             "second_opinion": "off" if played.second is None else "on",
+            "effort": "normal",
             "cache": "disable",
             "max_iterations": 1,
             **played.settings,
         },
+        hear=hear,
     )
-    return outcome(generated.report)
+    return outcome(generated.report, time.monotonic() - gathered[0] if gathered else 0.0)
 
 
-def outcome(report: Report) -> Outcome:
-    """What a report says."""
+def outcome(report: Report, after: float) -> Outcome:
+    """What a report says, and the seconds after its tests had passed."""
     opinion = report.second_opinion
     return Outcome(
         accepted=report.success,
@@ -98,6 +118,7 @@ def outcome(report: Report) -> Outcome:
         readings=tuple(reading.line for reading in opinion.readings) if opinion else (),
         tokens=report.total_input_tokens + report.total_output_tokens,
         seconds=report.seconds,
+        after=after,
         error=report.error or "",
     )
 
@@ -105,10 +126,17 @@ def outcome(report: Report) -> Outcome:
 def layers(report: Report) -> set[str]:
     """The layers that found something against the function of a report."""
     evidence, opinion = report.evidence, report.second_opinion
+    strength = evidence.strength
+    differs_on = [on for on in opinion.differs_on if not on.startswith(OUTSIDE)] if opinion is not None else []
     found = {
         "tests": any(test.outcome != "passed" for test in evidence.tests),
         "run": any(not check.passed for check in evidence.checks),
         "outputs": bool(evidence.remarks),
-        "second": opinion is not None and any(not one.on.startswith(OUTSIDE) for one in opinion.differences),
+        "changes": strength is not None and strength.is_weak,
+        "relations": strength is not None and bool(strength.broken),
+        "depends": strength is not None and any(one.differs for one in strength.dependences),
+        "second": any(on != SMALL_PART and LARGER not in on for on in differs_on),
+        "parts": SMALL_PART in differs_on,
+        "larger": any(LARGER in on for on in differs_on),
     }
     return {layer for layer, spoke in found.items() if spoke}
