@@ -25,7 +25,7 @@ class Verified:
 
     @property
     def line(self) -> str:
-        """`verified: 7 tests that notice 9 of 12 changes · second opinion agrees on 2 of 2 outputs`."""
+        """`verified: 7 tests that notice 10 of 12 changes · second opinion agrees on 2 of 2 outputs`."""
         start = "verified in part" if self.lacks else "verified"
         return f"{start}: {' · '.join((*self.rests_on, *self.lacks))}"
 

@@ -12,8 +12,8 @@ from autocoder_jupyter.untrusted.visible import visible
 LONGEST = 200
 """Characters of an expression."""
 
-ENOUGH = 0.75
-"""The share of changes that tests must notice. If more than a quarter passes, a sentence of the request has no test."""
+ENOUGH = 0.8
+"""The share of changes that tests must notice. If more than a fifth passes, a sentence of the request has no test."""
 
 ZONE = "the same instants in another time zone"
 """The name of a relation. It may matter, because it moves the limits of days."""

@@ -179,6 +179,33 @@ def test_a_further_column_and_another_index_are_tried(worker: Worker) -> None:
 
 
 @pytest.mark.local_sandbox
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("return x.isna().mean().rename_axis('column').rename('share').reset_index()", "DataFrame"),
+        ("return x.isna().mean()", "Series"),
+        ("return {name: int(x[name].isna().sum()) for name in x}", "dict"),
+        ("return list(x)", "list"),
+    ],
+)
+def test_a_function_of_all_columns_may_tell_of_a_further_one(worker: Worker, body: str, kind: TypeName) -> None:
+    assert broken(worker, body, kind) == {}
+
+
+@pytest.mark.local_sandbox
+def test_a_function_of_all_columns_must_keep_what_it_says_of_the_others(worker: Worker) -> None:
+    share = "return {name: 1 / x.shape[1] for name in x}"
+    assert set(broken(worker, share, "dict")) == {COLUMN}
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(("name", "tried"), [("user_id", True), ("userId", True), ("year", False), ("paid", False)])
+def test_rows_that_are_sorted_by_an_id_may_come_in_another_order(worker: Worker, name: str, tried: bool) -> None:
+    data = pd.DataFrame({name: range(2001, 2012), "n": [3.0, 1.0, 2.0, 5.0] * 2 + [7.0, 8.0, 9.0]})
+    assert (ORDER in broken(worker, "return float(x['n'].iloc[0])", data=data)) is tried
+
+
+@pytest.mark.local_sandbox
 def test_the_same_instants_in_another_zone_are_tried(worker: Worker) -> None:
     moments = pd.to_datetime(["2024-01-01 23:00", "2024-01-02 01:00"], utc=True)
     data = pd.DataFrame({"at": moments, "n": [1.0, 2.0]})

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import Strength
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
@@ -90,6 +91,34 @@ async def test_a_change_that_gives_no_other_answer_does_not_count(runner: Runner
     samples = {"sales": pd.DataFrame({"price": [10.0, 20.0], "quantity": [5, 7]})}  # none at the bound
     found = strength(await runner.generate(script(FILTERED, BOUND), samples=samples, settings=NORMAL))
     assert not any("> 2 instead" in change.words for change in found.changes)
+
+
+@pytest.mark.parametrize(
+    ("body", "now"),
+    [
+        ("return a[(a.n > 1) & (a.m < 2)]", "a.n > 1"),
+        ("return a[(a.n > 1) & (a.m < 2)]", "a.m < 2"),
+        ("return a if a.n and a.m else 0", "a.n"),
+        ("return a['n'] * a['m']", "a['n']"),
+        ("return a['n'].mean()", "a['n'].median()"),
+        ("return a['n'].sum(min_count=1)", "a['n'].sum()"),
+        ("return a['n'].ffill(limit=2)", "a['n'].ffill()"),
+        ("return a['n'].str.replace(',', '')", "a['n']"),
+        ("return a['n'].mask(a['n'] == -999).sum()", "a['n']"),
+        ("x = a.copy()\n    return x", "a.iloc[::-1].reset_index(drop=True)"),
+        ("return a", "a.fillna(dict.fromkeys(a.select_dtypes('number'), 0))"),
+    ],
+)
+def test_a_change_is_one_that_somebody_makes_by_mistake(body: str, now: str) -> None:
+    found = {mutant.now: mutant for mutant in mutants(f"def run(a):\n    {body}\n", ["a"])}
+    assert now in found
+    compile(found[now].code, "changed", "exec")
+
+
+def test_a_function_in_one_line_and_one_with_a_docstring_are_changed_too() -> None:
+    assert not any("iloc" in mutant.code for mutant in mutants("def run(a): return a", ["a"]))
+    first = next(iter(mutants('def run(a):\n    """It.\n\n    More."""\n    return a\n', ["a"])))
+    assert first.line == 5 and first.code.splitlines()[4] == "    a = a.iloc[::-1].reset_index(drop=True)"
 
 
 MORE = '''

@@ -113,7 +113,13 @@ def _json(*names: str) -> dict[str, Input]:
 def _examined(text: str, _: Path) -> object:
     """A verified function is examined."""
     part = text[:CHARACTERS].rpartition("\n")[0]
-    return reads(text), largest_number(text), mutants(text), mutants(part), _below(Program(text, (), ()), "pass")
+    return (
+        reads(text),
+        largest_number(text),
+        mutants(text, ["a"]),
+        mutants(part, ["a"]),
+        _below(Program(text, (), ()), "pass"),
+    )
 
 
 def _sources(*names: str) -> dict[str, Input]:

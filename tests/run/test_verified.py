@@ -35,11 +35,11 @@ def noticed(count: int, of: int) -> tuple[CodeChange, ...]:
 
 FULL = Evidence(
     tests=PASSED,
-    strength=Strength(changes=noticed(9, 12)),
+    strength=Strength(changes=noticed(10, 12)),
     acceptance=(CheckOutcome(name="a", passed=True), CheckOutcome(name="b", passed=True)),
 )
 LINE = (
-    "verified: 7 tests that notice 9 of 12 changes · second opinion agrees on 2 of 2 outputs · 60 small parts · "
+    "verified: 7 tests that notice 10 of 12 changes · second opinion agrees on 2 of 2 outputs · 60 small parts · "
     "your 2 tests"
 )
 
@@ -72,9 +72,9 @@ def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is
         (Evidence(strength=Strength(ended="there are no tests")), AGREES, "no tests"),
         (Evidence(tests=PASSED), AGREES, "not tried what they notice"),
         (
-            Evidence(tests=PASSED, strength=Strength(changes=noticed(8, 12))),
+            Evidence(tests=PASSED, strength=Strength(changes=noticed(9, 12))),
             AGREES,
-            "only 7 tests that notice 8 of 12 changes",
+            "only 7 tests that notice 9 of 12 changes",
         ),
         (
             Evidence(tests=PASSED, strength=Strength(ended="the time was up")),

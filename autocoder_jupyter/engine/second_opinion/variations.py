@@ -89,7 +89,7 @@ class Profile:
         columns = list(enumerate(_columns(table)))
         keys = frozenset(place for place, column in columns if _is_key(column))
         gaps = frozenset(place for place, column in columns if column.isna().any())
-        is_ordered = any(_is_sorted(column) for _, column in columns)
+        is_ordered = any(is_sorted(column) for _, column in columns)
         return cls(keys, gaps, is_ordered, not keys and _has_twins(table), frozenset() if keys else _pair(columns))
 
 
@@ -416,7 +416,8 @@ def _is_key(column: Any) -> bool:
         return False  # lists and dicts
 
 
-def _is_sorted(column: Any) -> bool:
+def is_sorted(column: Any) -> bool:
+    """Whether the values of a column are in an order that is none by chance."""
     kind = getattr(column.dtype, "kind", "O")
     if kind in "fcb" or len(column) < (3 if kind == "M" else _MANY):
         return False

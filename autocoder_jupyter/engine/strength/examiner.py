@@ -146,7 +146,7 @@ class Examiner:
             state.redaction,
             self._effort.changes,
             time.monotonic() + self._seconds,
-            list(mutants(program.code)),
+            list(mutants(program.code, [name for name in tables if isinstance(tables[name], pd.DataFrame)])),
         )
 
     async def _run(self, trial: MutationTrial) -> str:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, starmap, takewhile, zip_longest
+from itertools import chain, islice, takewhile, zip_longest
 from typing import Any
 
+from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.untrusted.parsing import parse
 
 MOST = 200
@@ -48,11 +49,12 @@ class Mutant:
     code: str
 
 
-def mutants(code: str) -> tuple[Mutant, ...]:
+def mutants(code: str, tables: Collection[str] = ()) -> tuple[Mutant, ...]:
     """The changes of a module, of different kinds in turn, so that the first ones are of many kinds.
 
     Args:
         code: the module. If it is longer than `CHARACTERS`, there are none.
+        tables: the inputs that are DataFrames.
 
     Raises:
         SyntaxError: it does not parse.
@@ -62,10 +64,10 @@ def mutants(code: str) -> tuple[Mutant, ...]:
     module = parse(code)
     places, masks = list(_expressions(module)), _names_of_masks(module)
     operators: tuple[_Operator, ...] = (_bounds, partial(_filters, masks), *_OTHERS)
-    by_kind = [[(node, new) for node in places for new in operator(node)] for operator in operators]
-    in_turn = filter(None, chain.from_iterable(zip_longest(*by_kind)))
     inside, found = _Text(code), dict[str, Mutant]()
-    for changed in filter(None, starmap(inside.with_other, islice(in_turn, 2 * MOST))):
+    by_kind = (inside.with_others(places, operator) for operator in operators)
+    in_turn = chain.from_iterable(zip_longest(_of_inputs(inside, module, tables), *by_kind))
+    for changed in filter(None, islice(in_turn, 2 * MOST)):
         found.setdefault(changed.code, changed)
     found.pop(code, None)
     return tuple(found.values())[:MOST]
@@ -76,6 +78,11 @@ class _Text:
 
     def __init__(self, code: str) -> None:
         self._lines = code.encode().splitlines(keepends=True)
+
+    def with_others(self, places: Iterable[ast.expr], operator: _Operator) -> Iterator[Mutant]:
+        """The sources with one expression that an operator yields."""
+        found = (self.with_other(node, new) for node in places for new in operator(node))
+        return (mutant for mutant in found if mutant is not None)
 
     def with_other(self, node: ast.expr, new: ast.expr) -> Mutant | None:
         """The source with another expression; None if the expression is too long."""
@@ -89,6 +96,33 @@ class _Text:
         written = text if is_plain and not text.startswith("-") else f"({text})"
         code = (before + written.encode() + after).decode()
         return Mutant(node.lineno, *_short(ast.unparse(node), text), code)
+
+    def with_line(self, before: ast.stmt, name: str, value: str) -> Mutant:
+        """The source in which a name has another value from a statement on."""
+        place = before.lineno - 1
+        indent = self._lines[place][: before.col_offset]
+        line = indent + f"{name} = {value}\n".encode()
+        code = b"".join([*self._lines[:place], line, *self._lines[place:]]).decode()
+        return Mutant(before.lineno, name, value, code)
+
+
+_OTHER_TABLE = (
+    "{0}.iloc[::-1].reset_index(drop=True)",
+    "{0}.fillna(dict.fromkeys({0}.select_dtypes('number'), 0))",
+)
+"""Another table in the place of one."""
+
+
+def _of_inputs(inside: _Text, module: ast.Module, tables: Collection[str]) -> Iterator[Mutant]:
+    """Rows in the opposite order, and missing numbers that are 0: what the code does with them may stand nowhere."""
+    found = (node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == FUNCTION)
+    if (run := next(found, None)) is None:
+        return
+    first = run.body[1] if ast.get_docstring(run) is not None and len(run.body) > 1 else run.body[0]
+    if first.lineno == run.lineno:
+        return  # all in one line
+    for value in _OTHER_TABLE:
+        yield from (inside.with_line(first, name, value.format(name)) for name in tables)
 
 
 def _short(was: str, now: str) -> tuple[str, str]:
@@ -212,6 +246,14 @@ def _arithmetic(node: ast.expr) -> Iterator[ast.expr]:
         yield ast.BinOp(node.left, other(), node.right)
 
 
+def _operands(node: ast.expr) -> Iterator[ast.expr]:
+    """One of two numbers that are put together, alone."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        return
+    if not any(map(_is_text, (node.left, node.right))):
+        yield node.left
+
+
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
@@ -224,6 +266,16 @@ def _logic(node: ast.expr) -> Iterator[ast.expr]:
         yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
         yield node.operand
+
+
+def _conditions(node: ast.expr) -> Iterator[ast.expr]:
+    """One of several conditions that is left out."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        yield from (node.left, node.right)
+    elif isinstance(node, ast.BoolOp):
+        for place in range(len(node.values)):
+            left = [*node.values[:place], *node.values[place + 1 :]]
+            yield left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
 
 
 _NAMES = """\
@@ -245,7 +297,10 @@ def _aggregates(node: ast.expr) -> Iterator[ast.expr]:
     function = node.func
     if isinstance(function, ast.Attribute) and function.attr in _OTHER_NAME:
         other = ast.Attribute(function.value, _OTHER_NAME[function.attr], ast.Load())
-        yield ast.Call(other, node.args, [k for k in node.keywords if k.arg in ("axis", "skipna", "numeric_only")])
+        keywords = [k for k in node.keywords if k.arg in ("axis", "skipna", "numeric_only")]
+        yield ast.Call(other, node.args, keywords)
+        if function.attr == "mean":
+            yield ast.Call(ast.Attribute(function.value, "median", ast.Load()), node.args, keywords)
     elif isinstance(function, ast.Name) and function.id in ("sum", "min", "max", "any", "all"):
         yield ast.Call(ast.Name({"sum": "max"}.get(function.id, _OTHER_NAME[function.id])), node.args, node.keywords)
     elif _method(node) in _AGGREGATES:
@@ -322,6 +377,19 @@ def _keywords(node: ast.expr) -> Iterator[ast.expr]:
         yield _with_keyword(node, *unwritten)
 
 
+_LEFT_OUT = frozenset(
+    ("limit", "min_count", "min_periods", "subset", "tolerance", "center", "fill_value", "dayfirst", "na_rep")
+)
+
+
+def _left_out(node: ast.expr) -> Iterator[ast.expr]:
+    """A keyword that is left out: a limit, how many values are needed."""
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg in _LEFT_OUT:
+                yield ast.Call(node.func, node.args, [other for other in node.keywords if other is not keyword])
+
+
 def _owner(node: ast.Call) -> ast.expr:
     return node.func.value if isinstance(node.func, ast.Attribute) else node.func
 
@@ -371,6 +439,15 @@ _DROPPED = frozenset(
         "shift",
         "diff",
         "unique",
+        "replace",
+        "mask",
+        "where",
+        "ffill",
+        "bfill",
+        "interpolate",
+        "explode",
+        "reindex",
+        "tz_convert",
     )
 )
 
@@ -414,4 +491,7 @@ _OTHERS: tuple[_Operator, ...] = (
     _logic,
     _numbers,
     _dates,
+    _conditions,
+    _operands,
+    _left_out,
 )

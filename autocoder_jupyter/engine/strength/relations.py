@@ -1,7 +1,7 @@
 """Changes of the data after which the result must be the same. They need no second solution, and no model.
 
-Where the rows of the sample are in order (`Profile.is_ordered`), or the request speaks of an order, the order of the
-rows may count; it is not tried there.
+Where the rows of the sample are sorted by something else than an id, or the request speaks of an order, the order of
+the rows may count; it is not tried there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pandas as pd
 from autocoder_jupyter.engine.second_opinion.places import compared_outputs
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
-from autocoder_jupyter.engine.second_opinion.variations import SEED, Profile, Tables, taken, trimmed_tables
+from autocoder_jupyter.engine.second_opinion.variations import SEED, Tables, is_sorted, taken, trimmed_tables
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types.strength import ZONE
 
@@ -31,6 +31,12 @@ SEARCH_SECONDS = 3.0
 
 TRIALS = 60
 """The maximum number of runs for one smallest input."""
+
+NEW = "autocode_note"
+"""The name of the further column."""
+
+_ID = re.compile(r"(?:^|[\W_])(?:id|nr|no|num|number|key)$|(?-i:[a-z]I[dD])$", re.IGNORECASE)
+"""Names of columns that number their rows. Sorted by them, rows are in no order that means something."""
 
 _ZONES = ("Asia/Tokyo", "America/New_York")
 _SPEAKS_OF_ORDER = re.compile(
@@ -71,7 +77,7 @@ def relations(tables: Mapping[str, Any], *, with_order: bool) -> dict[str, Chang
     """
     frames = [table for table in tables.values() if isinstance(table, pd.DataFrame) and len(table)]
     found: dict[str, Change] = {}
-    if with_order and frames and not any(Profile.of(frame).is_ordered for frame in frames):
+    if with_order and frames and not any(map(_is_in_order, frames)):
         found[ORDER] = _shuffled
     if frames:
         found[COLUMN] = _with_column
@@ -116,13 +122,32 @@ def _where(
     names = [spec.name for spec in side.program.outputs if KINDS[spec.type].is_compared]
     if answers[1].error:
         return names[0] if names else None
-    same = _without_order if change is _shuffled else _without_numbers
+    same = _without_order if change is _shuffled else _without_new if change is _with_column else _without_numbers
     one, other = ({name: same(answer.values[name]) for name in names} for answer in answers)
     other = {name: _with_columns_of(one[name], value) for name, value in other.items()}
     found = compared_outputs(one, other, [(name, name) for name in names])
     if found.places:
         return found.places[0].where.partition(".")[0].partition("[")[0]
     return "" if found.outputs else None
+
+
+def _is_in_order(frame: Any) -> bool:
+    columns = ((name, frame.iloc[:, place]) for place, name in enumerate(frame.columns))
+    return any(is_sorted(column) for name, column in columns if not _ID.search(str(name)))
+
+
+def _without_new(value: Any) -> Any:
+    """An output without its rows and entries about the further column, of a function of all columns."""
+    if isinstance(value, dict):
+        return {key: entry for key, entry in value.items() if key != NEW}
+    if isinstance(value, list):
+        return [entry for entry in value if not (isinstance(entry, str) and entry == NEW)]
+    if not isinstance(value, pd.DataFrame | pd.Series):
+        return value
+    rows: Any = value.to_frame() if isinstance(value, pd.Series) else value
+    named: Any = value.index.to_frame()
+    is_new = [part.astype(object).eq(NEW).any(axis=1).to_numpy() for part in (rows, named)]
+    return _without_numbers(taken(value, np.flatnonzero(~(is_new[0] | is_new[1]))))
 
 
 def _with_columns_of(one: Any, other: Any) -> Any:
@@ -177,10 +202,9 @@ def _shuffled(table: Any) -> Any:
 
 
 def _with_column(table: Any) -> Any:
-    if not isinstance(table, pd.DataFrame) or table.columns.nlevels > 1:
+    if not isinstance(table, pd.DataFrame) or table.columns.nlevels > 1 or NEW in table:
         return table
-    name = next(name for name in (f"note{'_' * count}" for count in range(len(table.columns) + 1)) if name not in table)
-    return table.assign(**{name: "x"})
+    return table.assign(**{NEW: "x"})
 
 
 def _with_index(table: Any) -> Any:
