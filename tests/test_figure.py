@@ -44,7 +44,7 @@ CHART: dict[str, Any] = {"data": [{"type": "bar", "x": ["a"], "y": [1]}], "layou
 def test_a_figure_of_plotly_is_shown_by_the_page_and_saved_as_data(tmp_path: Path) -> None:
     figure = Figure(b"", 0, 0, kind="plotly", spec=CHART, data=CHART["data"])
     assert figure._repr_png_() is None and figure._repr_mimebundle_() == {MIME: {"mime_type": PLOTLY}, PLOTLY: CHART}
-    assert repr(figure) == "<Figure of plotly: 1 series; see .data>"
+    assert repr(figure) == '<Figure of plotly: bar chart "t"; x: a; y: 1; 1 mark; see .data>'
     assert figure.save(tmp_path / "chart") == tmp_path / "chart.json"
     with pytest.raises(InvalidRequest, match=r"of plotly cannot be saved as \.png"):
         figure.save(tmp_path / "chart.png")

@@ -64,10 +64,9 @@ def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
     if isinstance(value, pd.DataFrame | pd.Series):
         return Glimpse(name, table=excerpt(value, rows=ROWS, columns=COLUMNS, characters=CHARACTERS, tell=tell))
     if isinstance(value, Figure):
-        size = f"a picture of {value.width} × {value.height} pixels"
         is_small = len(value.png) <= PICTURE_BYTES and value.width * value.height <= PICTURE_PIXELS
         picture = value.png if is_small else b""
-        return Glimpse(name, size if value.width else f"a figure of {value.kind}", picture=picture)
+        return Glimpse(name, tell([value.description])[0], picture=picture)
     if isinstance(value, File | Dir):
         return Glimpse(name, "a file" if isinstance(value, File) else "a folder")
     if is_null(value):

@@ -42,7 +42,8 @@ def glimpse_blocks(glimpse: Glimpse) -> tuple[Block, ...]:
     """One output: its size and first rows, its picture, or its value."""
     named = Span(glimpse.name, "strong", only="html"), Span(f"output {glimpse.name}:", only="text")
     if glimpse.picture:
-        picture = element("img", alt=glimpse.name, src=data_address(glimpse.picture, "image/png"), look="figure small")
+        alt = f"{glimpse.name}: {glimpse.text}"
+        picture = element("img", alt=alt, src=data_address(glimpse.picture, "image/png"), look="figure small")
         return line(*named, Span(glimpse.text, "muted")), Drawing(picture, is_counted=False)
     if glimpse.table is None:
         return (line(*named, Span(glimpse.text, "code")),)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.untrusted.chart_words import chart_words
 from autocoder_jupyter.untrusted.charts import chart_bundle, why_not_drawn
 from autocoder_jupyter.untrusted.folder import Folder
 
@@ -66,6 +67,15 @@ class Figure:
     spec: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     data: list[dict[str, Any]] = field(default_factory=list, hash=False, repr=False)
 
+    @property
+    def description(self) -> str:
+        """What it shows, in one line of at most 600 characters: kind, title, axes with ranges, number of marks.
+
+        It is the text for readers who do not see the figure. If its content is not known, it is the size in pixels.
+        """
+        size = f"a picture of {self.width} × {self.height} pixels" if self.width else f"a figure of {self.kind}"
+        return chart_words(self.kind, self.spec) or size
+
     def _repr_png_(self) -> bytes | None:
         return self.png or None
 
@@ -74,10 +84,11 @@ class Figure:
 
     def __repr__(self) -> str:
         if self.png:
-            return f"<Figure {self.width}x{self.height} png>"
-        content = f"{len(self.data)} {'tables' if self.kind == 'altair' else 'series'}; see .data"
+            content = chart_words(self.kind, self.spec)
+            return f"<Figure {self.width}x{self.height} png{f': {content}' if content else ''}>"
         reason = "" if self.kind == "matplotlib" else why_not_drawn(self.kind, self.spec)
-        return f"<Figure of {self.kind}: {content}{f'; not drawn, because {reason}' if reason else ''}>"
+        drawn = f"; not drawn, because {reason}" if reason else ""
+        return f"<Figure of {self.kind}: {self.description}; see .data{drawn}>"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the picture as PNG or SVG, or its content as JSON, depending on the suffix of the file.

@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from autocoder_jupyter.untrusted.chart_words import chart_words, svg_words
 from autocoder_jupyter.untrusted.charts import Library, chart_bundle, why_not_drawn
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.document import Block, Drawing
-from autocoder_jupyter.view.html import Html, element, html_output
+from autocoder_jupyter.view.html import Html, element, escape, html_output, join
 
 MOST_CHARACTERS = 1_000_000
 """Characters of a chart that is drawn; of a longer one, only the beginning of its text is shown."""
@@ -38,7 +39,17 @@ def picture(chart: str, number: int) -> Html:
     """An SVG as an image."""
     encoded = base64.b64encode(chart.encode("utf-8", "replace")).decode("ascii")
     source = f"data:image/svg+xml;base64,{encoded}"
-    return element("img", alt=f"chart {number}", look="picture", src=source)
+    return element(
+        "img", alt=": ".join(filter(None, (f"chart {number}", description(chart)))), look="picture", src=source
+    )
+
+
+def description(chart: str) -> str:
+    """What a chart shows, in one line; "" if that is not known."""
+    if is_svg(chart):
+        return svg_words(chart)
+    spec = _parsed(chart)
+    return "" if spec is None else chart_words(_library(spec), spec)
 
 
 def specification(chart: str) -> dict[str, Any] | None:
@@ -74,7 +85,7 @@ def drawn(chart: str) -> dict[str, Any] | None:
     if is_svg(chart):
         return {**html_output(picture(chart, 1), "an SVG")} if len(chart) > CARD_CHARACTERS else None
     found = specification(chart)
-    return None if found is None else {**found, "text/plain": "a figure"}
+    return None if found is None else {**found, "text/plain": description(chart) or "a figure"}
 
 
 def chart_block(chart: str, number: int, name: str) -> Block:
@@ -92,7 +103,8 @@ def _chart_html(chart: str, number: int, name: str) -> Html:
     if is_svg(chart) and len(chart) <= CARD_CHARACTERS:
         return element("div", picture(chart, number))
     if is_svg(chart) or specification(chart) is not None:
-        return markup.muted_line(f"To see chart {number}, make {name} the last line of a cell.")
+        told = element("div", escape(description(chart)))
+        return join(told, markup.muted_line(f"To see chart {number}, make {name} the last line of a cell."))
     why = why_as_text(chart)
     title = f"Chart {number}, as text{f', because {why}' if why else ''}"
     return markup.details(title, markup.code(markup.clipped(chart, TEXT_CHARACTERS)))
@@ -100,4 +112,6 @@ def _chart_html(chart: str, number: int, name: str) -> Html:
 
 def _chart_line(chart: str, number: int, name: str) -> str:
     kind = "an SVG" if is_svg(chart) else "a figure" if specification(chart) is not None else "text"
-    return f"chart {number} is {kind} of {len(chart):,} characters: {name}.charts[{number - 1}]"
+    size = f"chart {number} is {kind} of {len(chart):,} characters"
+    told = description(chart)
+    return f"{size}{f' ({told})' if told else ''}: {name}.charts[{number - 1}]"

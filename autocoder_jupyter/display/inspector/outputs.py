@@ -68,12 +68,15 @@ def figure_html(figure: Figure, filename: str, name: str) -> Html:
         name: the name of the output.
     """
     if not figure.png:
-        return escape(f"a {figure.kind} figure; to see it, make it the last line of a cell")
+        hint = markup.muted("To see it, make it the last line of a cell.")
+        return join(element("div", escape(figure.description)), hint, between=" ")
     links = [download(f"{filename}.png", figure.png, "image/png", f"Save {filename}.png")]
     if 0 < len(figure.svg) <= DOWNLOAD_BYTES:
         links.append(download(f"{filename}.svg", figure.svg, "image/svg+xml", "SVG"))
     size = markup.muted(f"{figure.width} × {figure.height} pixels")
-    picture = element("img", alt=name, src=data_address(figure.png, "image/png"), look="figure")
+    picture = element(
+        "img", alt=f"{name}: {figure.description}", src=data_address(figure.png, "image/png"), look="figure"
+    )
     return join(join(size, *links, between=" "), picture)
 
 

@@ -55,7 +55,7 @@ export class ChartInFrame extends Widget implements IRenderMime.IRenderer {
     const frame = document.createElement('iframe');
     frame.setAttribute('sandbox', 'allow-scripts');
     frame.setAttribute('role', 'img');
-    frame.setAttribute('aria-label', [titleOf(chart.spec), this._text].filter(Boolean).join(': '));
+    frame.setAttribute('aria-label', labelOf(titleOf(chart.spec), this._text));
     frame.addEventListener('load', () => this._draw(frame, chart.spec));
     frame.srcdoc = framed(script, newNonce());
     this._frame = frame;
@@ -157,9 +157,14 @@ function titleOf(spec: object): string {
   return typeof text === 'string' ? text.slice(0, 200) : '';
 }
 
+/** The text of the output says what the chart shows, with its title; that of an old notebook has no title. */
+function labelOf(title: string, text: string): string {
+  return text.includes(title) ? text : [title, text].filter(Boolean).join(': ');
+}
+
 function textOf(model: IRenderMime.IMimeModel): string {
   const text = model.data['text/plain'];
-  return (Array.isArray(text) ? text.join('') : typeof text === 'string' ? text : '').slice(0, 500);
+  return (Array.isArray(text) ? text.join('') : typeof text === 'string' ? text : '').slice(0, 700);
 }
 
 function isDark(themes: IThemeManager): boolean {

@@ -90,6 +90,11 @@ describe('a chart', () => {
     expect(drawings).toEqual([{ spec: { mark: 'bar', title: 'Sales' }, dark: false }]);
   });
 
+  it('does not say its title twice', async () => {
+    const { chart: shown } = await show(chart({ 'text/plain': 'bar chart "Sales"; 2 marks' }));
+    expect(shown.node.querySelector('iframe')!.getAttribute('aria-label')).toBe('bar chart "Sales"; 2 marks');
+  });
+
   it('gets the height of its content, also later, and nothing else from the frame', async () => {
     const { chart: shown, ports, load } = await show(chart());
     load();
