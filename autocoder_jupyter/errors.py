@@ -200,6 +200,11 @@ class SandboxCrash(SandboxError):
         self.signal = signal
 
 
+def told_briefly(error: Exception) -> str:
+    """The first sentence of an error; only the type of one that is not ours, whose message may contain values."""
+    return error.what if isinstance(error, AutocodeError) else f"There was an unforeseen {type(error).__name__}."
+
+
 def was_killed(error: Exception) -> bool:
     """Whether a sandbox died from outside: its engine is gone, or its process got SIGKILL and exceeded no limit.
 

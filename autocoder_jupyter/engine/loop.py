@@ -469,8 +469,10 @@ class _Generation:
         if suite is None or before is None:
             return replace(verdict, strength=strength)
         state.set_suite(suite)
-        wider = await trials.attempt(verdict.tests_changed)
-        if not wider.success:  # each new test passed alone; the function stays as it was verified
+        wider = None
+        with suppress(Exception):  # a sandbox that fails now loses no function that was verified
+            wider = await trials.attempt(verdict.tests_changed)
+        if wider is None or not wider.success:  # each new test passed alone; the function stays as it was verified
             state.set_suite(before)
             return replace(verdict, strength=strength.model_copy(update={"added": ()}))
         _, tests, blind = sources_of(state)

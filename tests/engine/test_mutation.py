@@ -173,3 +173,17 @@ async def test_a_kept_function_has_the_strength_that_was_found_before(runner: Ru
     first = strength(await runner.generate(script(FILTERED, BOUND), samples=samples, settings=NORMAL))
     again = await runner.generate({}, samples=samples, settings=NORMAL)
     assert again.report.kept and strength(again) == first
+
+
+def raising(*args: object, **more: object) -> None:
+    raise RuntimeError("a defect of this layer")
+
+
+@pytest.mark.parametrize("layer", ["mutants", "ask_for_tests"])
+async def test_a_defect_of_the_examination_loses_no_function_that_was_verified(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, layer: str
+) -> None:
+    monkeypatch.setattr(f"{PLACE}.examiner.{layer}", raising)
+    settings = {**NORMAL, "effort": "high"}
+    found = strength(await runner.generate(script(FILTERED, WEAK), samples={"sales": orders()}, settings=settings))
+    assert "RuntimeError" in f"{found.ended} {found.note}"

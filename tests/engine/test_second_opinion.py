@@ -568,3 +568,21 @@ async def test_the_columns_of_the_second_solution_have_the_names_of_the_function
     )
     assert played.report.success and "clip" not in played.code
     assert played.opinion.tests == ("test_second_opinion_1",) and played.opinion.state == "agree"
+
+
+def defective(*args: object, **more: object) -> None:
+    raise RuntimeError("a defect of this layer")
+
+
+async def defective_later(*args: object, **more: object) -> None:
+    defective()
+
+
+@pytest.mark.parametrize(("layer", "defect"), [("write_second", defective_later), ("Findings", defective)])
+async def test_a_defect_of_the_comparison_loses_no_function_that_was_verified(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, layer: str, defect: object
+) -> None:
+    monkeypatch.setattr(f"autocoder_jupyter.engine.second_opinion.opinion.{layer}", defect)
+    played = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
+    assert played.report.success and played.of(Finished)[-1].state == "ready"
+    assert played.opinion.state == "none" and "RuntimeError" in played.opinion.note

@@ -24,7 +24,7 @@ from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutan
 from autocoder_jupyter.engine.strength.relations import Broken, order_may_count, tried
 from autocoder_jupyter.engine.strength.survivors import ask_for_tests
 from autocoder_jupyter.engine.tests import TestSuite
-from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer
+from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength
@@ -63,13 +63,16 @@ class Examiner:
         program, brief = state.program(), state.brief
         if any(spec.required and spec.name not in brief.request.samples for spec in program.inputs):
             return Strength(ended=NO_SAMPLE)
-        trial = await call_blocking(lambda: self._new_trial(state, program))
-        found = await self._without_tests(state, trial)
-        if trial.suite is None and not brief.request.has_acceptance:
-            return found.model_copy(update={"ended": NO_TESTS})
-        self._trial = trial
-        ended = await self._run(trial)
-        return found.model_copy(update={"changes": tuple(map(_told, trial.found)), "ended": ended})
+        try:
+            trial = await call_blocking(lambda: self._new_trial(state, program))
+            found = await self._without_tests(state, trial)
+            if trial.suite is None and not brief.request.has_acceptance:
+                return found.model_copy(update={"ended": NO_TESTS})
+            self._trial = trial
+            ended = await self._run(trial)
+            return found.model_copy(update={"changes": tuple(map(_told, trial.found)), "ended": ended})
+        except Exception as error:  # the function was verified; nothing that happens here may lose it
+            return Strength(ended=told_briefly(error))
 
     async def _without_tests(self, state: GenerationState, trial: MutationTrial) -> Strength:
         """What runs of the function alone find: what it depends on, and which changes of the data matter."""
@@ -112,10 +115,10 @@ class Examiner:
         try:
             asking = partial(ask_for_tests, state, trial)
             more = await asyncio.wait_for(setup.stages.run("tests", asking), PATIENCE)
-        except (AutocodeError, TimeoutError) as error:
+        except Exception as error:  # the function was verified; nothing that happens here may lose it
             if isinstance(error, UnusableAnswer):  # the same answer would be replayed
                 setup.services.journal.reject(setup.talk.exchanges[-1:])
-            why = error.what if isinstance(error, AutocodeError) else "The model did not answer in time."
+            why = "The model did not answer in time." if isinstance(error, TimeoutError) else told_briefly(error)
             return None, strength.model_copy(update={"note": f"No more tests were added. {why}"})
         if more is None:
             why = "No input on which they matter may be sent to the model."
@@ -129,7 +132,7 @@ class Examiner:
         if trial is None:
             return strength
         trial.suite, trial.deadline = suite, time.monotonic() + self._seconds
-        with suppress(SandboxError):
+        with suppress(Exception):  # the function was verified; nothing that happens here may lose it
             await self._setup.session.work_with_two(trial.again)
         return strength.model_copy(update={"changes": tuple(map(_told, trial.found))})
 
