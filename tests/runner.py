@@ -98,6 +98,8 @@ class Runner:
         self.consent = True
         self.questions: list[tuple[PlanQuestion, ...]] = []
         self.answers: tuple[str, ...] | None = None
+        self.offered: list[Report | None] = []
+        """What could be used before the end: reports of verified functions, and None where one was taken back."""
 
     async def generate(
         self,
@@ -134,6 +136,7 @@ class Runner:
                 tracker=RunTracker(FunctionRun("growth"), emit),
                 approve=self._approve,
                 ask=self._ask,
+                offer=self.offered.append,
             )
             try:
                 report = await generate(request, config, services, StagedWriters())

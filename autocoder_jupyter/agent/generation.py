@@ -38,6 +38,7 @@ async def generate_report(
     approve: Approve,
     ask: Ask | None = None,
     draft: Draft | None = None,
+    offer: Callable[[Report | None], object] | None = None,
 ) -> Report:
     """Run the engine. A cancel stops the model's answer and kills the sandbox.
 
@@ -49,6 +50,7 @@ async def generate_report(
         approve: asks the user about packages.
         ask: asks the user the questions of a plan; None if there is no user to ask.
         draft: a function to start from instead of the kept one. One that is only tested needs no model.
+        offer: see `Services.offer`; None if the result is only used at the end.
 
     Raises:
         AutocodeError: no generation is possible: no key, no sandbox, data that cannot cross.
@@ -77,7 +79,7 @@ async def generate_report(
         if isinstance(model, LiteLLMModel):
             await model.preflight()
     from autocoder_jupyter import engine
-    from autocoder_jupyter.engine.services import ask_nobody
+    from autocoder_jupyter.engine.services import ask_nobody, offer_nobody
 
     runtime = await background.call_blocking(
         lambda: runtime_for(config.sandbox, config.image_config, config.sandbox_minimum)
@@ -92,6 +94,7 @@ async def generate_report(
         approve=approve,
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or ask_nobody,
+        offer=offer or offer_nobody,
     )
     writers = _engine(config).writers(reached(config, config.model))
     report = await engine.generate(request, config, services, writers, draft)

@@ -53,7 +53,7 @@ def _finished(state: _State) -> bool:
 
 
 def _ready(state: _State) -> bool:
-    return state.phase == "ready"
+    return state.is_ready
 
 
 def _not_ready(state: _State) -> bool:
@@ -61,11 +61,11 @@ def _not_ready(state: _State) -> bool:
 
 
 def _can_be_called(state: _State) -> bool:
-    return state.phase in ("ready", "not_verified") and _is_function(state)
+    return (state.is_ready or state.phase == "not_verified") and _is_function(state)
 
 
 def _has_code(state: _State) -> bool:
-    return _is_function(state) and state.phase in ("ready", "not_verified", "failed")
+    return _is_function(state) and (state.is_ready or state.phase in ("not_verified", "failed"))
 
 
 def _is_function(state: _State) -> bool:

@@ -16,6 +16,7 @@ from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.display.sample_outputs import output_blocks
 from autocoder_jupyter.display.verified import verified_blocks
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
+from autocoder_jupyter.run.verified import SECOND
 from autocoder_jupyter.types.stages import STAGES, StageName
 from autocoder_jupyter.view.amounts import clock, counted, duration, spending
 from autocoder_jupyter.view.document import (
@@ -57,7 +58,7 @@ def card(state: FunctionRun) -> Document:
 
 def rows(state: FunctionRun) -> tuple[Row, ...]:
     """The rows. Those without content are not shown."""
-    plan, reason, refinable = state.plan, _reason(state), state.phase == "ready"
+    plan, reason, refinable = state.plan, _reason(state), state.is_ready
     failed, best = _failures(state, reason), _best(state)
     refines = state.name if refinable else ""
     return (
@@ -92,7 +93,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
 
 def title(state: FunctionRun) -> str:
     """The state in a few words."""
-    if state.phase == "ready":
+    if state.is_ready:
         has_changed = state.evidence is not None and parts.has_changed_tests(state.evidence, state.trace)
         is_empty = state.evidence is not None and bool(state.evidence.remarks)
         warnings = (
@@ -109,7 +110,8 @@ def title(state: FunctionRun) -> str:
 
 def tone(state: FunctionRun) -> Tone:
     """The colour of the state. A ready result with a warning is not green."""
-    return "warn" if state.phase == "ready" and title(state) != "Ready" else TONES[state.phase]
+    phase = "ready" if state.is_ready else state.phase
+    return "warn" if phase == "ready" and title(state) != "Ready" else TONES[phase]
 
 
 def facts(state: FunctionRun) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ def _from_a_record(state: FunctionRun) -> str:
 
 def _last_good(state: FunctionRun) -> str:
     """Which function `run` calls until this one is ready; "" if it is kept or was replaced."""
-    if not state.has_before or state.is_kept or state.phase == "ready":
+    if not state.has_before or state.is_kept or state.is_ready:
         return ""
     if state.finished:
         return f"{state.name}.run(…) still calls the last good version, {state.name}.last_good."
@@ -163,7 +165,9 @@ def _attempts(state: FunctionRun) -> str:
 
 
 def _status(state: FunctionRun) -> tuple[str, ...]:
-    return waits_for(state.loading, state.faults)
+    waiting = waits_for(state.loading, state.faults)
+    beside = " and ".join(words for words in state.beside if words != SECOND or state.second_opinion is None)
+    return (*waiting, f"{beside} running …".capitalize()) if beside else waiting
 
 
 def _reason(state: FunctionRun) -> str:

@@ -28,6 +28,8 @@ def opinion_blocks(name: str, opinion: SecondOpinion | None) -> tuple[Block, ...
     """
     if opinion is None:
         return ()
+    if opinion.state == "running":
+        return (muted("running …"),)
     if opinion.state == "none":
         none = line(Span("none.", only="text"), Span(clipped(opinion.note, LONGEST), "muted"))
         return (none, *lines([_unanswered(opinion)], "muted"))
@@ -136,7 +138,7 @@ def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:
 
 def _cost(opinion: SecondOpinion) -> str:
     spent = spending(opinion.usage, None)
-    return f"It cost {spent}, included in the total above." if spent else opinion.note
+    return " ".join(filter(None, (f"It cost {spent}, included in the total above." if spent else "", opinion.note)))
 
 
 def _not_compared(opinion: SecondOpinion) -> str:

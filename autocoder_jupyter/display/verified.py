@@ -21,9 +21,10 @@ SOURCE = 2_000
 
 def verified_blocks(state: FunctionRun) -> tuple[Block, ...]:
     """The content of the row; nothing for a function that is not verified."""
-    if state.phase != "ready" or state.evidence is None:
+    if not state.is_ready or state.evidence is None:
         return ()
-    found = verified(state.evidence, state.second_opinion, len(state.plan.outputs) if state.plan else 0)
+    outputs = len(state.plan.outputs) if state.plan else 0
+    found = verified(state.evidence, state.second_opinion, outputs, state.beside)
     mark = Span("✓", "good", only="html") if not found.lacks else Span("–", "warn", only="html")
     return (line(mark, Span(clipped(found.line), "" if not found.lacks else "warn")),)
 

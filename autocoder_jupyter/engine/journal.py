@@ -122,12 +122,17 @@ class Journal(RunJournal):
         with contextlib.suppress(OSError):
             move(self._files, home_of(self.root.name, self.name))
 
-    def write_report(self, report: Report) -> None:
+    def write_report(self, report: Report, *, is_last: bool = True) -> None:
         """Write the report. A run that only replayed changes its folder only to repair lost or damaged files.
 
         What is written was gathered by this run, so it is sealed.
+
+        Args:
+            report: the report.
+            is_last: whether no further one of this run will replace it.
         """
         overwrite = self._grown or not self._home.holds_report()
+        self._grown = self._grown or (overwrite and not is_last)
         self.write_sources(report, overwrite=overwrite)
         if overwrite:
             record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
@@ -31,7 +33,7 @@ from autocoder_jupyter.engine.report import (
     sources_of,
 )
 from autocoder_jupyter.engine.sample_values import recordable_values, sample_drift
-from autocoder_jupyter.engine.second_opinion.opinion import Adviser
+from autocoder_jupyter.engine.second_opinion.opinion import SOLUTION, Adviser
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, Start, start_of
@@ -46,6 +48,7 @@ from autocoder_jupyter.run.events import (
     EndState,
     EvidenceGathered,
     Finished,
+    FunctionVerified,
     KeptHolds,
     Noticed,
     OpinionGiven,
@@ -55,8 +58,10 @@ from autocoder_jupyter.run.events import (
     VersionBegun,
     VersionsCompared,
 )
+from autocoder_jupyter.run.verified import SECOND, TRIAL
 from autocoder_jupyter.sandbox.environments import cleanup
-from autocoder_jupyter.types import Report, Strength
+from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.types import Report, SecondOpinion, Strength
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
 from autocoder_jupyter.versions.verification import keep_evidence, shown, untold_problem
 
@@ -190,6 +195,10 @@ class _Verified:
     suite: TestSuite | None
 
 
+_Described = tuple[Constraints | None, Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]]
+"""The constraints, and the schemas and values of the samples under them."""
+
+
 class _Generation:
     """One generation, from its open version to its report.
 
@@ -212,6 +221,9 @@ class _Generation:
         self._turns: list[Turn] = []
         self._limit = ""  # the setting whose limit ended it
         self._doubted: _Verified | None = None  # verified, and then doubted by a second opinion
+        self._overturned: _OpenVersion | None = None  # the version of that function
+        self._offered: Report | None = None  # of a function that can be used already
+        self._described: _Described | None = None  # the samples, which are read once
 
     async def run(self) -> Report:
         """Run the generation, within the seconds of the budget."""
@@ -222,6 +234,13 @@ class _Generation:
                 reason = await self._try_until_it_holds(state, writer)
                 if self._doubted is None:
                     await self._compare(state, self._turns[-1])
+        except asyncio.CancelledError:
+            if self._offered is not None:
+                self._adviser.stop("It was cancelled.")
+                told = {"second_opinion": self._adviser.opinion or self._offered.second_opinion}
+                self._offer(self._offered.model_copy(update={**told, "usage": setup.budget.used}))
+                setup.emit(Finished("ready"))
+            raise
         except TimeoutError:
             if not deadline.expired():
                 raise
@@ -231,8 +250,8 @@ class _Generation:
             raised = innermost(error)
             if isinstance(raised, Locked):
                 raised.why = self._why_asked
-            is_lost = self._doubted is None or not isinstance(raised, AutocodeError)
-            if is_lost and not isinstance(raised, BudgetSpent | UnusableAnswer):
+            has_one = self._doubted is not None or (self._turns and self._turns[-1].verdict.success)
+            if not has_one and not isinstance(raised, BudgetSpent | UnusableAnswer):
                 raise
             over, reason = isinstance(raised, BudgetSpent), str(raised)
             self._limit = getattr(raised, "limit", "")
@@ -247,22 +266,27 @@ class _Generation:
             over, reason, self._limit = False, "", ""
         if reason and not over and not self._packages.way_out:
             setup.services.journal.reject(setup.stages.answers_at_fault)
+        setup.services.tracker.stop()
         report = self._recorded(await self._report(reason))
         state_at_end: EndState = "ready" if report.success else ("over_budget" if over else "failed")
         setup.emit(Finished(state_at_end, report.error or report.overspent, self._limit))
         return report
 
-    async def _report(self, reason: str) -> Report:
+    async def _report(self, reason: str, turns: Sequence[Turn] | None = None) -> Report:
         setup, state, version = self._setup, self._state, self._version
         constraints = state.constraints if state is not None else None
+        if self._described is None or self._described[0] is not constraints:
+            schemas = await call_blocking(lambda: sample_schemas(setup, constraints))
+            self._described = constraints, schemas, await call_blocking(lambda: recordable_values(setup))
         outcome = GenerationOutcome(
             reason="\n".join(line for line in (reason, self._packages.way_out) if line),
             trace=self._writer.trace if self._writer is not None else None,
-            schemas=await call_blocking(lambda: sample_schemas(setup, constraints)),
-            values=await call_blocking(lambda: recordable_values(setup)),
+            schemas=self._described[1],
+            values=self._described[2],
         )
         context = state.brief.context if state is not None else version.context
-        return build_report(setup, version.start, context, state, self._packages, self._turns, outcome)
+        tried = self._turns if turns is None else turns
+        return build_report(setup, version.start, context, state, self._packages, tried, outcome)
 
     @property
     def _why_asked(self) -> str:
@@ -299,10 +323,10 @@ class _Generation:
             self._keep(report)
         return report
 
-    def _keep(self, report: Report) -> None:
+    def _keep(self, report: Report, *, is_last: bool = True) -> None:
         """Write the report. If the disk is full, a function that passed is still returned."""
         try:
-            self._setup.services.journal.write_report(report)
+            self._setup.services.journal.write_report(report, is_last=is_last)
             if report.success:
                 self._setup.services.journal.versions.made(report.request_key, report.run_id)
                 self._tell_key_problem()
@@ -412,6 +436,8 @@ class _Generation:
             if verdict.success:
                 verified, verdict = await self._examined(state, trials, verdict)
                 self._doubted = None if verdict.success else verified
+                if self._doubted is not None:
+                    await self._begin_another(self._doubted)
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
             if self._version.start.carried is not None:
                 self._judge_carried(verdict)
@@ -447,7 +473,12 @@ class _Generation:
             The attempt that passed; and the verdict, which is a failed one if the second opinion shows an error.
         """
         suite, turn = state.suite, self._turns[-1]
-        examining = asyncio.create_task(self._strength(state))
+        known = await call_blocking(self._examined_before)
+        is_examined = EFFORTS[self._setup.config.effort].is_examined and known is None
+        beside = (*((SECOND,) if self._adviser.is_wanted else ()), *((TRIAL,) if is_examined else ()))
+        if beside:
+            await self._use_already(beside)
+        examining = asyncio.create_task(self._strength(state, known))
         try:
             weighed = await self._adviser.weigh(state, verdict, may_doubt=self._may_be_changed)
             strength = await examining
@@ -479,13 +510,51 @@ class _Generation:
         self._turns[-1] = replace(self._turns[-1], tests=tests, blind=blind)
         return replace(wider, strength=await self._examiner.again(suite, strength))
 
-    async def _strength(self, state: GenerationState) -> Strength | None:
-        """What the tests are worth. A kept function with the same tests was examined before."""
+    async def _use_already(self, beside: tuple[str, ...]) -> None:
+        """Let the verified function be used while the rest runs, and record it, so that nothing loses it."""
+        setup, start = self._setup, self._version.start
+        report = await self._report("")
+        waits = SECOND in beside
+        if start.kept is not None:
+            report = kept_report(report, setup, start.kept)
+        elif start.carried is not None:
+            report = carried_report(report, setup, start.carried)
+        if start.kept is None and setup.config.cache != "disable":
+            note = "It was still running when this was recorded."
+            missing = SecondOpinion(note=note, unanswered=(SOLUTION,)) if waits else report.second_opinion
+            self._keep(report.model_copy(update={"second_opinion": missing}), is_last=False)
+        running = SecondOpinion(state="running") if waits else report.second_opinion
+        self._offer(report.model_copy(update={"second_opinion": running}))
+        setup.emit(FunctionVerified(setup.stages.attempt, beside))
+
+    def _offer(self, report: Report | None) -> None:
+        self._offered = report
+        self._setup.services.offer(report)
+
+    async def _begin_another(self, doubted: _Verified) -> None:
+        """The second opinion found an error: the verified function stays a version, and its change is a new one."""
+        setup, journal = self._setup, self._setup.services.journal
+        if setup.config.cache != "disable":
+            report = await self._report("", (*self._turns[:-1], doubted.turn))
+            self._keep(report.model_copy(update={"second_opinion": self._adviser.doubt}), is_last=False)
+            key, made = setup.prepared.key.id, self._version.start.version
+            version = await call_blocking(lambda: journal.versions.free_id(key))
+            known = await call_blocking(lambda: journal.versions.get(made))
+            self._overturned = self._version
+            start = self._version.start.overturned(version, known.number if known else 1)
+            self._version = await _open_version(setup, self._packages, start)
+        self._offer(None)
+        setup.emit(FunctionVerified(setup.stages.attempt))
+
+    def _examined_before(self) -> Report | None:
+        """The report of a kept function that was examined here before: it has the same tests."""
         kept, versions = self._version.start.kept, self._setup.services.journal.versions
-        known = await call_blocking(lambda: shown(versions, kept)) if kept is not None else None
-        if known is not None and known[0] == "ready":
-            return known[1].evidence.strength
-        return await self._examiner.examine(state)
+        known = shown(versions, kept) if kept is not None else None
+        return known[1] if known is not None and known[0] == "ready" else None
+
+    async def _strength(self, state: GenerationState, known: Report | None) -> Strength | None:
+        """What the tests are worth; of a kept function, what was found before."""
+        return await self._examiner.examine(state) if known is None else known.evidence.strength
 
     def _as_it_is(self, verdict: Verdict) -> str:
         """The failure of a function that is not sent to be fixed."""
@@ -495,6 +564,8 @@ class _Generation:
     async def _restore(self, state: GenerationState, verified: _Verified) -> None:
         """Return to the function that was verified, because no attempt after the doubt about it passed."""
         turn = verified.turn
+        if self._overturned is not None:
+            await self._return_to(self._overturned, turn)
         self._turns = [turn if other.number == turn.number else other for other in self._turns]
         state.set_code(turn.code)
         if verified.suite is not None:
@@ -503,6 +574,19 @@ class _Generation:
         self._setup.emit(EvidenceGathered(turn.number, turn.verdict.evidence))
         self._adviser.restore()
         await self._compare(state, turn)
+
+    async def _return_to(self, version: _OpenVersion, verified: Turn) -> None:
+        """Record the attempts to change a version as a failed one, and open that version again."""
+        setup = self._setup
+        later = [turn for turn in self._turns if turn.number != verified.number]
+        self._keep(await self._report("No change of the function passed.", later))
+        self._version = version
+        journal = setup.services.journal
+        await call_blocking(lambda: journal.begin(version.start.version))
+        record = request_record(setup.request, setup.config, setup.prepared.key)
+        journal.write_request(record, setup.prepared.context.sent())
+        start = version.start
+        setup.emit(VersionBegun(start.version, start.why, False, start.has_before, writer=start.written))
 
     async def _compare(self, state: GenerationState, turn: Turn) -> None:
         """Compare with the version that this one was made from, and emit the differences."""
@@ -520,6 +604,9 @@ class _Generation:
         """The version to compare with; for the user's edit, the version that was edited."""
         start = self._version.start
         is_edit = start.draft is not None and start.draft.author == "you" and start.carried is None
+        is_changed = self._overturned is not None and self._overturned is not self._version
+        if self._setup.request.earlier is None and is_changed:
+            is_edit = True
         if start.kept is not None or not is_edit:
             return self._setup.request.earlier
         parent = self._setup.services.journal.versions.get(start.parent)

@@ -145,7 +145,7 @@ def build_report(
         renames=dict(request.renames),
         usage=setup.budget.used,
         overspent=setup.budget.overspent,
-        seconds=tracker.stop(),
+        seconds=tracker.seconds,
         started=tracker.started,
         wishes=request.wishes,
         answers=request.answers,

@@ -53,6 +53,7 @@ class RunJournal:
     def _open(self, run_id: str) -> RunFolder:
         """Open the folder of a run, and load what this run and earlier ones recorded."""
         self.run_id = run_id
+        self._places = {}  # of requests in the file of this run
         self._run = run = RunFolder(self.root, self.name, run_id, is_version=self.IS_OF_VERSIONS)
         home = home_of(self.root.name, self.name)
         if self.IS_OF_VERSIONS:

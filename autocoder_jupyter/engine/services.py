@@ -14,7 +14,7 @@ from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
 from autocoder_jupyter.settings.tiers import SandboxTier
-from autocoder_jupyter.types import PlanQuestion
+from autocoder_jupyter.types import PlanQuestion, Report
 
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
@@ -22,6 +22,13 @@ Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 async def ask_nobody(questions: tuple[PlanQuestion, ...]) -> None:
     """The `ask` of a run without a user."""
     return
+
+
+Offer = Callable[[Report | None], object]
+
+
+def offer_nobody(report: Report | None) -> None:
+    """The `offer` of a run whose result is only used at its end."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Services:
         ask: asks the user the questions of a plan. It returns an answer for each ("" accepts the plan's assumption),
             or None if there is no user to ask.
         tier: the tier of the sandbox; None if it is not known.
+        offer: called with the report of a function that is verified while its second opinion still runs, so that it can
+            be used; and with None if it must be changed.
     """
 
     model: ConfiguredModel
@@ -50,6 +59,7 @@ class Services:
     second_model: ConfiguredModel | None = None
     ask: Ask = ask_nobody
     tier: SandboxTier | None = None
+    offer: Offer = offer_nobody
 
     @property
     def emit(self) -> Emit:

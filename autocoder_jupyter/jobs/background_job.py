@@ -120,6 +120,8 @@ class BackgroundJob(ABC, Generic[T, R, S]):
             error = task.exception()
         if error is None:
             return self._ended(task.result())
+        if (usable := self._pending.usable) is not None:  # what was verified is not lost
+            return usable
         return self._raised(error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
     # Questions to the user

@@ -126,7 +126,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
 
     async def _work(self) -> AgentResult:
         for function in self.request.functions.values():
-            if not function.done:
+            if not function.is_usable:
                 self._awaits = function.name
                 with contextlib.suppress(AutocodeError):  # its calls then raise the error
                     await function

@@ -18,7 +18,7 @@ from autocoder_jupyter.jobs.background_job import BackgroundJob
 from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
-from autocoder_jupyter.result.pending import Resolution
+from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.recorded import last_good
 from autocoder_jupyter.run.events import Finished
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -93,7 +93,24 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
             approve=self._ask_consent,
             ask=self._ask_plan,
             draft=self._draft,
+            offer=self._offer,
         )
+
+    def _offer(self, report: Report | None) -> None:
+        """Let a verified function be used while its second opinion runs; None takes it back, because it is changed."""
+        offered = self._pending.usable
+        self._pending.offer(Resolution("ready", report) if report is not None else None)
+        if report is None and offered is not None:
+            self._before.became(
+                CodeGenEvalResult(
+                    self.name,
+                    Pending.resolved(offered),
+                    samples=self.request.samples,
+                    contracts=self.request.contracts,
+                    options=CallOptions.of(self.config),
+                    root=self._journal.root,
+                )
+            )
 
     def _ended(self, outcome: Report) -> Resolution:
         resolution = resolution_of(outcome, self.tracker.last.state if self.tracker.last else None)
@@ -164,6 +181,10 @@ class _Before:
 
     def __call__(self) -> CodeGenEvalResult | None:
         return self._recorded() if self._older is None else self._older.last_good
+
+    def became(self, result: CodeGenEvalResult) -> None:
+        """There is a newer good result: a version that the second opinion changed."""
+        self._older, self._recorded = result, _nothing
 
     def forget(self) -> None:
         """Release it and its samples, because there is a newer good result."""

@@ -178,7 +178,7 @@ def _versions(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 def _ended(notebook: Notebook, name: str) -> Any:
     """The report of a finished result; a page must not wait for a running one."""
     result = find_result(notebook, name)
-    if not getattr(result, "done", True):
+    if not getattr(result, "is_usable", True):
         raise _not_done(name)
     if is_code_result(result):
         raise InvalidRequest(f"{name} is an answer of --mode tools, not a function.", hint=f"{name}.code is its code.")

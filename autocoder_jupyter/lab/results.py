@@ -61,7 +61,7 @@ def _of_launch(name: str, launch: Launch) -> JobMessage:
 
 
 def _of_result(name: str, result: Any) -> JobMessage:
-    if not result.done:
+    if not result.is_usable:
         is_waiting = result.state.startswith("waiting")
         phase: Phase = "waiting" if is_waiting else "running"
         state: Shown = CodeRun(name, phase=phase) if is_code_result(result) else FunctionRun(name, phase=phase)

@@ -22,8 +22,8 @@ _log = redacting_logger(__name__)
 
 
 def unfinished(notebook: Notebook, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any] | None:
-    """The mime bundle of a result that is not done; None for a result to show. Never waits."""
-    if result.done:
+    """The mime bundle of a result that cannot be used yet; None for a result to show. Never waits."""
+    if result.is_usable:
         return None
     words = repr(result)
     if notebook.is_terminal:
@@ -59,11 +59,16 @@ class PendingDisplay:
         from autocoder_jupyter.view.html import html_output
 
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
-        words = f"{result!r}: it is shown here when it is done."
+        if result.is_usable:  # verified; the second opinion is added at the end
+            handle.display(self._finished(result), raw=True)
+            result.on_done(lambda: self._show_soon(result, handle))
+            return
+        words = f"{result!r}: it is shown here when it is ready."
         if getattr(result, "last_good", None) is not None:
             words += f" {result.name}.last_good is the last good version."
         line = pending_html(words, waits=result.state.startswith("waiting"))
         handle.display({**self._for_page(result), **html_output(line, words)}, raw=True)
+        result.on_usable(lambda: None if result.done else self._show_soon(result, handle))
         result.on_done(lambda: self._show_soon(result, handle))
 
     def _for_page(self, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.run import Run
 from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.run.events import state_words
+from autocoder_jupyter.run.verified import RUNNING
 from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
@@ -46,8 +47,12 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     `state`, `done` and `repr` never wait. `wait()` and `await` return the result when the generation has ended, with
     or without success; they raise only the exception of the generation itself (no key, no sandbox, cancelled). Every
-    other field waits too, and can be read after any end. `run()` raises `GenerationFailed` if there is no function
-    that passed.
+    other field waits until the function is verified, and can be read after any end. `run()` raises `GenerationFailed`
+    if there is no function that passed.
+
+    A verified function can be used at once, in a notebook, while its second opinion still runs: `state` is `ready`, and
+    `done` is False. If the second opinion changes the function, the fields wait for the new one, and `last_good` is the
+    one before.
 
     If the name had a good function before, `last_good` is that earlier result until this one is ready. Until then
     `run()` works as follows:
@@ -77,6 +82,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     __slots__ = (
         "_answers_meanwhile",
         "_before",
+        "_built_from",
         "_contracts",
         "_declared",
         "_function",
@@ -107,13 +113,16 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         self._answers_meanwhile = answers_meanwhile
         self._contracts = dict(contracts or {})
         self._function: Function | None = None
+        self._built_from: Report | None = None
         self._last_map = LastMap()
         self._watch = ValueWatch()
 
     @property
     def report(self) -> Report:
-        """The report, as one record of plain data. Waits, but does not raise the exception of the generation."""
-        return self._pending.wait().report
+        """The report, as one record of plain data. Waits until the function can be used, or there is none; does not
+        raise the exception of the generation. While a second opinion runs, it says so in `second_opinion`.
+        """
+        return self._pending.wait(until_usable=True).report
 
     @property
     def original_samples(self) -> Mapping[str, Any]:
@@ -151,7 +160,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @property
     def _is_good(self) -> bool:
-        return self.done and self.report.success
+        return self.is_usable and self.report.success
 
     @property
     def can_be_called(self) -> bool:
@@ -202,7 +211,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         """Signature and docstring of the function; the declared ones until it is ready. Never waits."""
         if (stand_in := self._stand_in()) is not None:
             return stand_in.interface
-        if not self.done:
+        if not self.is_usable:
             return self._declared
         report = self.report
         return self._built().interface if self.can_be_called and report.solution else self._declared
@@ -224,7 +233,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         )
 
     def _task(self) -> Task:
-        if not self.done:
+        if not self.is_usable:
             raise TypeError(f"{self.name} is still pending; call .wait() before it is pickled or copied")
         return self.as_task(self.name)
 
@@ -276,17 +285,22 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         Raises:
             GenerationFailed: there is no function that passed.
         """
-        return misfit(self.wait()._built(), name, value)
+        return misfit(self._usable(), name, value)
 
     async def _ready(self) -> Function:
-        self._settled(await self._pending.settled())
+        self._settled(await self._pending.settled(until_usable=True))
         return self._built()
 
+    def _usable(self) -> Function:
+        """The function, as soon as it is verified."""
+        return self._settled(self._pending.wait(until_usable=True))._built()
+
     def _built(self) -> Function:
-        if self._function is None:
+        report = self.report
+        if self._function is None or self._built_from is not report:  # the end may bring another function
             is_verified = not self._is_unverified
-            function = Function.of(self.report, self._samples, self._root, self._contracts, is_verified=is_verified)
-            self._function = replace(function, watch=self._watch)
+            function = Function.of(report, self._samples, self._root, self._contracts, is_verified=is_verified)
+            self._function, self._built_from = replace(function, watch=self._watch), report
         return self._function
 
     @Syncified
@@ -345,7 +359,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             InvalidRequest: an option has an invalid value.
         """
         configured = self.with_options(name=name, **options)
-        return Task(name, self.wait()._built(), configured._options)
+        return Task(name, self._usable(), configured._options)
 
     def to_flyte(
         self,
@@ -395,7 +409,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             InvalidRequest: the path does not fit or cannot be written, there is no such kind, or the function is of a
                 file that somebody else may have written, and needs packages that you did not agree to.
         """
-        function = self.wait()._built()
+        function = self._usable()
         self._options.require_agreed(function.name)
         if kind == "script":
             from autocoder_jupyter.tasks.export import export  # imports pandas
@@ -479,13 +493,20 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             answers_meanwhile=self._answers_meanwhile,
             contracts=self._contracts,
         )
-        twin._function, twin._watch, twin._last_map = self._function, self._watch, self._last_map
+        twin._function, twin._built_from, twin._watch, twin._last_map = (
+            self._function,
+            self._built_from,
+            self._watch,
+            self._last_map,
+        )
         return twin
 
     def __repr__(self) -> str:
         words = [f"autocode {self.name} {state_words(self.state)}"]
-        if self.done:
+        if self.is_usable:
             words += _summary(self.report)
+        if self.is_usable and not self.done:
+            words.append(RUNNING)
         return f"<{' · '.join(words)}>"
 
 

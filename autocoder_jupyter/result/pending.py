@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, tell
@@ -50,7 +51,7 @@ R = TypeVar("R", bound=Ended)
 
 
 class Pending(Generic[R]):
-    """One outcome, such as a `Resolution`, that is set later.
+    """One outcome, such as a `Resolution`, that is set later. Before it, one that can be used meanwhile may be offered.
 
     Args:
         state: returns the state while there is no outcome.
@@ -68,9 +69,10 @@ class Pending(Generic[R]):
         self.cancel = cancel
         self._awaited = awaited
         self._resolution: R | None = None
-        self._future: concurrent.futures.Future[R] = concurrent.futures.Future()
-        # A waiter that stops waiting must not cancel the future for others; a running future cannot be cancelled.
-        self._future.set_running_or_notify_cancel()
+        self._offered: R | None = None
+        self._future: concurrent.futures.Future[R] = _future()
+        self._first: concurrent.futures.Future[R] = _future()  # set as soon as there is something to use
+        self._lock = threading.Lock()
 
     @classmethod
     def resolved(cls, resolution: R) -> Pending[R]:
@@ -91,11 +93,34 @@ class Pending(Generic[R]):
             self._resolution = resolution
             tell()
             self._future.set_result(resolution)
+            self._tell_first(resolution)
+
+    def offer(self, resolution: R | None) -> None:
+        """Set what can be used until the end; None takes it back, so that who needs it waits again."""
+        with self._lock:
+            self._offered = resolution
+            if resolution is None and self._first.done() and not self.done:
+                self._first = _future()
+        if resolution is not None:
+            self._tell_first(resolution)
+
+    def _tell_first(self, resolution: R) -> None:
+        with self._lock:
+            first = self._first
+            if first.done():
+                return
+        first.set_result(resolution)
+
+    @property
+    def usable(self) -> R | None:
+        """The outcome, else what was offered; None if there is neither. Never waits."""
+        return self._resolution or self._offered
 
     @property
     def state(self) -> State:
-        """The state. Never waits."""
-        return self._state() if self._resolution is None else self._resolution.state
+        """The state of the outcome, else of what was offered. Never waits."""
+        usable = self.usable
+        return self._state() if usable is None else usable.state
 
     @property
     def done(self) -> bool:
@@ -106,19 +131,40 @@ class Pending(Generic[R]):
         """Call the callback when it ends, on the thread that ends it; at once if it has ended."""
         self._future.add_done_callback(lambda _: callback())
 
-    def wait(self, timeout: float | None = None) -> R:
+    def on_usable(self, callback: Callable[[], object]) -> None:
+        """Call the callback when there is something to use, or it ends; at once if that is so."""
+        with self._lock:
+            first = self._first
+        first.add_done_callback(lambda _: callback())
+
+    def wait(self, timeout: float | None = None, *, until_usable: bool = False) -> R:
         """Block until it has ended. An interrupt does not cancel the generation.
+
+        Args:
+            timeout: seconds; None waits without limit.
+            until_usable: wait only until there is something to use.
 
         Raises:
             TimeoutError: it has not ended after `timeout` seconds.
         """
-        if self._resolution is not None and background.is_current():
-            return self._resolution
-        return background.wait(self._future, timeout, Wait(self._awaited()))
+        future, there = (self._first, self.usable) if until_usable else (self._future, self._resolution)
+        if there is not None and background.is_current():
+            return there
+        found = background.wait(future, timeout, Wait(self._awaited()))
+        return (self.usable or found) if until_usable else found
 
-    async def settled(self) -> R:
-        """Wait for the end. Cancelling the waiter does not cancel the generation."""
-        if not self.done and (awaited := self._awaited()) is not None:
+    async def settled(self, *, until_usable: bool = False) -> R:
+        """Wait as `wait` does. Cancelling the waiter does not cancel the generation."""
+        future = self._first if until_usable else self._future
+        if not future.done() and not self.done and (awaited := self._awaited()) is not None:
             tell(awaited)
         with background.interruptible():
-            return await asyncio.wrap_future(self._future)
+            found = await asyncio.wrap_future(future)
+        return (self.usable or found) if until_usable else found
+
+
+def _future() -> concurrent.futures.Future[Any]:
+    """A future that no waiter can cancel for the others: it counts as running."""
+    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+    future.set_running_or_notify_cancel()
+    return future

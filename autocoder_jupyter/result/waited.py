@@ -40,6 +40,13 @@ class Waited(Generic[R]):
         """Whether the run has ended, with or without success. Never waits."""
         return self._pending.done
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is a result to use: that of the end, or a verified one whose second opinion still runs. Never
+        waits.
+        """
+        return self._pending.usable is not None
+
     def on_done(self, callback: Callable[[], object]) -> None:
         """Call the callback once when the run ends, with or without success; at once if it has ended.
 
@@ -47,6 +54,14 @@ class Waited(Generic[R]):
             callback: called on the background thread, which continues only when it returns.
         """
         self._pending.on_done(callback)
+
+    def on_usable(self, callback: Callable[[], object]) -> None:
+        """Call the callback once when there is a result to use, or the run ends; at once if that is so.
+
+        Args:
+            callback: called on the background thread, which continues only when it returns.
+        """
+        self._pending.on_usable(callback)
 
     def wait(self, timeout: float | None = None) -> Self:
         """Wait for the end. An interrupt or a timeout does not cancel the run.

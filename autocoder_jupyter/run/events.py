@@ -201,6 +201,17 @@ class EvidenceGathered:
 
 
 @dataclass(frozen=True)
+class FunctionVerified:
+    """The function passed all that it must pass, and can be used; `beside` names what still runs, in a few words each.
+
+    It is emitted again with nothing in `beside` if the second opinion shows that the function must be changed.
+    """
+
+    attempt: int
+    beside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class SampleOutputs:
     """An overview of the function's outputs on the real sample; `withheld` if rows may not be shown."""
 
@@ -393,6 +404,7 @@ Event = (
     | EnvironmentReady
     | Noticed
     | EvidenceGathered
+    | FunctionVerified
     | SampleOutputs
     | VersionsCompared
     | OpinionGiven

@@ -35,6 +35,7 @@ _OPINIONS = {
     "differ": "differs",
     "not compared": "not all outputs were compared",
     "none": "there is none",
+    "running": "running",
 }
 """The states of a second opinion in the log."""
 
@@ -116,6 +117,7 @@ class FunctionRun(RunRecord):
         agent: the state of the agent; None without an agent.
         packages: distributions in the sandbox besides the preinstalled ones.
         sandbox: the sandbox and its tier in one line; "" until it is known.
+        beside: what still runs beside a function that is verified, in a few words each; empty before and after that.
     """
 
     stage: StageName | None = None
@@ -153,6 +155,7 @@ class FunctionRun(RunRecord):
     agent: AgentState | None = None
     packages: tuple[str, ...] = ()
     sandbox: str = ""
+    beside: tuple[str, ...] = ()
     log: tuple[LogLine, ...] = ()
 
     def after(self, event: Event) -> FunctionRun:
@@ -182,6 +185,11 @@ class FunctionRun(RunRecord):
     def asks(self) -> str:
         """The question about it."""
         return f"May it install {', '.join(self.approval)}?" if self.approval else ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the function can be used: it is verified, though its second opinion may still run."""
+        return bool(self.beside) or super().is_ready
 
     @property
     def is_slow(self) -> bool:
@@ -247,7 +255,7 @@ def _after(event: Event, state: FunctionRun) -> FunctionRun:
 def _(event: events.StageStarted, state: FunctionRun) -> FunctionRun:
     state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of)
     state = replace(state, answers=(*_others(state, event.stage), StreamedAnswer(event.stage)))
-    if STAGES[event.stage].finds == "tests":
+    if STAGES[event.stage].finds == "tests" and not state.beside:
         state = replace(state, outcomes=(), evidence=None)
     state = _with_stage(state, event.stage, StageState("running", event.detail))
     return _noted(state, f"{event.stage}{_detail(event.detail)}")
@@ -397,6 +405,12 @@ def _(event: events.EvidenceGathered, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
+def _(event: events.FunctionVerified, state: FunctionRun) -> FunctionRun:
+    words = f"verified; {' and '.join(event.beside)} still running" if event.beside else "it must be changed"
+    return _noted(replace(state, beside=event.beside), words)
+
+
+@_after.register
 def _(event: events.SampleOutputs, state: FunctionRun) -> FunctionRun:
     return replace(state, outputs=event)
 
@@ -448,6 +462,7 @@ def _(event: events.Finished, state: FunctionRun) -> FunctionRun:
     state = replace(
         state, phase=event.state, reason=event.reason, approval=(), questions=(), answers=(), building=(), stage=None
     )
+    state = replace(state, beside=())
     state = replace(state, loading=False, limit=event.limit, agent=state.agent.stopped() if state.agent else None)
     return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
 

@@ -79,6 +79,11 @@ class RunRecord(ABC):
         return self.phase not in ("running", "waiting")
 
     @property
+    def is_ready(self) -> bool:
+        """Whether its result can be used."""
+        return self.phase == "ready"
+
+    @property
     def quiet(self) -> float:
         """Seconds since the last event."""
         return max(self.seconds - self.last_event, 0.0)

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Evidence, SecondOpinion, Strength
 
 
+SECOND, TRIAL = "second opinion", "trial of the tests"
+"""What runs beside a verified function, as `FunctionVerified` names it."""
+
+RUNNING = f"{SECOND} running"
+
+
 @dataclass(frozen=True)
 class Verified:
     """What was found out about a function.
@@ -30,15 +36,20 @@ class Verified:
         return f"{start}: {' · '.join((*self.rests_on, *self.lacks))}"
 
 
-def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int) -> Verified:
+def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, beside: tuple[str, ...] = ()) -> Verified:
     """What a function that passed rests on.
 
     Args:
         evidence: its evidence.
         opinion: the second opinion; None if none was wanted.
         outputs: the number of its outputs.
+        beside: what still runs.
     """
-    found = (_tests(evidence), _opinion(opinion, outputs), _own(evidence), _alone(evidence.strength))
+    tests = _tests(evidence)
+    if TRIAL in beside and evidence.strength is None:
+        tests = Verified(tests.rests_on, (f"{TRIAL} running",))
+    second = Verified(lacks=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
+    found = (tests, second, _own(evidence), _alone(evidence.strength))
     return Verified(
         tuple(words for one in found for words in one.rests_on), tuple(words for one in found for words in one.lacks)
     )
@@ -59,6 +70,8 @@ def _tests(evidence: Evidence) -> Verified:
 
 
 def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
+    if opinion is not None and opinion.state == "running":
+        return Verified(lacks=(RUNNING,))
     if opinion is None or opinion.state == "none":
         return Verified(lacks=("no second opinion",))
     if opinion.state == "differ":

@@ -30,6 +30,20 @@ class AdvancedSettings:
             example='"openai/gpt-4.1-mini"',
         ),
     ] = None
+    second_opinion_seconds: Annotated[
+        float,
+        Setting(
+            "maximum wall-clock seconds that a verified function waits for its second opinion",
+            check.seconds,
+            takes="float | dt.timedelta",
+        ),
+        Option(
+            help="maximum wall-clock seconds of the second opinion, once the function is verified",
+            rule="asks",
+            risk="fewer seconds: less is checked; more: the end of a run is waited for longer",
+            example="60",
+        ),
+    ] = 120.0
     api_base: Annotated[
         str | None,
         Setting("address of the model's service, for proxies and local models", check.address),

@@ -146,10 +146,11 @@ class SecondOpinion(Record):
     """The comparison with an independent second solution of the request.
 
     `state`: both `agree`; they `differ`; an output was `not compared`, and the rest agrees; or there is `none`, and
-    `note` says why. `compared` names the outputs of which values were compared, `tried` the variations of the sample on
-    which they were, `not_compared` the parts without a counterpart and the variations on which the second one failed.
-    `differs_on` names all inputs on which they differ; `differences` has each place once.
-    `parts` is the number of small parts of the sample on which both agree; 0 if they differ on one.
+    `note` says why. While the function can be used already, it is `running`. `compared` names the outputs of which
+    values were compared, `tried` the variations of the sample on which they were, `not_compared` the parts without a
+    counterpart and the variations on which the second one failed. `differs_on` names all inputs on which they differ;
+    `differences` has each place once. `parts` is the number of small parts of the sample on which both agree; 0 if they
+    differ on one.
     `smallest` is a small input on which they differ, as Python source, and `derivation` the correct output for it,
     derived independently from the request and the plan; `confirms` says which of the two has it. `tests` are the tests
     that were made from it, and that the function has passed since. If the second one has the derived output and the
@@ -157,7 +158,7 @@ class SecondOpinion(Record):
     again. `usage` is part of the report's.
     """
 
-    state: Literal["agree", "differ", "not compared", "none"] = "none"
+    state: Literal["agree", "differ", "not compared", "none", "running"] = "none"
     note: str = ""
     code: str = ""
     model: str = ""

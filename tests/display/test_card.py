@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.display import card
+from autocoder_jupyter.display.actions import on_card
 from autocoder_jupyter.display.shown import card_html, card_text, document_of, status_line
+from autocoder_jupyter.run import events
 from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.events import (
     EnvironmentReady,
@@ -146,7 +149,7 @@ def test_no_escape_sequence_or_direction_override_comes_through(render: Any) -> 
 def test_the_hostile_state_fills_every_field_that_takes_text() -> None:
     state = hostile_state()
     empty = [field.name for field in fields(state) if getattr(state, field.name) in ("", ())]
-    assert empty == ["limit"]  # a name of this package
+    assert empty == ["limit", "beside"]  # words of this package
 
 
 def test_the_card_needs_nothing_from_outside() -> None:
@@ -159,6 +162,22 @@ def test_the_header_says_where_it_is_and_what_it_costs(read: Any) -> None:
     text = read(card_html(RUNNING)).text
     assert text.startswith("growth ● Running the tests 1 of 3 tests passed · attempt 2 of 4 · 12.3K tokens in")
     assert "12.3K tokens in (8.1K cached), 1.9K out · $0.031 of $0.50" in text
+
+
+def test_a_verified_function_is_ready_while_the_rest_runs(read: Any) -> None:
+    tests = tuple(TestOutcome(id=f"test_{n}", outcome="passed") for n in range(3))
+    run = replace(RUNNING, outcomes=tests, expected=(), evidence=Evidence(tests=tests))
+    both = run.apply(events.FunctionVerified(1, ("second opinion", "trial of the tests")))
+    text = read(card_html(both)).text
+    assert text.startswith("growth ● Ready 3 of 3 tests passed")
+    assert "Second opinion and trial of the tests running …" in text
+    assert "second opinion running" in text and "no second opinion" not in text and "agrees" not in text
+    assert {"call", "insert-call", "inspect", "cancel"} <= set(on_card(both))
+    assert not {"call", "inspect"} & set(on_card(run))
+    again = both.apply(events.StageStarted("run", 1, 4))  # its wider tests
+    assert again.passed == 3 and card.title(again) == "Ready"
+    for ended in (events.FunctionVerified(1), events.Finished("failed", "over")):
+        assert not both.apply(ended).is_ready and "running …" not in read(card_html(both.apply(ended))).text
 
 
 def test_what_holds_it_up_is_seen_without_opening_the_log(read: Any) -> None:

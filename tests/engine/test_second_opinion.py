@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 from autocoder_jupyter.display.readings import opinion_blocks
 from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
 from autocoder_jupyter.request import Example
-from autocoder_jupyter.run.events import Finished, OpinionGiven, SourceWritten
-from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Secret, TypeName
+from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten
+from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Report, Secret, TypeName
+from autocoder_jupyter.versions.store import Versions
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer, Script, prompt_of
 
@@ -105,6 +107,17 @@ async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_i
     assert "test_second_opinion_1" in {outcome.id for outcome in report.evidence.tests}
     assert played.opinion.state == "agree" and played.opinion.tests == ("test_second_opinion_1",)
     assert "diagnose" not in played.asked and played.opinion.stays == ""
+    before, taken_back, after = runner.offered
+    assert before is not None and taken_back is None and after is not None and before.solution is not None
+    assert before.success and "clip" in before.solution.code
+    assert before.second_opinion is not None and before.second_opinion.state == "running"
+    first, second = Versions(runner.root, "growth").all()
+    assert (second.id, second.report.parent) == (report.run_id, first.id) and first.is_good and second.is_good
+    assert first.report.solution == before.solution and first.report.second_opinion is not None
+    assert (first.report.second_opinion.state, first.report.second_opinion.confirms) == ("differ", "second")
+    assert report.change == "the second opinion found an error in version 1" and played.changes.outputs
+    again = await runner.generate({}, settings=ON)
+    assert again.asked == [] and again.report.run_id == second.id and "clip" not in again.code
 
 
 async def test_who_derives_again_is_asked_in_other_words_and_sees_no_first_answer(runner: Runner) -> None:
@@ -166,7 +179,12 @@ async def test_a_function_that_was_verified_is_not_lost_if_no_change_of_it_passe
         opinion = played.opinion
         assert (opinion.state, opinion.tests) == ("differ", ()) and opinion.confirms == "second"
         assert opinion.stays == "No change of the function passed this and all other tests."
+        before = runner.offered[-2]
+        assert before is not None and runner.offered[-1] is None and before.run_id == played.report.run_id
         assert played.of(Finished)[-1].state == "ready" and played.of(OpinionGiven)[-1].opinion == opinion
+    first, second = Versions(runner.root, "growth").all()  # the run without a record has left none
+    assert first.report.second_opinion is not None and first.report.second_opinion.stays
+    assert first.is_good and not second.is_good and second.report.parent == first.id
 
 
 async def test_a_second_solution_with_packages_of_its_own_gets_them_and_the_function_does_not(runner: Runner) -> None:
@@ -217,11 +235,12 @@ async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, answer: Any, said: str
 ) -> None:
     monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 2.0)
-    if said == "did not come in time":
-        monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.opinion.PATIENCE", 0.1)
-    played = await runner.generate(script(second=[answer]), settings=ON)
+    is_late = said == "did not come in time"
+    limit = {"second_opinion_seconds": 0.2} if is_late else {}
+    played = await runner.generate(script(second=[answer]), settings={**ON, **limit})
     assert played.report.success and played.of(Finished)[-1].state == "ready"
     assert played.opinion.state == "none" and said in played.opinion.note
+    assert ("It was cut after 0.2 s (second_opinion_seconds); " in played.opinion.note) == is_late
 
 
 async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_is_asked(
@@ -586,3 +605,48 @@ async def test_a_defect_of_the_comparison_loses_no_function_that_was_verified(
     played = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
     assert played.report.success and played.of(Finished)[-1].state == "ready"
     assert played.opinion.state == "none" and "RuntimeError" in played.opinion.note
+
+
+async def test_a_verified_function_can_be_used_while_its_second_opinion_is_written(runner: Runner) -> None:
+    goes_on = threading.Event()
+    seen: list[bool] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, FunctionVerified):
+            seen.append(not goes_on.is_set() and [one.success for one in map(checked, runner.offered)] == [True])
+            goes_on.set()
+
+    told = script(second=[Answer(fenced(AGREEING), hold=goes_on)])
+    played = await runner.generate(told, settings={**ON, "effort": "normal"}, hear=hear)
+    (before,) = map(checked, runner.offered)
+    (event,) = played.of(FunctionVerified)
+    assert seen == [True] and event.beside == ("second opinion", "trial of the tests")
+    assert (before.run_id, before.solution) == (played.report.run_id, played.report.solution)
+    assert played.opinion.state == "agree" and played.report.evidence.strength is not None
+    assert before.evidence.strength is None and before.evidence.tests == played.report.evidence.tests
+    assert before.seconds < played.report.seconds
+
+
+def checked(report: Report | None) -> Report:
+    assert report is not None
+    return report
+
+
+async def test_what_was_verified_is_on_disk_although_the_run_was_cancelled(runner: Runner) -> None:
+    verified = asyncio.Event()
+    told = script(second=[Answer(fenced(AGREEING), hold=threading.Event())])
+
+    def hear(event: Event) -> None:
+        if isinstance(event, FunctionVerified):
+            verified.set()
+
+    work = asyncio.create_task(runner.generate(told, settings=ON, hear=hear))
+    await verified.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    opinion = checked(runner.offered[-1]).second_opinion
+    assert opinion is not None and (opinion.state, opinion.note) == ("none", "It was cancelled.")
+    again = await runner.generate({"second": [fenced(AGREEING)]}, settings=ON)
+    assert again.report.success and again.report.kept and again.asked == ["second"]
+    assert again.opinion.state == "agree"

@@ -29,6 +29,8 @@ class StandInEngine:
         self.questions: tuple[Any, ...] = ()
         self.answers: tuple[str, ...] | None = None
         self.stop_at: str | None = None
+        self.offers: list[Report | None] = []
+        self.offered = threading.Event()
         self.context: Any = None
 
     async def __call__(
@@ -41,12 +43,18 @@ class StandInEngine:
         approve: Any,
         ask: Any = None,
         draft: Any = None,
+        offer: Any = None,
     ) -> Report:
         for stage, reached in self.stage_reached.items():
             tracker(StageStarted(stage, 1, 1))  # type: ignore[arg-type]
             reached.set()
             if self.stop_at == stage:
                 await background.call_blocking(lambda: self.go_on.wait(30), on_cancel=self.killed.set)
+        for report in self.offers:
+            offer(report)
+        if self.offers:
+            self.offered.set()
+            await background.call_blocking(lambda: self.go_on.wait(30), on_cancel=self.killed.set)
         if self.asks:
             self.answer = await approve(self.asks)
         if self.questions:

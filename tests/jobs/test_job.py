@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import jobs
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, Cancelled, GenerationFailed
 from autocoder_jupyter.jobs.job import GenerationJob
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.run.events import Finished, StageStarted
-from autocoder_jupyter.types import PlanQuestion
+from autocoder_jupyter.types import PlanQuestion, SecondOpinion
 from tests.jobs.conftest import StandInEngine
 
 
@@ -300,3 +301,53 @@ def test_questions_of_the_plan_wait_for_answers_and_not_for_ever_for_a_cancelled
     with pytest.raises(Cancelled):
         other.result.wait(30)
     assert other.pending_questions is None
+
+
+def test_a_verified_function_is_there_while_its_second_opinion_runs(engine: Any, submit: Any, finished: Any) -> None:
+    engine.offers = [finished("growth", second_opinion=SecondOpinion(state="running"))]
+    result = submit().result
+    assert result.success and result.code and result.report.second_opinion.state == "running"
+    assert (result.state, result.done, result.is_usable, result.last_good) == ("ready", False, True, result)
+    assert repr(result) == "<autocode growth ready · second opinion running>"
+    with pytest.raises(TimeoutError):
+        result.wait(0.01)
+    engine.outcome = finished("growth", second_opinion=SecondOpinion(state="agree"))
+    engine.go_on.set()
+    assert result.wait(30).report.second_opinion.state == "agree" and result.done
+
+
+def test_a_function_that_the_second_opinion_changes_is_waited_for_again(
+    engine: Any, submit: Any, finished: Any
+) -> None:
+    engine.offers = [finished("growth"), None]
+    result = submit().result
+    assert engine.offered.wait(30)
+    assert (result.state, result.is_usable) == ("running", False)
+    assert result.last_good.success and result.last_good.report.run_id == "abc"
+    with pytest.raises(TimeoutError):
+        result._pending.wait(0.01, until_usable=True)
+    engine.outcome = finished("growth", run_id="abc-2", parent="abc")
+    engine.go_on.set()
+    assert result.success and result.report.run_id == "abc-2" and result.last_good is result
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "defect"])
+def test_what_was_verified_is_not_lost_with_the_run(engine: Any, submit: Any, finished: Any, ends: str) -> None:
+    engine.offers, engine.outcome = [finished("growth")], KeyError("oops")
+    job = submit()
+    assert job.result.success
+    job.cancel() if ends == "cancelled" else engine.go_on.set()
+    assert job.result.wait(30).success and (job.state, job.tracker.run.phase) == ("ready", "ready")
+
+
+def test_who_waits_for_a_function_wakes_when_it_is_verified(engine: Any, submit: Any, finished: Any) -> None:
+    engine.offers, engine.stop_at = [finished("growth")], "run"
+    result = submit().result
+    seen: list[bool] = []
+    told = threading.Event()
+    result.on_usable(lambda: (seen.append(result.done), told.set()))
+    assert engine.stage_reached["run"].wait(30) and not told.is_set()
+    waiting = background.submit(result._pending.settled(until_usable=True))
+    engine.stop_at = None
+    engine.go_on.set()
+    assert waiting.result(30).report.success and told.wait(30)

@@ -127,6 +127,32 @@ def test_a_cell_binds_a_function_that_works(kernel: Kernel) -> None:
     assert "What was sent" in card
 
 
+SECOND = CODE.replace(
+    "```python\n", '```python\n"""How it is read:\n\n- plainly\n"""\n\nOUTPUTS = {"total": "int"}\n\n'
+)
+
+
+def test_a_verified_function_is_used_while_its_second_opinion_runs(kernel: Kernel, reply: Reply) -> None:
+    release = threading.Event()
+    model = reply()
+    known = model._answer
+    model._answer = lambda request: (
+        Answer(SECOND, hold=release) if "experienced analyst" in json.dumps(request) else known(request)
+    )
+    kernel.run(CELL.replace("growth", "growth --second-opinion on", 1))
+    card = kernel.wait_for_card("Ready")
+    assert "Second opinion" in card and "running …" in card and "second opinion running" in card
+    told = "growth.run(), growth.success, growth.state, growth.done, growth.report.second_opinion.state"
+    assert kernel.printed(told) == "30 True ready False running"
+    kernel.run("from autocoder_jupyter import load")
+    assert kernel.printed("load('growth').run(sales=sales)") == "30"
+    shown = kernel.run("growth")
+    assert any("second opinion running" in str(data) for data in shown.displays)
+    release.set()
+    assert kernel.printed("growth.wait().report.second_opinion.state, growth.done, growth.run()") == "agree True 30"
+    assert "running …" not in kernel.wait_for_card("second opinion agrees on 1 of 1 output")
+
+
 def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, reply: Reply) -> None:
     release, answer = held()
     reply(code=lambda request: answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -28,12 +29,12 @@ from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
 from autocoder_jupyter.settings.efforts import EFFORTS
-from autocoder_jupyter.types import Reading, SecondOpinion, TestFailure
+from autocoder_jupyter.types import STOPPED, Reading, SecondOpinion, TestFailure
 
 T = TypeVar("T")
 
-PATIENCE = 60.0
-"""The maximum seconds that a verified function waits for the second solution, and for each question about it."""
+QUESTIONS = 0.95
+"""The part of its seconds in which a question is answered. The rest is for saying what is known without the answer."""
 
 SOLUTION, DERIVATION, READING = "a second solution", "the correct output of a small input", "what is read otherwise"
 NAMES = "which columns belong together"
@@ -80,6 +81,18 @@ class Adviser:
         self._tests: tuple[str, ...] = ()
         self._before_doubt: SecondOpinion | None = None
         self._unanswered: dict[str, None] = {}
+        self._until = 0.0
+        self._is_cut = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there will be an opinion."""
+        return self._wanted
+
+    @property
+    def doubt(self) -> SecondOpinion | None:
+        """The opinion that found an error in the function; None if there is none."""
+        return self._before_doubt
 
     def begin(self, context: str) -> None:
         """Start the request for the second solution, if one is wanted. Called with the question for the plan.
@@ -109,12 +122,12 @@ class Adviser:
             self._writing = asyncio.create_task(writing)
         return self._writing
 
-    def stop(self) -> None:
-        """Cancel the request. If there is no opinion yet, a note says so."""
+    def stop(self, why: str = "The run ended before the comparison.") -> None:
+        """Cancel the request. If there is no opinion yet, a note says why."""
         if self._writing is not None:
             self._writing.cancel()
         if self._wanted and self.opinion is None:
-            self._without("The run ended before the comparison.")
+            self._without(why)
             self._setup.stages.finished("second", False)
 
     async def weigh(self, state: GenerationState, verdict: Verdict, *, may_doubt: bool = True) -> Verdict:
@@ -138,11 +151,19 @@ class Adviser:
             {test.rpartition("::")[2] for module in state.suite.modules for test in module.ids} if state.suite else ()
         )
         self._tests = tuple(test for test in self._tests if test in present and test not in changed)
+        seconds, fault = self._setup.config.second_opinion_seconds, None
+        self._until, self._is_cut = time.monotonic() + QUESTIONS * seconds, False
         try:
-            fault = await self._weighed(state, verdict, may_doubt=may_doubt)
+            async with asyncio.timeout(seconds):
+                fault = await self._weighed(state, verdict, may_doubt=may_doubt)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
-            fault = None
-            self._without(f"The comparison failed. {told_briefly(error)}")
+            self._is_cut = isinstance(error, TimeoutError)
+            what = "" if self._is_cut else f"The comparison failed. {told_briefly(error)}"
+            if self._writing is not None and not self._writing.done():
+                what, self._unanswered[SOLUTION] = "The second solution did not come in time.", None
+                self._writing.cancel()
+                await asyncio.wait({self._writing})  # what it cost is counted then
+            self._without(what)
         replayed = all(exchange.replayed for exchange in self._setup.second_talk.exchanges)
         stages.finished("second", True, replayed=replayed)
         return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
@@ -158,11 +179,9 @@ class Adviser:
         setup, brief = self._setup, state.brief
         self._unanswered.clear()
         writing = self._ask(brief.request, brief.context)
-        done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
+        done, _ = await asyncio.wait({writing}, timeout=self._left)
         if not done:
-            self._unanswered[SOLUTION] = None
-            self._without("The second solution did not come in time.")
-            return None
+            raise TimeoutError
         try:
             second = writing.result()
         except AutocodeError as error:
@@ -301,9 +320,10 @@ class Adviser:
     async def _optional(self, answer: Awaitable[T], what: str) -> T | None:
         """An answer; None if there is an error or a timeout, which is noted as a question without an answer."""
         try:
-            return await asyncio.wait_for(answer, PATIENCE)
+            return await asyncio.wait_for(answer, self._left)
         except (AutocodeError, TimeoutError) as error:
             self._unanswered[what] = None
+            self._is_cut = self._is_cut or isinstance(error, TimeoutError)
             if isinstance(error, UnusableAnswer):
                 self._setup.services.journal.reject(self._setup.second_talk.exchanges[-1:])
             return None
@@ -311,8 +331,23 @@ class Adviser:
     def _without(self, note: str) -> None:
         self._conclude(SecondOpinion(note=note, tests=self._tests))
 
+    @property
+    def _left(self) -> float:
+        """Seconds that a question may take."""
+        return max(self._until - time.monotonic(), 0.0)
+
+    def _cut(self) -> str:
+        """What was cut, and what that cost; "" if nothing was."""
+        if not self._is_cut:
+            return ""
+        stopped = [one.usage for one in self._setup.second_talk.exchanges if one.finish_reason == STOPPED]
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in stopped)
+        cost = f"about {tokens:,} tokens of it are counted" if tokens else "how many tokens that took is unknown"
+        return f"It was cut after {self._setup.config.second_opinion_seconds:g} s (second_opinion_seconds); {cost}."
+
     def _conclude(self, opinion: SecondOpinion) -> None:
-        told = {"usage": self._setup.second_talk.spent, "unanswered": tuple(self._unanswered)}
+        note = " ".join(filter(None, (opinion.note, self._cut())))
+        told = {"usage": self._setup.second_talk.spent, "unanswered": tuple(self._unanswered), "note": note}
         self.opinion = opinion.model_copy(update=told)
         self._setup.emit(OpinionGiven(self.opinion))
 

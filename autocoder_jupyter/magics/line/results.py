@@ -42,7 +42,7 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
         show_timeline(notebook, name, report.timeline, report.seconds)
         return
     part = parts[0] if parts else "all"
-    pending = not getattr(result, "done", True)
+    pending = not getattr(result, "is_usable", True)
     if is_result(result) and part == "all" and not notebook.is_terminal:
         data, metadata = notebook.shell.display_formatter.format(result)
         if data:  # without data, it is already shown in a separate output
@@ -123,7 +123,7 @@ def _sources(notebook: Notebook, name: str) -> dict[str, str]:
 
 
 def _finished(result: Any, name: str) -> Any:
-    if not getattr(result, "done", True):
+    if not getattr(result, "is_usable", True):
         raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
     return result
 
