@@ -9,6 +9,8 @@ map         `growth.map`
 sources     tables that are read in batches
 frames      rows of Arrow as a table of pandas
 partition   divides rows by their keys into files
+piece_calls calls the function for pieces, and compares the largest with their parts
 answers     puts the answers of pieces together
 over        `growth.over`
+on_dask     `growth.over` of a frame of Dask
 """

@@ -47,7 +47,7 @@ class Together:
 
     def put(self, place: int, answer: pd.DataFrame, piece: str) -> None:
         """Take the answer of a piece."""
-        _require_same(next(iter(self.kept.values()), answer), answer, piece)
+        require_same(next(iter(self.kept.values()), answer), answer, piece)
         self.kept[place] = answer
 
     def in_order(self) -> list[pd.DataFrame]:
@@ -85,7 +85,7 @@ class InFolder:
         """Write the answer of a piece."""
         if self._first is None:
             self._first = answer.iloc[:1]
-        _require_same(self._first, answer, piece)
+        require_same(self._first, answer, piece)
         try:
             table = pyarrow.Table.from_pandas(answer, preserve_index=has_own_index(answer))
         except pyarrow.ArrowException as error:
@@ -142,7 +142,12 @@ def require_new(to: Path) -> None:
         raise InvalidRequest(f"{visible(str(to))} exists already.", hint="Choose another folder, or remove it.")
 
 
-def _require_same(first: pd.DataFrame, answer: pd.DataFrame, piece: str) -> None:
+def require_same(first: pd.DataFrame, answer: pd.DataFrame, piece: str) -> None:
+    """Check that an answer has the columns of another one, in their order.
+
+    Raises:
+        DataDrift: it has others.
+    """
     if said := deviation(first, [answer]):
         raise DataDrift(
             f"The answer for {piece} differs from those for the pieces before it: {said}.",

@@ -19,19 +19,12 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data.columns_read import columns_read
-from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
-from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
+from autocoder_jupyter.engine.splitting.answers import deviation, difference
 from autocoder_jupyter.errors import (
     AutocodeError,
-    ContractBroken,
     DataDrift,
     InvalidRequest,
     NotSplittable,
-    PackageError,
-    PieceFailed,
-    SandboxUnavailable,
-    SplitBroken,
-    TooBig,
 )
 from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
 from autocoder_jupyter.scaling.answers import Answers, InFolder, Together, require_new
@@ -39,8 +32,9 @@ from autocoder_jupyter.scaling.chunk import Calls, computed
 from autocoder_jupyter.scaling.contract import split_of, split_output
 from autocoder_jupyter.scaling.frames import frame_of
 from autocoder_jupyter.scaling.partition import partition
-from autocoder_jupyter.scaling.running import Progress, collect, here, require_workers
-from autocoder_jupyter.scaling.sources import TableSource, source_of
+from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
+from autocoder_jupyter.scaling.running import Progress, require_workers
+from autocoder_jupyter.scaling.sources import Batch, Batches, Partitions, TableSource, source_of
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
@@ -54,24 +48,8 @@ LEAST = 2**22
 UNKNOWN = 2**26
 """Bytes of a piece of a table whose number of rows is not known."""
 
-CHECKED = 2
-"""The largest pieces, which are also computed in parts."""
-
 TRIED = 8
 """Pieces that are looked at for that: one with a single group has no parts."""
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """Rows that are computed alone.
-
-    Args:
-        name: for messages.
-        table: gives the rows.
-    """
-
-    name: str
-    table: Callable[[], pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -131,6 +109,13 @@ class _Work:
         return [self._in_source(key) for key in self.contract.keys]
 
     @property
+    def calls(self) -> PieceCalls:
+        """Calls the function for pieces."""
+        return PieceCalls(
+            self.function, self.options, self.inputs, self.contract, tuple(self.keys), self.workers, self.limit
+        )
+
+    @property
     def columns(self) -> list[str]:
         """The columns of the source that the function needs, in its order."""
         reads = columns_read(self.function.code, self.function.inputs)
@@ -163,6 +148,8 @@ class _Work:
 
     def pieces(self) -> int | None:
         """About how many pieces there are."""
+        if isinstance(self.source, Partitions):
+            return 1 if self.contract.kind == "whole" else self.source.frame.npartitions
         expected = self.source.expected_bytes(self.columns)
         if self.contract.kind == "whole":
             return 1
@@ -199,17 +186,19 @@ class Over:
         pieces are also computed in parts, and compared.
 
         Args:
-            source: a Parquet file or a folder of them; a dataset or a RecordBatchReader of PyArrow.
+            source: a Parquet file or a folder of them; a dataset or a RecordBatchReader of PyArrow; a frame of Dask.
             to: a folder for the answer, which must not exist; it appears when all is written. By default the answer is
                 in memory.
             workers: how many pieces are computed at once; by default as many as there are cores.
             memory: what may be used in all, for example `"8GiB"`. A piece is at most a quarter of it for each worker.
+                Of a frame of Dask, whose partitions are the pieces, it is what one piece may have.
             resume: keep the outcomes on this machine (the newest gigabyte), and compute only those that are not kept.
             progress: called with the number of pieces that are done, and of all (0 if that is not known yet).
             fixed: the other inputs, and options of the calls.
 
         Returns:
-            A table; with `to` a dataset of PyArrow. The rows of groups have no order between groups.
+            A table; with `to` a dataset of PyArrow. The rows of groups have no order between groups. For a frame of
+            Dask, a frame of Dask: its workers call the function when it is computed, and the errors come then.
 
         Raises:
             NotSplittable: it may not be divided, and does not fit into `memory`.
@@ -222,15 +211,23 @@ class Over:
         if to is not None:
             require_new(Path(to))
         work = self._work(source, workers, memory, resume, fixed)
+        if isinstance(work.source, Partitions):
+            _require_left_to_dask(to=to, workers=workers, progress=progress)
         _require_types(work)
         warn_of(work.function)
+        if isinstance(work.source, Partitions):
+            from autocoder_jupyter.scaling.on_dask import on_dask
+
+            return on_dask(work.source.frame[work.columns], work.calls, work.memory)
+        assert isinstance(work.source, Batches)
+        batches = work.source.read(work.columns)
         if work.contract.kind == "whole":
-            pieces: Iterable[_Piece] = [_whole(work)]
+            pieces: Iterable[Piece] = [_whole(work, batches)]
             return self._run(work, pieces, 1, to, progress)
         if work.contract.kind != "groups":
-            return self._run(work, _by_rows(work), None, to, progress)
+            return self._run(work, _by_rows(work, batches), None, to, progress)
         with temporary_folder("pieces") as folder:
-            listed = _by_groups(work, folder)
+            listed = _by_groups(work, batches, folder)
             return self._run(work, listed, len(listed), to, progress)
 
     def explain(
@@ -268,16 +265,16 @@ class Over:
         work = _Work(function, options, inputs, source, contract, workers or usable_cores(), size)
         return replace(work, every_column=not _needs_only_read(work))
 
-    def _run(self, work: _Work, pieces: Iterable[_Piece], count: int | None, to: Any, progress: Progress | None) -> Any:
+    def _run(self, work: _Work, pieces: Iterable[Piece], count: int | None, to: Any, progress: Progress | None) -> Any:
         """Compute the pieces, the checked ones first, and put the answers together."""
         merges = work.contract.kind == "merge"
-        run = _Run(work)
+        run = work.calls
         left = iter(enumerate(pieces))
         with closing(InFolder(Path(to)) if to is not None else Together()) as answers:
             level: Answers = Together() if merges else answers
             done = 0
 
-            def keep(place: int, piece: _Piece, answer: pd.DataFrame) -> None:
+            def keep(place: int, piece: Piece, answer: pd.DataFrame) -> None:
                 nonlocal done
                 level.put(place, answer, piece.name)
                 done += 1
@@ -324,115 +321,20 @@ async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
     return await ready()
 
 
-class _Run:
-    """Calls the function for pieces."""
+def _require_left_to_dask(**given: Any) -> None:
+    """Check that nothing was said that Dask decides.
 
-    def __init__(self, work: _Work) -> None:
-        self._work = work
-        self._submit = here(work.function, work.options, work.workers)
-
-    def all(self, pieces: Iterable[tuple[int, _Piece]], keep: Callable[[int, _Piece, pd.DataFrame], None]) -> None:
-        """Compute pieces, with one more than there are workers in memory."""
-        names: dict[int, _Piece] = {}
-
-        def chunks() -> Iterator[Calls]:
-            for place, piece in pieces:
-                names[place] = piece
-                yield {place: {**self._work.inputs, self._work.contract.input: piece.table()}}
-
-        def kept(outcomes: Mapping[int, Any]) -> None:
-            for place, outcome in outcomes.items():
-                piece = names.pop(place)
-                if isinstance(outcome, AutocodeError):
-                    raise _failure(piece.name, outcome)
-                keep(place, piece, outcome)
-
-        collect(chunks(), self._submit, kept, self._work.workers + 1)
-
-    def answers(self, tables: Sequence[pd.DataFrame], name: str) -> list[pd.DataFrame]:
-        """The answers for some tables, in order."""
-        found: dict[int, pd.DataFrame] = {}
-        pieces = [(place, _Piece(name, lambda table=table: table)) for place, table in enumerate(tables)]  # type: ignore[misc]
-        self.all(pieces, lambda place, _, answer: found.__setitem__(place, answer))
-        return [found[place] for place in range(len(tables))]
-
-    def checked(self, piece: _Piece) -> pd.DataFrame | None:
-        """The answer for a piece, which was also computed in parts; None if it has no parts.
-
-        Raises:
-            SplitBroken: the answers differ.
-        """
-        table, contract = piece.table(), self._work.contract
-        divisions = by_groups(table, self._work.keys) if contract.kind == "groups" else by_rows(len(table))
-        division = next(iter(divisions), None)
-        if division is None:
-            return None
-        parts = [
-            table.iloc[rows].reset_index(drop=True) if _is_plain(table) else table.iloc[rows]
-            for rows in division.pieces
-        ]
-        whole, *answers = self.answers([table, *parts], piece.name)
-        del table, parts
-        said = deviation(whole, answers)
-        if not said:
-            together = below(answers)
-            if contract.kind == "merge":
-                together = self.answers([together], piece.name)[0]
-            said = difference(whole, together, in_order=contract.kind != "groups" and division.in_order)
-        if said:
-            raise SplitBroken(
-                f"{visible(self._work.function.name)} may not be split like this: "
-                f"{piece.name}, {division.name}: {said}.",
-                why=f"On the sample it seemed to be: {contract.words}. The data reach what the sample does not.",
-                hint=f"Take more rows as the sample, or give more memory. {_APART}",
-            )
-        return whole
-
-    def merged(self, answers: list[pd.DataFrame]) -> pd.DataFrame:
-        """The answer for all, from the answers for pieces: neighbours are merged until one is left.
-
-        Raises:
-            TooBig: two of them are larger than a piece may be.
-        """
-        while len(answers) > 1:
-            groups: list[list[pd.DataFrame]] = [[]]
-            size = 0
-            for answer in answers:
-                own = int(answer.memory_usage(deep=False).sum())
-                if groups[-1] and size + own > self._work.limit:
-                    groups.append([])
-                    size = 0
-                groups[-1].append(answer)
-                size += own
-            if len(groups) == len(answers):
-                raise TooBig(
-                    f"The answers for pieces are too large to be merged: two of them have more than "
-                    f"{self._work.limit / 2**20:,.1f} MiB.",
-                    hint='Give more memory: over(source, memory="8GiB").',
-                )
-            tables = [below(group) for group in groups if len(group) > 1]
-            merged = iter(self.answers(tables, "the answers for pieces"))
-            answers = [next(merged) if len(group) > 1 else group[0] for group in groups]
-        return answers[0]
-
-
-_APART = "Or ask for the parts as functions of their own, for example the monthly sums and their growth."
-
-
-def _is_plain(table: pd.DataFrame) -> bool:
-    return isinstance(table.index, pd.RangeIndex)
-
-
-def _failure(name: str, error: AutocodeError) -> AutocodeError:
-    """The error of a piece, with its name."""
-    if isinstance(error, SandboxUnavailable | PackageError):
-        return error
-    if isinstance(error, DataDrift | ContractBroken):
-        error.what = f"{name}: {error.what}"
-        return error
-    failed = PieceFailed(f"{name}: {error.what}", why=error.why, hint=error.hint)
-    failed.__cause__ = error
-    return failed
+    Raises:
+        InvalidRequest: something was.
+    """
+    instead = {
+        "to": "Write the frame that it returns: answer.to_parquet(…).",
+        "workers": "Dask decides how many pieces are computed at once: Client(n_workers=…, threads_per_worker=…).",
+        "progress": "Nothing is computed yet; distributed.progress(answer.persist()) shows how far Dask is.",
+    }
+    for name, hint in instead.items():
+        if given[name] is not None:
+            raise InvalidRequest(f"{name}= does not go with a frame of Dask.", hint=hint)
 
 
 def _require_types(work: _Work) -> None:
@@ -447,7 +349,7 @@ def _require_types(work: _Work) -> None:
             raise DataDrift(f"{visible(batch.place)}: {said}" if batch.place else said)
 
 
-def _whole(work: _Work) -> _Piece:
+def _whole(work: _Work, batches: Iterator[Batch]) -> Piece:
     """All rows as one piece.
 
     Raises:
@@ -456,19 +358,18 @@ def _whole(work: _Work) -> _Piece:
     tables: list[Any] = []
     size = 0
     expected = work.source.expected_bytes(work.columns) or 0
-    batches = work.source.read(work.columns)
     while size <= work.memory and expected <= 8 * work.memory:
         batch = next(batches, None)
         if batch is None:
             together = pyarrow.concat_tables(tables) if tables else _empty(work)
-            return _Piece("the table", partial(work.frame, together))
+            return Piece("the table", partial(work.frame, together))
         tables.append(batch.table)
         size += batch.table.nbytes
     raise NotSplittable(
         f"{visible(work.function.name)} may not be computed in pieces, and the table does not fit into "
         f"{work.memory / 2**20:,.0f} MiB.",
         why=visible(work.contract.counterexample),
-        hint=f"Give more memory. {_APART}",
+        hint=f"Give more memory. {APART}",
     )
 
 
@@ -478,20 +379,20 @@ def _empty(work: _Work) -> Any:
     return part_of(work.source.schema, work.columns).empty_table()
 
 
-def _by_rows(work: _Work) -> Iterator[_Piece]:
+def _by_rows(work: _Work, batches: Iterable[Batch]) -> Iterator[Piece]:
     """Pieces of neighbouring rows. One, without rows, if there are none."""
     most, size, start = work.size, 0, 0
     waiting: list[Any] = []
     places: list[str] = []
 
-    def piece() -> _Piece:
+    def piece() -> Piece:
         table = pyarrow.concat_tables(waiting) if waiting else _empty(work)
         files = f" ({_listed(places)})" if any(places) else ""
         name = f"rows {start:,} to {start + table.num_rows:,}{files}"
-        return _Piece(name, lambda: work.frame(table))
+        return Piece(name, lambda: work.frame(table))
 
     is_first = True
-    for batch in work.source.read(work.columns):
+    for batch in batches:
         for table in _cut(batch.table, most):
             if waiting and size + table.nbytes > most:
                 yield piece()
@@ -521,24 +422,23 @@ def _cut(table: Any, most: int) -> Iterator[Any]:
         yield table.slice(start, step)
 
 
-def _by_groups(work: _Work, folder: Path) -> list[_Piece]:
+def _by_groups(work: _Work, batches: Iterable[Batch], folder: Path) -> list[Piece]:
     """Pieces of whole groups, the largest first."""
-    columns = work.columns
     buckets = partition(
-        (batch.table for batch in work.source.read(columns)),
+        (batch.table for batch in batches),
         work.keys,
         folder,
-        expected=work.source.expected_bytes(columns),
+        expected=work.source.expected_bytes(work.columns),
         limit=work.limit,
         workers=work.workers,
     )
     buckets.sort(key=lambda bucket: -bucket.size)
     if not buckets:
         empty = _empty(work)
-        return [_Piece("no rows", lambda: work.frame(empty))]
+        return [Piece("no rows", lambda: work.frame(empty))]
     keys = visible(", ".join(work.keys))
     return [
-        _Piece(
+        Piece(
             f"groups of {keys}, piece {number:,} of {len(buckets):,} ({bucket.rows:,} rows)",
             lambda bucket=bucket: work.frame(bucket.table()),  # type: ignore[misc]
         )

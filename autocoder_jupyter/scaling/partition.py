@@ -191,15 +191,21 @@ class _BucketWriter:
 
 def bucket_numbers(table: Any, keys: Sequence[str], count: int, seed: int = 0) -> Any:
     """The bucket of each row; `count` for rows without a key. Equal keys have the same one, in each table."""
+    combined, missing = row_hashes(table, keys, seed)
+    numbers = (combined % np.uint64(count)).astype("uint16")
+    numbers[missing] = count
+    return numbers
+
+
+def row_hashes(table: Any, keys: Sequence[str], seed: int = 0) -> tuple[Any, Any]:
+    """A hash of the keys of each row, and which rows have no key."""
     combined = np.full(table.num_rows, np.uint64(seed))
     missing = np.zeros(table.num_rows, dtype=bool)
     for key in keys:
         hashes, absent = _hashes(table.column(key), key)
         combined = _mixed(combined ^ hashes)
         missing |= absent
-    numbers = (combined % np.uint64(count)).astype("uint16")
-    numbers[missing] = count
-    return numbers
+    return combined, missing
 
 
 def _hashes(column: Any, key: str) -> tuple[Any, Any]:

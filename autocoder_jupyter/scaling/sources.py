@@ -1,4 +1,4 @@
-"""The sources of `growth.over`: Parquet files, datasets and readers, each as batches of Arrow.
+"""The sources of `growth.over`: Parquet files, datasets and readers, each as batches of Arrow; and frames of Dask.
 
 What a file says of itself is a claim: the numbers of its columns and rows are bounded here, and memory is planned by
 what has been read.
@@ -44,18 +44,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table that is read in batches.
+    """A table that may be larger than memory.
 
     Args:
         schema: its columns, a `pyarrow.Schema`; categories count as their values.
         rows: how many it has; None if that is not known before it is read.
-        read: its rows in their order, of these columns only.
         examples: the first rows of each kind of file, of these columns only; nothing of a source that can be read once.
     """
 
     schema: Any
     rows: int | None
-    read: Callable[[Sequence[str]], Iterator[Batch]] = field(repr=False)
     examples: Callable[[Sequence[str]], Iterable[Batch]] = field(repr=False, default=lambda _: ())
 
     @property
@@ -77,11 +75,33 @@ class TableSource:
         return self.rows * max(1, sum(_width(self.schema.field(name).type) for name in columns))
 
 
-def source_of(value: Any) -> TableSource:
-    """A table that is read in batches.
+@dataclass(frozen=True, kw_only=True)
+class Batches(TableSource):
+    """A table that is read here, in batches.
 
     Args:
-        value: a Parquet file or a folder of them, or a dataset or reader of PyArrow.
+        read: its rows in their order, of these columns only.
+    """
+
+    read: Callable[[Sequence[str]], Iterator[Batch]] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partitions(TableSource):
+    """A frame of Dask: the workers of its engine have the rows.
+
+    Args:
+        frame: the frame.
+    """
+
+    frame: Any = field(repr=False)
+
+
+def source_of(value: Any) -> TableSource:
+    """A table that may be larger than memory.
+
+    Args:
+        value: a Parquet file or a folder of them, a dataset or reader of PyArrow, or a frame of Dask.
 
     Raises:
         InvalidRequest: it is something else, or cannot be read.
@@ -93,7 +113,8 @@ def source_of(value: Any) -> TableSource:
     if reader is None:
         raise InvalidRequest(
             f"over takes no {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
-            why="It takes a Parquet file or a folder of them, and a dataset or a RecordBatchReader of PyArrow.",
+            why="It takes a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, and a frame "
+            "of Dask.",
             hint="For a table in memory call the function itself.",
         )
     try:
@@ -147,7 +168,7 @@ def part_of(schema: Any, columns: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True)
-class _DataFile:
+class _File:
     """A Parquet file of a source, with the values that the names of its folders give."""
 
     path: Path
@@ -227,25 +248,25 @@ def _parquet(path: Path) -> TableSource:
                 seen.add(own)
                 yield Batch(table, file.path.name)
 
-    return TableSource(first, max(0, rows), read, examples)
+    return Batches(first, max(0, rows), examples, read=read)
 
 
-def _files(path: Path) -> list[_DataFile]:
+def _files(path: Path) -> list[_File]:
     from pyarrow import dataset
 
     if path.is_file():
-        return [_DataFile(path, {})]
+        return [_File(path, {})]
     hive = dataset.HivePartitioning.discover()
     found = dataset.dataset(path, format="parquet", partitioning=hive)
-    files: list[_DataFile] = []
+    files: list[_File] = []
     for fragment in found.get_fragments():
         if len(files) == MOST_FILES:
             raise InvalidRequest(f"{visible(path.name)} has more than {MOST_FILES:,} files.")
-        files.append(_DataFile(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression))))
+        files.append(_File(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression))))
     return files
 
 
-def _common(files: Sequence[_DataFile], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
+def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
     """The types that these columns have in all files.
 
     Raises:
@@ -291,11 +312,11 @@ def _dataset(value: Any) -> TableSource:
         )
         return (pyarrow.Table.from_batches([batch]) for batch in batches)
 
-    return TableSource(
+    return Batches(
         schema,
         value.count_rows(),
-        lambda columns: _cast(tables(columns), schema, columns),
         lambda columns: _cast([value.head(1000, columns=list(columns))], schema, columns),
+        read=lambda columns: _cast(tables(columns), schema, columns),
     )
 
 
@@ -304,10 +325,26 @@ def _reader(value: Any) -> TableSource:
 
     schema = _plain(value.schema)
     tables = (pyarrow.Table.from_batches([batch]) for batch in value)
-    return TableSource(schema, None, lambda columns: _cast(tables, schema, columns))
+    return Batches(schema, None, read=lambda columns: _cast(tables, schema, columns))
+
+
+def _dask(value: Any) -> TableSource:
+    import pyarrow
+
+    columns = value._meta
+    if not all(isinstance(name, str) for name in columns.columns):
+        raise InvalidRequest("A Dask frame needs texts as the names of its columns.")
+    schema = _plain(pyarrow.Schema.from_pandas(columns, preserve_index=False))
+
+    def examples(names: Sequence[str]) -> Iterator[Batch]:
+        invented = value._meta_nonempty  # without rows, any column could have only missing values
+        yield Batch(pyarrow.Table.from_pandas(invented[list(names)], preserve_index=False))
+
+    return Partitions(schema, None, examples, frame=value)
 
 
 _READERS: dict[tuple[str, str], Callable[[Any], TableSource]] = {
     ("pyarrow", "Dataset"): _dataset,
     ("pyarrow", "RecordBatchReader"): _reader,
+    ("dask", "DataFrame"): _dask,
 }

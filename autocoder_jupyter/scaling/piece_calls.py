@@ -1,0 +1,169 @@
+"""Calls a function for pieces of a table: in this process, or in a worker of an engine, which imports this module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
+from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
+from autocoder_jupyter.errors import (
+    AutocodeError,
+    ContractBroken,
+    DataDrift,
+    PackageError,
+    PieceFailed,
+    SandboxUnavailable,
+    SplitBroken,
+    TooBig,
+)
+from autocoder_jupyter.scaling.chunk import Calls
+from autocoder_jupyter.scaling.running import collect, here
+from autocoder_jupyter.types.split import Split
+from autocoder_jupyter.untrusted.visible import visible
+
+APART = "Or ask for the parts as functions of their own, for example the monthly sums and their growth."
+"""What may be done about a function that may not be split."""
+
+CHECKED = 2
+"""The largest pieces, which are also computed in parts."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows that are computed alone.
+
+    Args:
+        name: for messages.
+        table: gives the rows.
+    """
+
+    name: str
+    table: Callable[[], pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class PieceCalls:
+    """Calls a function for pieces.
+
+    Args:
+        function: the function.
+        options: of its calls.
+        inputs: the other inputs.
+        contract: how it may be split.
+        keys: for groups their columns, as the table calls them.
+        workers: so many pieces are computed at once.
+        limit: bytes that the answers have at most that are merged in one call.
+    """
+
+    function: Function
+    options: CallOptions
+    inputs: Mapping[str, Any]
+    contract: Split
+    keys: tuple[str, ...]
+    workers: int
+    limit: int
+
+    def all(self, pieces: Iterable[tuple[int, Piece]], keep: Callable[[int, Piece, pd.DataFrame], None]) -> None:
+        """Compute pieces, with one more than there are workers in memory."""
+        names: dict[int, Piece] = {}
+
+        def chunks() -> Iterator[Calls]:
+            for place, piece in pieces:
+                names[place] = piece
+                yield {place: {**self.inputs, self.contract.input: piece.table()}}
+
+        def kept(outcomes: Mapping[int, Any]) -> None:
+            for place, outcome in outcomes.items():
+                piece = names.pop(place)
+                if isinstance(outcome, AutocodeError):
+                    raise _failure(piece.name, outcome)
+                keep(place, piece, outcome)
+
+        collect(chunks(), here(self.function, self.options, self.workers), kept, self.workers + 1)
+
+    def answers(self, tables: Sequence[pd.DataFrame], name: str) -> list[pd.DataFrame]:
+        """The answers for some tables, in order."""
+        found: dict[int, pd.DataFrame] = {}
+        pieces = [(place, Piece(name, lambda table=table: table)) for place, table in enumerate(tables)]  # type: ignore[misc]
+        self.all(pieces, lambda place, _, answer: found.__setitem__(place, answer))
+        return [found[place] for place in range(len(tables))]
+
+    def checked(self, piece: Piece) -> pd.DataFrame | None:
+        """The answer for a piece, which was also computed in parts; None if it has no parts.
+
+        Raises:
+            SplitBroken: the answers differ.
+        """
+        table = piece.table()
+        divisions = by_groups(table, self.keys) if self.contract.kind == "groups" else by_rows(len(table))
+        division = next(iter(divisions), None)
+        if division is None:
+            return None
+        parts = [
+            table.iloc[rows].reset_index(drop=True) if _is_plain(table) else table.iloc[rows]
+            for rows in division.pieces
+        ]
+        whole, *answers = self.answers([table, *parts], piece.name)
+        del table, parts
+        said = deviation(whole, answers)
+        if not said:
+            together = below(answers)
+            if self.contract.kind == "merge":
+                together = self.answers([together], piece.name)[0]
+            said = difference(whole, together, in_order=self.contract.kind != "groups" and division.in_order)
+        if said:
+            raise SplitBroken(
+                f"{visible(self.function.name)} may not be split like this: {piece.name}, {division.name}: {said}.",
+                why=f"On the sample it seemed to be: {self.contract.words}. The data reach what the sample does not.",
+                hint=f"Take more rows as the sample, or give more memory. {APART}",
+            )
+        return whole
+
+    def merged(self, answers: list[pd.DataFrame]) -> pd.DataFrame:
+        """The answer for all, from the answers for pieces: neighbours are merged until one is left.
+
+        Raises:
+            TooBig: two of them are larger than a piece may be.
+        """
+        while len(answers) > 1:
+            groups: list[list[pd.DataFrame]] = [[]]
+            size = 0
+            for answer in answers:
+                own = int(answer.memory_usage(deep=False).sum())
+                if groups[-1] and size + own > self.limit:
+                    groups.append([])
+                    size = 0
+                groups[-1].append(answer)
+                size += own
+            if len(groups) == len(answers):
+                raise TooBig(
+                    f"The answers for pieces are too large to be merged: two of them have more than "
+                    f"{self.limit / 2**20:,.1f} MiB.",
+                    hint='Give more memory: over(source, memory="8GiB").',
+                )
+            tables = [below(group) for group in groups if len(group) > 1]
+            merged = iter(self.answers(tables, "the answers for pieces"))
+            answers = [next(merged) if len(group) > 1 else group[0] for group in groups]
+        return answers[0]
+
+
+def _is_plain(table: pd.DataFrame) -> bool:
+    return isinstance(table.index, pd.RangeIndex)
+
+
+def _failure(name: str, error: AutocodeError) -> AutocodeError:
+    """The error of a piece, with its name."""
+    if isinstance(error, SandboxUnavailable | PackageError):
+        return error
+    if isinstance(error, DataDrift | ContractBroken):
+        error.what = f"{name}: {error.what}"
+        return error
+    failed = PieceFailed(f"{name}: {error.what}", why=error.why, hint=error.hint)
+    failed.__cause__ = error
+    return failed

@@ -1,0 +1,162 @@
+"""`growth.over` of a frame of Dask, computed by a cluster of two processes, compared with plain pandas."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.dataframe as dd
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
+from autocoder_jupyter.types import InputSpec
+from tests.scaling.conftest import FRAME, Build
+from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, plain, sales
+
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Two processes with a thread each."""
+    place = str(tmp_path_factory.mktemp("dask"))
+    with (
+        dask.config.set({"distributed.admin.tick.limit": "60s"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=place
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+TABLE = sales(6_000, 7)
+
+
+def frame(table: pd.DataFrame = TABLE, parts: int = 6) -> Any:
+    return dd.from_pandas(table, npartitions=parts, sort=False)
+
+
+def by(table: pd.DataFrame, *names: str) -> pd.DataFrame:
+    return table.sort_values(list(names), ignore_index=True)
+
+
+def test_groups_are_whole_and_those_without_a_key_are_with_others(built: Build, client: Client) -> None:
+    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    answer = growth.over(frame())
+    assert isinstance(answer, dd.DataFrame)
+    pd.testing.assert_frame_equal(by(answer.compute(), "shop"), by(plain(BY_GROUPS, TABLE), "shop"))
+    wrong = frame().map_partitions(lambda part: part.groupby("shop", as_index=False)["units"].sum()).compute()
+    assert len(wrong) == 6 * len(answer)
+    gaps = TABLE.assign(shop=TABLE["shop"].where(TABLE["units"] > 3))
+    body = BY_GROUPS.replace("as_index=False", "as_index=False, dropna=False")
+    found = built(body, {"sales": gaps.head(240)}).over(frame(gaps)).compute()
+    pd.testing.assert_frame_equal(by(found, "shop"), by(plain(body, gaps), "shop"))
+
+
+def test_the_rows_of_a_group_keep_their_order(built: Build, client: Client) -> None:
+    body = "return sales.assign(sum=sales.groupby('shop')['units'].cumsum())[['shop', 'units', 'sum']]"
+    growth = built(body, {"sales": SAMPLE})
+    assert growth.split.kind == "groups" and growth.split.ordered
+    answer = growth.over(frame()).compute()
+    for shop, expected in plain(body, TABLE).groupby("shop"):
+        found = answer[answer["shop"] == shop].reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, expected.reset_index(drop=True))
+
+
+def test_rows_keep_their_order_and_only_what_is_read_is_loaded(built: Build, client: Client, tmp_path: Path) -> None:
+    frame().to_parquet(tmp_path / "sales")
+    stored = dd.read_parquet(tmp_path / "sales")
+    growth = built(BY_ROWS, {"sales": SAMPLE})
+    explained = growth.over.explain(stored)
+    assert (explained.columns, explained.rows, explained.pieces) == (("shop", "units", "price"), None, 6)
+    answer = growth.over(stored)
+    pd.testing.assert_frame_equal(answer.compute().reset_index(drop=True), plain(BY_ROWS, TABLE))
+    assert answer.dtypes.to_dict() == answer.compute().dtypes.to_dict()
+
+
+def test_answers_that_stay_small_are_merged_and_a_whole_that_fits_is_one_call(built: Build, client: Client) -> None:
+    growth = built(MERGED, {"sales": SAMPLE})
+    assert growth.split.kind == "merge"
+    total = growth.over(frame(parts=40))
+    assert total.npartitions == 1 and total.compute().to_dict("list") == {"units": [TABLE["units"].sum()]}
+    everything = frame()
+    nothing = growth.over(everything[everything["units"] > 100])
+    assert nothing.compute().to_dict("list") == {"units": [0]}
+    body = "return (sales['units'] - sales['units'].mean()).to_frame('away')"
+    away = built(body, {"sales": SAMPLE})
+    assert away.split.kind == "whole"
+    pd.testing.assert_frame_equal(away.over(frame()).compute(), plain(body, TABLE))
+    with pytest.raises(NotSplittable, match="does not fit into"):
+        away.over(frame(), memory=20_000).compute()
+
+
+def test_a_killed_worker_loses_and_doubles_nothing(built: Build, client: Client) -> None:
+    client.wait_for_workers(2)
+    growth = built(f"time.sleep(0.2)\n    {BY_GROUPS}", {"sales": SAMPLE})
+    table = TABLE.assign(shop=[f"shop {number % 900}" for number in range(len(TABLE))])
+    answer = growth.over(frame(table, 40)).persist()
+    futures = client.futures_of(answer)
+    while sum(future.done() for future in futures) < 8:
+        time.sleep(0.05)
+    assert sum(future.done() for future in futures) < 40
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    pd.testing.assert_frame_equal(by(answer.compute(), "shop"), by(plain(BY_GROUPS, table), "shop"))
+
+
+def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Build, client: Client) -> None:
+    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    with pytest.raises(DataDrift, match="units"):
+        growth.over(frame(TABLE.drop(columns="units")))
+    with pytest.raises(DataDrift, match="units"):
+        growth.over(frame(TABLE.assign(units="many")))
+    given: tuple[dict[str, Any], ...] = ({"to": "answer"}, {"workers": 2}, {"progress": print})
+    for option in given:
+        with pytest.raises(InvalidRequest, match="does not go with a frame of Dask"):
+            growth.over(frame(), **option)
+    with pytest.raises(InvalidRequest, match="texts as the names"):
+        growth.over(frame(TABLE.rename(columns={"note": 1})))
+
+
+def test_a_piece_that_fails_ends_the_computation_with_its_name(built: Build, client: Client) -> None:
+    broken = built(f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}", {"sales": SAMPLE})
+    table = TABLE.assign(units=TABLE["units"].where(TABLE.index != 4_500, 200))
+    with pytest.raises(PieceFailed, match=r"partition 4 \(1,000 rows\)") as failed:
+        broken.over(frame(table)).compute()
+    assert "too many" in str(failed.value)
+    with pytest.raises(TooBig, match="repartition"):
+        built(BY_ROWS, {"sales": SAMPLE}).over(frame(), memory=20_000).compute()
+    halves = (
+        "return sales.assign(half=sales['units'] // 1 if sales['units'].max() < 100 else sales['units'] / 8)[['half']]"
+    )
+    with pytest.raises(DataDrift, match="float64 in 'half', and that for the sample int64"):
+        built(halves, {"sales": SAMPLE}).over(frame(table)).compute()
+
+
+def test_the_largest_groups_contradict_the_split(built: Build, client: Client) -> None:
+    """What the sample cannot show: with more than a million units, the groups depend on each other."""
+    body = f"table = sales if sales['units'].max() < 10**6 else sales.assign(units=len(sales))\n    {BY_GROUPS}"
+    growth = built(body.replace("return sales", "return table"), {"sales": SAMPLE})
+    assert growth.split.kind == "groups"
+    table = pd.concat([TABLE, sales(3_000, 9).assign(shop=["big", "bigger"] * 1_500, units=2 * 10**6)])
+    with pytest.raises(SplitBroken, match="a piece of groups of shop"):
+        growth.over(frame(table, 2)).compute()
+
+
+def test_other_inputs_and_an_index_go_with_the_pieces(built: Build, client: Client) -> None:
+    shops = pd.DataFrame({"shop": [f"shop {number}" for number in range(40)], "city": list("ab") * 20})
+    growth = built(
+        "return sales.merge(shops, on='shop')[['city', 'units']]",
+        {"sales": SAMPLE, "shops": shops},
+        inputs=(FRAME, InputSpec(name="shops", type="DataFrame")),
+    )
+    expected = TABLE.merge(shops, on="shop")[["city", "units"]]
+    for answer in (growth.over(frame()), growth.over(frame(), shops=shops)):
+        pd.testing.assert_frame_equal(answer.compute().reset_index(drop=True), expected)
