@@ -54,6 +54,7 @@ class Constructor(AgentConfig):
         block_network: bool = True,
         ask: bool = False,
         second_model: str | None = None,
+        second_opinion_seconds: float | dt.timedelta = 120.0,
         api_base: str | None = None,
         litellm_params: Mapping[str, Any] | None = None,
         log: str | None = None,
@@ -100,6 +101,7 @@ class Constructor(AgentConfig):
             block_network: no network while generated code runs.
             ask: let the plan ask up to three questions before any code is written; `generate(answer=…)` answers them.
             second_model: identifier of the model that writes the second solution; `model` by default.
+            second_opinion_seconds: maximum wall-clock seconds that a verified function waits for its second opinion.
             api_base: address of the model's service, for proxies and local models.
             litellm_params: passed to every call of the model; overrides the values of this package; `timeout`: seconds
                 without a piece of the answer (600).
