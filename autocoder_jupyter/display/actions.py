@@ -7,18 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.settings.config import RECORDS
-
-ActionName = Literal[
-    "cancel", "approve", "decline", "call", "insert-call", "retry", "edit-request", "edit-code", "raise-limit",
-    "inspect", "insert-code", "export", "versions",
-]  # fmt: skip
-"""The names of the page's commands, without `autocoder-jupyter:`, and `versions`, the list in its panel."""
-
 
 _State = FunctionRun | CodeRun
 
@@ -30,18 +22,16 @@ class Action:
     """One action.
 
     Args:
-        name: the command of the page.
+        name: the command of the page, without `autocoder-jupyter:`, or `versions`, the list in its panel.
         fits: whether it is possible.
-        on_card: whether the card has a button for it, if it is possible.
+        button: the label of its button on the card; "" for none.
+        on_card: whether the card has this button, if the action is possible.
     """
 
-    name: ActionName
+    name: str
     fits: Callable[[_State], bool]
-    on_card: Callable[[_State], bool]
-
-
-def _never(state: _State) -> bool:
-    return False
+    button: str = ""
+    on_card: Callable[[_State], bool] = lambda state: True
 
 
 def _always(state: _State) -> bool:
@@ -68,36 +58,41 @@ def _has_code(state: _State) -> bool:
     return _is_function(state) and (state.is_ready or state.phase in ("not_verified", "failed"))
 
 
+def _ended_function(state: _State) -> bool:
+    return state.finished and _is_function(state)
+
+
 def _is_function(state: _State) -> bool:
     return not isinstance(state, CodeRun)
 
 
 ACTIONS = (
-    Action("cancel", lambda state: not state.finished, _always),
-    Action("approve", lambda state: bool(state.approval), _never),
-    Action("decline", lambda state: bool(state.approval), _never),
-    Action("call", _can_be_called, _always),
-    Action("insert-call", _can_be_called, _always),
-    Action("retry", _finished, _not_ready),
-    Action("edit-request", _always, _not_ready),
-    Action("edit-code", lambda state: state.finished and _is_function(state), lambda state: state.phase in _UNSOLVED),
-    Action("raise-limit", lambda state: bool(limit_flag(state)), _always),
-    Action("inspect", _always, _ready),
-    Action("insert-code", _has_code, _never),
-    Action("export", _can_be_called, _never),
-    Action("versions", lambda state: state.finished and _is_function(state), _never),
+    Action("cancel", lambda state: not state.finished, "Cancel"),
+    Action("approve", lambda state: bool(state.approval)),
+    Action("decline", lambda state: bool(state.approval)),
+    Action("call", _can_be_called, "Run"),
+    Action("insert-call", _can_be_called, "Insert call"),
+    Action("retry", _finished, "Retry", _not_ready),
+    Action("edit-request", _always, "Edit the request", _not_ready),
+    Action("edit-code", _ended_function, "Edit the code", lambda state: state.phase in _UNSOLVED),
+    Action("raise-limit", lambda state: bool(limit_flag(state)), "Raise the limit"),
+    Action("inspect", _always, "Inspect", _ready),
+    Action("insert-code", _has_code),
+    Action("export", _can_be_called),
+    Action("versions", _ended_function),
 )
 """All actions, in the order of the buttons on a card."""
 
 
-def possible(state: _State) -> tuple[ActionName, ...]:
-    """The actions that are possible in a state."""
+def possible(state: _State) -> tuple[str, ...]:
+    """The names of the actions that are possible in a state."""
     return tuple(action.name for action in ACTIONS if action.fits(state))
 
 
-def on_card(state: _State) -> tuple[ActionName, ...]:
-    """Those of them for which the card has a button, in order."""
-    return tuple(action.name for action in ACTIONS if action.fits(state) and action.on_card(state))
+def buttons(state: _State) -> dict[str, str]:
+    """The labels of the card's buttons in a state, in order, by the names of their actions."""
+    offered = (action for action in ACTIONS if action.button and action.fits(state) and action.on_card(state))
+    return {action.name: action.button for action in offered}
 
 
 def limit_flag(state: _State) -> str:

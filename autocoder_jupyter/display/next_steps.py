@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autocoder_jupyter.display.actions import limit_flag, on_card
+from autocoder_jupyter.display.actions import buttons, limit_flag
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view.document import Beside, Row, Span, line
@@ -20,7 +20,7 @@ def next_steps(state: FunctionRun) -> Row:
 
 
 def _steps(state: FunctionRun) -> Iterator[tuple[str, str]]:
-    name, plan, offered = state.name, state.plan, on_card(state)
+    name, plan, offered = state.name, state.plan, buttons(state)
     if "call" in offered:
         if plan:
             yield call_line(name, plan.inputs, [spec.name for spec in plan.inputs]), "runs it"

@@ -29,7 +29,7 @@ class JobState(PageDocument):
     progress: float
     step: str
     actions: list[str]
-    buttons: list[str]
+    buttons: dict[str, str]
 
 
 class JobRun(TypedDict):

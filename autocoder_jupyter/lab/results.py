@@ -67,7 +67,7 @@ def _of_result(name: str, result: Any) -> JobMessage:
         state: Shown = CodeRun(name, phase=phase) if is_code_result(result) else FunctionRun(name, phase=phase)
         job: JobMessage = {**_of_state(name, state), **_no_run()}
         job["actions"].remove("cancel")  # only the job of a cell can be cancelled by its name
-        job["buttons"].remove("cancel")
+        del job["buttons"]["cancel"]
         return job
     if is_code_result(result):
         return _of_ended_answer(name, result)
@@ -118,5 +118,5 @@ def _of_state(name: str, state: Shown) -> JobState:
         "progress": round(state.progress, 3),
         "step": step(state),
         "actions": list(actions.possible(state)),
-        "buttons": list(actions.on_card(state)),
+        "buttons": actions.buttons(state),
     }

@@ -82,7 +82,7 @@ def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: Pla
     job.tell(ApprovalNeeded(("fiscalmonths",)))
     assert (listed(notebook)[0]["phase"], listed(notebook)[0]["asks"]) == ("waiting", "May it install fiscalmonths?")
     assert listed(notebook)[0]["actions"] == ["cancel", "approve", "decline", "edit-request", "inspect"]
-    assert listed(notebook)[0]["buttons"] == ["cancel"]
+    assert listed(notebook)[0]["buttons"] == {"cancel": "Cancel"}
     job.tell(EvidenceGathered(2, EVIDENCE))
     (told,) = listed(notebook)
     assert told["rows"]["Passed"] == ["2 tests", "two runs agree"]

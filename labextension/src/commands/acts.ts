@@ -10,14 +10,13 @@ import type { IEntry } from '../results/entries';
 import { allows, isUnderWay, needsCell } from '../results/entries';
 import type { IResults } from '../results/tokens';
 import { exportResult } from './exporting';
-import type { CommandID } from './ids';
-import { CommandIDs } from './ids';
 import { raiseLimit } from './limits';
 import type { ITarget } from './target';
 
 /** A command for one result. */
 export interface IAct {
-  id: CommandID;
+  /** The name of the kernel's action, or of one that only the page has. The id of the command ends with it. */
+  action: string;
   label: string;
   caption: string;
   icon: LabIcon;
@@ -52,7 +51,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
 
   return [
     {
-      id: CommandIDs.run,
+      action: 'run',
       label: 'Run',
       caption: 'Run the %%autocode cell: build and test the function.',
       icon: ACT_ICONS.run,
@@ -63,21 +62,21 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       }
     },
     {
-      id: CommandIDs.cancel,
+      action: 'cancel',
       label: 'Cancel',
       caption: 'Cancel the running generation.',
       icon: ACT_ICONS.cancel,
       execute: ask('cancel')
     },
     {
-      id: CommandIDs.inspect,
+      action: 'inspect',
       label: 'Inspect',
       caption: 'Show the function and its tests.',
       icon: ACT_ICONS.inspect,
       execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
     },
     {
-      id: CommandIDs.insert,
+      action: 'insert-code',
       label: 'Insert Code Below',
       caption: 'Insert the code of the function, or of the best attempt, into a new cell.',
       icon: ACT_ICONS.insert,
@@ -86,7 +85,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       }
     },
     {
-      id: CommandIDs.call,
+      action: 'call',
       label: 'Call Below',
       caption: 'Insert a cell that calls the function, and run it.',
       icon: ACT_ICONS.run,
@@ -101,7 +100,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       }
     },
     {
-      id: CommandIDs.insertCall,
+      action: 'insert-call',
       label: 'Insert a Call Below',
       caption: 'Insert a call of the function into a new cell.',
       icon: ACT_ICONS.call,
@@ -110,14 +109,14 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       }
     },
     {
-      id: CommandIDs.retry,
+      action: 'retry',
       label: 'Retry',
       caption: 'Ask the model the same request again, without the recorded answers.',
       icon: ACT_ICONS.retry,
       execute: ({ notebook, entry }) => executeInCell(notebook, entry.cellId, `%autocode retry ${entry.name}`)
     },
     {
-      id: CommandIDs.editRequest,
+      action: 'edit-request',
       label: 'Edit the Request',
       caption: 'Go to the %%autocode cell and edit it.',
       icon: ACT_ICONS.edit,
@@ -128,14 +127,14 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       }
     },
     {
-      id: CommandIDs.editCode,
+      action: 'edit-code',
       label: 'Edit the Code',
       caption: 'Open the code of the best attempt.',
       icon: ACT_ICONS.edit,
       execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
     },
     {
-      id: CommandIDs.raiseLimit,
+      action: 'raise-limit',
       label: 'Raise the Limit',
       caption: 'Raise the limit that stopped the run, and run the cell again.',
       icon: ACT_ICONS.more,
@@ -146,7 +145,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       }
     },
     {
-      id: CommandIDs.export,
+      action: 'export',
       label: 'Export',
       caption: 'Write the function as a script with a command line, and its tests.',
       icon: ACT_ICONS.export,
@@ -156,7 +155,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
         })
     },
     {
-      id: CommandIDs.reveal,
+      action: 'reveal-cell',
       label: 'Show the Cell',
       caption: 'Go to the %%autocode cell of the result.',
       icon: ACT_ICONS.reveal,
@@ -169,14 +168,14 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       }
     },
     {
-      id: CommandIDs.approve,
+      action: 'approve',
       label: 'Approve',
       caption: 'Allow the packages, or the tool call, that it waits for.',
       icon: ACT_ICONS.approve,
       execute: decide('approve')
     },
     {
-      id: CommandIDs.decline,
+      action: 'decline',
       label: 'Decline',
       caption: 'Refuse what it waits for; the run continues without it.',
       icon: ACT_ICONS.decline,
@@ -186,11 +185,11 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
 }
 
 /** Whether a command is possible for a result. */
-export function isPossible({ id, fits }: IAct, entry: IEntry): boolean {
+export function isPossible({ action, fits }: IAct, entry: IEntry): boolean {
   if (fits !== undefined) {
     return fits(entry);
   }
-  return allows(entry.job, id) && (entry.cellId !== null || !needsCell(id));
+  return allows(entry.job, action) && (entry.cellId !== null || !needsCell(action));
 }
 
 /** The index of the cell below which new cells go: the cell of the result, or the last one. */

@@ -8,7 +8,7 @@ import { Inspectors } from '../inspector/inspectors';
 import { ILink } from '../link/tokens';
 import { IResults } from '../results/tokens';
 import { acts, isPossible } from './acts';
-import { CommandIDs } from './ids';
+import { commandOf } from './ids';
 import type { IArgs, ITarget } from './target';
 import { ARGS_SCHEMA, activeName, chosen } from './target';
 
@@ -35,7 +35,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         const entry = chosen(results.entries, activeName(results), args, entry => isPossible(act, entry));
         return entry !== null && results.notebook !== null ? { notebook: results.notebook, entry } : null;
       };
-      commands.addCommand(act.id, {
+      commands.addCommand(commandOf(act.action), {
         label: (args: IArgs) => `${act.label}${named(target(args))}`,
         caption: act.caption,
         icon: act.icon,
@@ -57,18 +57,18 @@ const plugin: JupyterFrontEndPlugin<void> = {
           }
         }
       });
-      palette?.addItem({ command: act.id, category: 'Autocode' });
+      palette?.addItem({ command: commandOf(act.action), category: 'Autocode' });
     }
-    commands.addCommand(CommandIDs.newCell, {
+    commands.addCommand(commandOf('new-cell'), {
       label: 'New Autocode Cell',
       caption: 'Insert a new %%autocode cell below this one.',
       describedBy: { args: { type: 'object', properties: {} } },
       isEnabled: () => results.notebook !== null,
       execute: async () => results.notebook && newCell(results.notebook, results.link)
     });
-    palette?.addItem({ command: CommandIDs.newCell, category: 'Autocode' });
+    palette?.addItem({ command: commandOf('new-cell'), category: 'Autocode' });
     const tell = (): void =>
-      [CommandIDs.newCell, ...all.map(act => act.id)].forEach(id => commands.notifyCommandChanged(id));
+      ['new-cell', ...all.map(act => act.action)].forEach(action => commands.notifyCommandChanged(commandOf(action)));
     results.changed.connect(tell);
     notebooks.activeCellChanged.connect(tell);
   }

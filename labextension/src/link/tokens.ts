@@ -36,8 +36,8 @@ export interface IJob {
   step: string;
   /** The actions that are possible: ids of commands, without their prefix, and `versions`. */
   actions: string[];
-  /** Those of them that its card has a button for, in order. */
-  buttons: string[];
+  /** The labels of the buttons that its card has for some of them, by their names, in order. */
+  buttons: { [name: string]: string };
   cell_id: string | null;
   run_id: string;
   /** The setting that ended it, such as `max_cost`, and its value; empty if none did. */

@@ -7,7 +7,7 @@ import { Panel, Widget } from '@lumino/widgets';
 
 import type { IJob, IKernelLink, ILink } from '../link/tokens';
 import { isUnderWay } from '../results/entries';
-import type { Act } from './strip';
+import type { Commands } from './strip';
 import { Strip } from './strip';
 
 /** The run of an output and its progress; the output also has `text/html` with the state of that moment. */
@@ -41,16 +41,16 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
    * @param notebook the notebook of the output; `null` outside of a notebook, where there are no updates
    * @param rendermime renders the HTML
    * @param links the links to kernels
-   * @param act executes the commands of the buttons
+   * @param commands the commands of the page, for the buttons
    */
   constructor(
     private readonly _notebook: NotebookPanel | null,
     private readonly _rendermime: IRenderMimeRegistry,
     private readonly _links: ILink,
-    act: Act
+    commands: Commands
   ) {
     super();
-    this._strip = new Strip(act);
+    this._strip = new Strip(commands);
     this.addWidget(this._strip);
     this.addClass('jp-AutocodeFollowed');
     this._note.addClass('jp-AutocodeFollowed-note');
@@ -190,12 +190,12 @@ export function followedFactory(
   notebook: NotebookPanel | null,
   rendermime: IRenderMimeRegistry,
   links: ILink,
-  act: Act
+  commands: Commands
 ): IRenderMime.IRendererFactory {
   return {
     safe: true, // the HTML renderer sanitizes the HTML of untrusted notebooks
     mimeTypes: [FOLLOWED_MIME],
-    createRenderer: () => new FollowedOutput(notebook, rendermime, links, act)
+    createRenderer: () => new FollowedOutput(notebook, rendermime, links, commands)
   };
 }
 

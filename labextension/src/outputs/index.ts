@@ -28,15 +28,14 @@ const plugin: JupyterFrontEndPlugin<void> = {
     links: ILink,
     themes: IThemeManager | null
   ) => {
-    const act = (command: string, name: string): void => void app.commands.execute(command, { name });
     rendermime.addFactory(chartFactory(themes), RANK);
     rendermime.addFactory(widgetFactory(null, rendermime, rendermime), RANK);
-    rendermime.addFactory(followedFactory(null, rendermime, links, act), RANK);
+    rendermime.addFactory(followedFactory(null, rendermime, links, app.commands), RANK);
     const serve = (panel: NotebookPanel): DisposableDelegate => {
       const own = panel.content.rendermime;
       own.addFactory(chartFactory(themes), RANK);
       own.addFactory(widgetFactory(panel, own, rendermime), RANK);
-      own.addFactory(followedFactory(panel, own, links, act), RANK);
+      own.addFactory(followedFactory(panel, own, links, app.commands), RANK);
       const listener = new ActionListener(
         panel.node,
         (source, button) => {

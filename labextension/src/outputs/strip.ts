@@ -1,24 +1,12 @@
+import type { CommandRegistry } from '@lumino/commands';
 import { Panel, Widget } from '@lumino/widgets';
 
-import type { CommandID } from '../commands/ids';
-import { CommandIDs } from '../commands/ids';
+import { commandOf } from '../commands/ids';
 import type { IJob } from '../link/tokens';
-import { actionOf, needsCell } from '../results/entries';
+import { needsCell } from '../results/entries';
 
-/** The labels of the buttons. The kernel says which of them a card has, and in which order. */
-const LABELS: { readonly [command in CommandID]?: string } = {
-  [CommandIDs.cancel]: 'Cancel',
-  [CommandIDs.call]: 'Run',
-  [CommandIDs.insertCall]: 'Insert call',
-  [CommandIDs.retry]: 'Retry',
-  [CommandIDs.editRequest]: 'Edit the request',
-  [CommandIDs.editCode]: 'Edit the code',
-  [CommandIDs.raiseLimit]: 'Raise the limit',
-  [CommandIDs.inspect]: 'Inspect'
-};
-
-/** Executes a command for a result. */
-export type Act = (command: string, name: string) => void;
+/** The commands of the page, which the buttons execute. */
+export type Commands = Pick<CommandRegistry, 'execute' | 'hasCommand'>;
 
 /**
  * The buttons of a card: Cancel in its head, the others below it, and below these a place for what a button opens.
@@ -27,7 +15,7 @@ export type Act = (command: string, name: string) => void;
  * clicked at any time.
  */
 export class Strip extends Panel {
-  constructor(private readonly _act: Act) {
+  constructor(private readonly _commands: Commands) {
     super();
     this.addClass('jp-AutocodeStrip');
     this._head.addClass('jp-AutocodeStrip-head');
@@ -45,19 +33,19 @@ export class Strip extends Panel {
     return this._buttons.size === 0;
   }
 
-  /** Show the buttons that are possible for a run; none if the kernel does not have the run. */
+  /** Show the buttons that the kernel names for a run; none if it does not have the run. */
   offer(job: IJob | null): void {
-    const offers = job === null ? [] : offered(job);
+    const offers = Object.entries(job?.buttons ?? {}).filter(([action]) => this._isPossible(action, job!));
     const hadFocus = this.node.contains(document.activeElement);
-    for (const [command, button] of this._buttons) {
-      if (!offers.includes(command)) {
+    for (const [action, button] of this._buttons) {
+      if (!offers.some(([offered]) => offered === action)) {
         button.remove();
-        this._buttons.delete(command);
+        this._buttons.delete(action);
       }
     }
-    for (const command of offers) {
-      if (!this._buttons.has(command)) {
-        (command === CommandIDs.cancel ? this._head : this._row).node.append(this._make(command, job!.name));
+    for (const [action, label] of offers) {
+      if (!this._buttons.has(action)) {
+        (action === 'cancel' ? this._head : this._row).node.append(this._make(action, label, job!.name));
       }
     }
     this._row.node.setAttribute('aria-label', job === null ? '' : `Actions for ${job.name}`);
@@ -67,25 +55,22 @@ export class Strip extends Panel {
     }
   }
 
-  private _make(command: CommandID, name: string): HTMLButtonElement {
-    const label = LABELS[command]!;
+  /** A newer kernel may name an action that this page does not know. */
+  private _isPossible(action: string, job: IJob): boolean {
+    return this._commands.hasCommand(commandOf(action)) && (job.cell_id !== null || !needsCell(action));
+  }
+
+  private _make(action: string, label: string, name: string): HTMLButtonElement {
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = label;
     button.setAttribute('aria-label', `${label}: ${name}`);
-    button.addEventListener('click', () => this._act(command, name));
-    this._buttons.set(command, button);
+    button.addEventListener('click', () => void this._commands.execute(commandOf(action), { name }));
+    this._buttons.set(action, button);
     return button;
   }
 
   private readonly _head = new Widget();
   private readonly _row = new Widget();
-  private readonly _buttons = new Map<CommandID, HTMLButtonElement>();
-}
-
-function offered({ buttons, cell_id }: IJob): CommandID[] {
-  const known = Object.keys(LABELS) as CommandID[];
-  return (buttons ?? [])
-    .flatMap(name => known.filter(command => actionOf(command) === name))
-    .filter(command => cell_id !== null || !needsCell(command));
+  private readonly _buttons = new Map<string, HTMLButtonElement>();
 }

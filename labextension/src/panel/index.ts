@@ -3,7 +3,7 @@ import { ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 
-import { CommandIDs } from '../commands/ids';
+import { commandOf } from '../commands/ids';
 import { IResults } from '../results/tokens';
 import { autocodeIcon } from '../icons';
 import { VersionManager } from './versionManager';
@@ -28,14 +28,14 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const panel = new ResultsPanel(results, app.commands, start, new VersionManager(results));
     app.shell.add(panel, 'right', { rank: 600, type: 'Autocode results' });
     restorer?.add(panel, panel.id);
-    app.commands.addCommand(CommandIDs.panel, {
+    app.commands.addCommand(commandOf('open-panel'), {
       label: 'Show the Results',
       caption: 'Show the panel with the %%autocode results of this notebook.',
       icon: autocodeIcon,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(panel.id)
     });
-    palette?.addItem({ command: CommandIDs.panel, category: 'Autocode' });
+    palette?.addItem({ command: commandOf('open-panel'), category: 'Autocode' });
   }
 };
 

@@ -1,7 +1,6 @@
 import type { LabIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import { CommandIDs } from '../commands/ids';
 import { counted } from '../results/amounts';
 import type { IEntry } from '../results/entries';
 import { allows, facts, isUnderWay, standing, word } from '../results/entries';
@@ -11,8 +10,8 @@ import type { VersionManager } from './versionManager';
 import type { Start } from './start';
 import { Versions } from './versions';
 
-/** Executes a command for an entry. */
-type Execute = (command: string, entry: IEntry) => void;
+/** Executes an action for an entry. */
+type Execute = (action: string, entry: IEntry) => void;
 
 interface IListProps {
   entries: readonly IEntry[];
@@ -111,18 +110,18 @@ function Item({ entry, since, execute, versionManager }: IItemProps): React.Reac
 function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React.ReactElement {
   const { name, job, cellId } = entry;
   const offers: [boolean, LabIcon, string, string][] = [
-    [allows(job, CommandIDs.cancel), ACT_ICONS.cancel, CommandIDs.cancel, `Cancel ${name}`],
-    [allows(job, CommandIDs.inspect), ACT_ICONS.inspect, CommandIDs.inspect, `Inspect ${name}`],
-    [allows(job, CommandIDs.insert), ACT_ICONS.insert, CommandIDs.insert, `Insert the code of ${name} below its cell`],
-    [allows(job, CommandIDs.export), ACT_ICONS.export, CommandIDs.export, `Export ${name} as a script`],
-    [cellId !== null, ACT_ICONS.reveal, CommandIDs.reveal, `Show the cell of ${name}`]
+    [allows(job, 'cancel'), ACT_ICONS.cancel, 'cancel', `Cancel ${name}`],
+    [allows(job, 'inspect'), ACT_ICONS.inspect, 'inspect', `Inspect ${name}`],
+    [allows(job, 'insert-code'), ACT_ICONS.insert, 'insert-code', `Insert the code of ${name} below its cell`],
+    [allows(job, 'export'), ACT_ICONS.export, 'export', `Export ${name} as a script`],
+    [cellId !== null, ACT_ICONS.reveal, 'reveal-cell', `Show the cell of ${name}`]
   ];
   return (
     <span className="jp-AutocodePanel-actions">
       {offers
         .filter(([offered]) => offered)
-        .map(([, Icon, command, label]) => (
-          <button key={command} type="button" title={label} aria-label={label} onClick={() => execute(command, entry)}>
+        .map(([, Icon, action, label]) => (
+          <button key={action} type="button" title={label} aria-label={label} onClick={() => execute(action, entry)}>
             <Icon.react tag="span" />
           </button>
         ))}
@@ -147,7 +146,7 @@ function Consent(props: { entry: IEntry; asks: string; execute: Execute }): Reac
         type="button"
         className="jp-Button jp-mod-styled jp-mod-accept"
         disabled={!seen}
-        onClick={() => execute(CommandIDs.approve, entry)}
+        onClick={() => execute('approve', entry)}
       >
         Approve
       </button>
@@ -155,7 +154,7 @@ function Consent(props: { entry: IEntry; asks: string; execute: Execute }): Reac
         type="button"
         className="jp-Button jp-mod-styled jp-mod-reject"
         disabled={!seen}
-        onClick={() => execute(CommandIDs.decline, entry)}
+        onClick={() => execute('decline', entry)}
       >
         Decline
       </button>

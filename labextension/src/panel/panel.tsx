@@ -3,6 +3,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 
+import { commandOf } from '../commands/ids';
 import type { IEntry } from '../results/entries';
 import { isUnderWay, news } from '../results/entries';
 import type { IResults } from '../results/tokens';
@@ -90,8 +91,8 @@ export class ResultsPanel extends ReactWidget {
     );
   }
 
-  private readonly _execute = (command: string, entry: IEntry): void => {
-    void this._commands.execute(command, { name: entry.name });
+  private readonly _execute = (action: string, entry: IEntry): void => {
+    void this._commands.execute(commandOf(action), { name: entry.name });
   };
 
   private _onChanged(): void {

@@ -1,6 +1,4 @@
 import type { INamedCell } from '../cells/names';
-import type { CommandID } from '../commands/ids';
-import { CommandIDs } from '../commands/ids';
 import type { IJob, Phase } from '../link/tokens';
 import { clock } from './amounts';
 
@@ -39,19 +37,14 @@ export function isUnderWay(job: IJob | null): boolean {
   return job?.phase === 'running' || job?.phase === 'waiting';
 }
 
-/** Whether the kernel says that a command is possible for a job. */
-export function allows(job: IJob | null, command: CommandID): boolean {
-  return job?.actions.includes(actionOf(command)) ?? false;
+/** Whether the kernel says that an action is possible for a job. */
+export function allows(job: IJob | null, action: string): boolean {
+  return job?.actions.includes(action) ?? false;
 }
 
-/** Whether a command changes the cell of a result, so that the cell must be in the notebook. */
-export function needsCell(command: CommandID): boolean {
-  return command === CommandIDs.editRequest || command === CommandIDs.raiseLimit;
-}
-
-/** The name of a command's action in the kernel. */
-export function actionOf(command: CommandID): string {
-  return command.slice(command.indexOf(':') + 1);
+/** Whether an action changes the cell of a result, so that the cell must be in the notebook. */
+export function needsCell(action: string): boolean {
+  return action === 'edit-request' || action === 'raise-limit';
 }
 
 /** The state as text. */

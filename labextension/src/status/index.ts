@@ -1,7 +1,7 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { IStatusBar } from '@jupyterlab/statusbar';
 
-import { CommandIDs } from '../commands/ids';
+import { commandOf } from '../commands/ids';
 import { IResults } from '../results/tokens';
 import { StatusItem } from './item';
 
@@ -16,7 +16,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     if (statusBar === null) {
       return;
     }
-    const item = new StatusItem(results, () => void app.commands.execute(CommandIDs.panel));
+    const item = new StatusItem(results, () => void app.commands.execute(commandOf('open-panel')));
     statusBar.registerStatusItem(plugin.id, {
       item,
       align: 'left',

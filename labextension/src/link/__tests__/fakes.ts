@@ -42,7 +42,7 @@ export function job(given: Partial<IJob>): IJob {
     progress: 0,
     step: '',
     actions: [],
-    buttons: [],
+    buttons: {},
     cell_id: null,
     run_id: '',
     limit: '',

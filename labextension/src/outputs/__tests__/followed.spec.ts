@@ -8,6 +8,7 @@ import { Widget } from '@lumino/widgets';
 
 import { job } from '../../link/__tests__/fakes';
 import type { IJob, IKernelLink, ILink } from '../../link/tokens';
+import type { Commands } from '../strip';
 import { Strip } from '../strip';
 import { FOLLOWED_MIME, FollowedOutput, PAUSE, followedIn } from '../followed';
 
@@ -81,7 +82,11 @@ let kernel: Kernel;
 let link: IKernelLink | null;
 let links: { changed: Signal<object, void>; forNotebook: () => IKernelLink | null };
 let card: FollowedOutput;
-let acted: [string, string][];
+let acted: unknown[][];
+const commands = {
+  hasCommand: (id: string) => !id.endsWith('a-newer-kernel-has-more'),
+  execute: async (...given: unknown[]) => acted.push(given)
+} as Commands;
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -91,7 +96,7 @@ beforeEach(() => {
   links = { changed: new Signal<object, void>({}), forNotebook: () => link };
   sessionContext.isReady = true;
   acted = [];
-  card = new FollowedOutput(notebook, rendermime, links as unknown as ILink, (...act) => acted.push(act));
+  card = new FollowedOutput(notebook, rendermime, links as unknown as ILink, commands);
 });
 
 afterEach(() => {
@@ -266,7 +271,7 @@ it.each<[string, PartialJSONObject]>([
 });
 
 it('follows nothing outside of a notebook', async () => {
-  const alone = new FollowedOutput(null, rendermime, links as unknown as ILink, () => undefined);
+  const alone = new FollowedOutput(null, rendermime, links as unknown as ILink, commands);
   await alone.renderModel(output(bundle('planning', 'plan')));
   await pause();
   expect(alone.node.textContent).toBe('planning');
@@ -291,38 +296,44 @@ it.each([[null], ['text'], [[]], [{}], [{ ...WHOLE, started: '7' }], [{ ...WHOLE
   }
 );
 
+const CANCEL = { cancel: 'Cancel' };
+
 const buttons = (): (string | null)[] => [...card.node.querySelectorAll('button')].map(button => button.textContent);
 
 it('offers what fits the run, and leaves a button in its place while the card is made anew', async () => {
   document.body.append(card.node);
-  kernel.jobs = [job({ started: 7, step: 'plan', buttons: ['cancel'] })];
+  kernel.jobs = [job({ started: 7, step: 'plan', buttons: CANCEL })];
   await render(bundle('planning', 'plan'));
   expect(buttons()).toEqual(['Cancel']);
   const cancel = card.node.querySelector('button')!;
   cancel.focus();
-  kernel.says({ jobs: [job({ started: 7, step: 'code', buttons: ['cancel'] })] });
+  kernel.says({ jobs: [job({ started: 7, step: 'code', buttons: CANCEL })] });
   await render(bundle('coding', 'code'));
   expect(document.activeElement).toBe(cancel);
   cancel.click();
-  expect(acted).toEqual([['autocoder-jupyter:cancel', 'growth']]);
-  const ended: Partial<IJob> = { step: 'end', phase: 'cancelled', buttons: ['retry', 'edit-request'] };
+  expect(acted).toEqual([['autocoder-jupyter:cancel', { name: 'growth' }]]);
+  const ended: Partial<IJob> = {
+    step: 'end',
+    phase: 'cancelled',
+    buttons: { retry: 'Retry', 'edit-request': 'Edit the request' }
+  };
   kernel.says({ jobs: [job({ started: 7, cell_id: 'c', ...ended })] });
   expect(buttons()).toEqual(['Retry', 'Edit the request']);
   expect(document.activeElement?.textContent).toBe('Retry');
 });
 
 it('offers what the kernel says, and no change of a cell that is not there', () => {
-  const strip = new Strip(() => undefined);
+  const strip = new Strip(commands);
   const offered = (given: Partial<IJob>): string => {
     strip.offer(job({ cell_id: 'c', ...given }));
     return [...strip.node.querySelectorAll('button')].map(button => button.textContent).join();
   };
-  expect(offered({ phase: 'ready', buttons: ['call', 'insert-call', 'inspect'] })).toBe('Run,Insert call,Inspect');
-  expect(offered({ phase: 'ready', buttons: ['inspect'] })).toBe('Inspect');
-  const limited = ['retry', 'edit-request', 'edit-code', 'raise-limit'];
-  expect(offered({ buttons: limited })).toBe('Retry,Edit the request,Edit the code,Raise the limit');
-  expect(offered({ buttons: limited, cell_id: null })).toBe('Retry,Edit the code');
-  expect(offered({ buttons: ['a-newer-kernel-has-more', 'retry'] })).toBe('Retry');
+  expect(offered({ phase: 'ready', buttons: { call: 'Run', 'insert-call': 'Insert call' } })).toBe('Run,Insert call');
+  expect(offered({ phase: 'ready', buttons: { inspect: '<b>Inspect</b>' } })).toBe('<b>Inspect</b>');
+  const limited = { retry: 'Retry', 'edit-request': 'Edit', 'edit-code': 'Code', 'raise-limit': 'Raise' };
+  expect(offered({ buttons: limited })).toBe('Retry,Edit,Code,Raise');
+  expect(offered({ buttons: limited, cell_id: null })).toBe('Retry,Code');
+  expect(offered({ buttons: { 'a-newer-kernel-has-more': 'More', retry: 'Retry' } })).toBe('Retry');
   expect(offered({ phase: 'ready', actions: undefined, buttons: undefined })).toBe('');
   strip.dispose();
 });

@@ -2,7 +2,6 @@ import * as React from 'react';
 import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 
-import { CommandIDs } from '../../commands/ids';
 import { job } from '../../link/__tests__/fakes';
 import type { IEntry } from '../../results/entries';
 import type { VersionManager } from '../versionManager';
@@ -76,8 +75,8 @@ it('asks for consent, and passes the answer on', () => {
   act(() => approve.click());
   act(() => decline.click());
   expect(execute.mock.calls).toEqual([
-    [CommandIDs.approve, entry],
-    [CommandIDs.decline, entry]
+    ['approve', entry],
+    ['decline', entry]
   ]);
   jest.useRealTimers();
 });
