@@ -48,12 +48,13 @@ def added(folder: Path, file: str, before: str, text: str) -> None:
     path.write_text(source.replace(before, f"{text}{before}"), "utf-8")
 
 
-def run(folder: Path, *command: str) -> None:
+def run(folder: Path, *command: str) -> str:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))), "AUTOCODE_TONE": ""}
     done = subprocess.run(
         [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 TONE = """\
@@ -355,6 +356,77 @@ def test_a_fact(tmp_path: Path) -> None:
     record.write_text(record.read_text("utf-8").replace(field, f'{field}    mood: str = ""\n'), "utf-8")
     (folder / "found.py").write_text(FOUND, "utf-8")
     run(folder, "found.py")
+
+
+STAR = """
+    {
+      action: 'star',
+      label: 'Mark',
+      caption: 'Mark the result.',
+      icon: ACT_ICONS.approve,
+      execute: ({ entry }) => app.commands.execute('marked', { name: entry.name })
+    },"""
+
+OFFERED = """
+import json
+from autocoder_jupyter.lab.results import _of_state
+from autocoder_jupyter.run.function_run import FunctionRun
+
+running, ready = (_of_state("growth", FunctionRun("growth", phase=phase)) for phase in ("running", "ready"))
+assert "star" not in running["actions"] and "star" not in running["buttons"]
+assert "star" in ready["actions"]
+print(json.dumps(ready["buttons"]))
+"""
+
+CLICKED = """
+import { CommandRegistry } from '@lumino/commands';
+
+import { job } from '../../link/__tests__/fakes';
+import { Strip } from '../../outputs/strip';
+import { acts } from '../acts';
+import { commandOf } from '../ids';
+
+// JupyterLab's notebooks take a minute to compile, and this action does not need them.
+jest.mock('../../cells/place', () => ({}));
+jest.mock('../../icons', () => ({ ACT_ICONS: {} }));
+jest.mock('../exporting', () => ({}));
+jest.mock('../limits', () => ({}));
+
+it('executes the command of the button that the kernel names', () => {
+  const execute = jest.fn();
+  const star = acts({ app: { commands: { execute } } } as never).find(act => act.action === 'star')!;
+  const commands = new CommandRegistry();
+  const entry = { name: 'growth', cellId: 'c', job: null };
+  commands.addCommand(commandOf(star.action), { execute: () => star.execute({ entry } as never) });
+  const strip = new Strip(commands);
+  strip.offer(job({ name: 'growth', cell_id: 'c', buttons: BUTTONS }));
+  strip.node.querySelector<HTMLElement>('[aria-label="Star: growth"]')!.click();
+  expect(execute.mock.calls).toEqual([['marked', { name: 'growth' }]]);
+});
+"""
+
+
+@pytest.mark.slow
+def test_an_action(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project")
+    added(
+        folder, "autocoder_jupyter/display/actions.py", '    Action("inspect",', '    Action("star", _ready, "Star"),\n'
+    )
+    (folder / "offered.py").write_text(OFFERED, "utf-8")
+    buttons = run(folder, "offered.py")
+    page, modules = folder / "labextension", ROOT / "labextension" / "node_modules"
+    if not modules.is_dir():
+        pytest.skip("the packages of the lab extension are not installed")
+    shutil.copytree(ROOT / "labextension/src", page / "src", dirs_exist_ok=True)
+    for file in ("jest.config.cjs", "jest.empty.cjs", "jest.setup.cjs", "package.json"):
+        shutil.copy(ROOT / "labextension" / file, page)
+    (page / "node_modules").symlink_to(modules.resolve())
+    source = page / "src/commands/acts.ts"
+    source.write_text(source.read_text("utf-8").replace("  return [", f"  return [{STAR}", 1), "utf-8")
+    (page / "src/commands/__tests__/star.spec.ts").write_text(CLICKED.replace("BUTTONS", buttons), "utf-8")
+    jest = [str(modules / "jest/bin/jest.js"), "--silent", "star.spec"]
+    done = subprocess.run(["node", *jest], cwd=page, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 REVIEW = Stage(
