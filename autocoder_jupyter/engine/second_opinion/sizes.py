@@ -14,6 +14,7 @@ from autocoder_jupyter.engine.second_opinion.variations import (
     Profile,
     Tables,
     Variation,
+    enlarged,
     main_table,
     trimmed_tables,
     with_rows,
@@ -68,51 +69,28 @@ def larger(tables: Mapping[str, Any], more_than: int = 0) -> Variation | None:
     others = {
         column for other, one in base.items() if other != name and isinstance(one, pd.DataFrame) for column in one
     }
-    pieces, is_new = [table], profile.has_twins
-    for number in range(1, times):
-        moved, changed = _moved(table, profile, number)
-        pieces.append(moved)
-        is_new = is_new or changed
+    moved = {place for place, dtype in enumerate(table.dtypes) if dtype.kind == "M"} | profile.keys
+    whole = enlarged(table, times * len(table), moved)
+    if not whole.dtypes.equals(table.dtypes):
+        return None
+    is_new = profile.has_twins or any(not whole.iloc[len(table) :, at].isin(table.iloc[:, at]).all() for at in moved)
     is_new = is_new and not any(table.columns[place] in others for place in profile.keys)
     what = "with many times as many rows" if times > TIMES else "with three times as many rows"
     of = "" if len(base) == 1 else f" of {name}"
-    whole = pd.concat(pieces, ignore_index=True)
-    if not whole.dtypes.equals(table.dtypes):
-        return None
     return Variation(f"{what}{of}" if is_new else f"if all rows{of} came {times} times", {**base, name: whole})
+
+
+def numbers_in(code: str) -> list[int | float]:
+    """The numbers in a module.
+
+    Raises:
+        SyntaxError: it does not parse.
+    """
+    values = (node.value for node in ast.walk(parse(code)) if isinstance(node, ast.Constant))
+    return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
 
 
 def largest_number(*codes: str) -> int:
     """The largest whole number in these modules that is at most `LARGEST`; 0 if there is none."""
-    numbers = (
-        node.value
-        for code in codes
-        for node in ast.walk(parse(code))
-        if isinstance(node, ast.Constant) and type(node.value) is int and node.value <= LARGEST
-    )
-    return max(numbers, default=0)
-
-
-def _moved(table: Any, profile: Profile, number: int) -> tuple[Any, bool]:
-    """A copy of the table whose times and keys do not occur in it, and whether something in it is new."""
-    frame, changed = table.copy(), False
-    for place in range(frame.shape[1]):
-        column = frame.iloc[:, place]
-        new = _later(column, number) if column.dtype.kind == "M" else None
-        if place in profile.keys and column.dtype.kind == "i":
-            new = column + number * int(column.max() - column.min() + 1)
-        elif place in profile.keys and pd.api.types.is_string_dtype(column.dtype):
-            new = (column + f"-{number}").astype(column.dtype)
-        if new is not None:
-            frame.isetitem(place, new)
-            changed = True
-    return frame, changed
-
-
-def _later(column: Any, number: int) -> Any:
-    """Times after all of the column's, or before all if the rows are sorted from late to early."""
-    if column.isna().all():
-        return None
-    span = (column.max() - column.min()).ceil("D") + pd.Timedelta(days=1)
-    sign = -1 if column.is_monotonic_decreasing and not column.is_monotonic_increasing else 1
-    return (column + sign * number * span).astype(column.dtype)
+    numbers = (number for code in codes for number in numbers_in(code))
+    return max((number for number in numbers if isinstance(number, int) and number <= LARGEST), default=0)

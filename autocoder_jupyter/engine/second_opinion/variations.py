@@ -7,7 +7,7 @@ but is no evidence against the function.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -261,8 +261,8 @@ def stretched(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Varia
         if holes is not None:
             yield of(f"if values were missing in {label}", holes)
     yield of("if values stood in other rows", _mixed(table, random))
-    yield of(f"with {rows:,} rows", resampled(table, rows))
-    many = distinct(table, rows)
+    yield of(f"with {rows:,} rows", enlarged(table, rows, is_similar=True))
+    many = enlarged(table, rows)
     yield of(f"if there were {rows:,} rows with other values", many)
     yield of(f"if there were {rows:,} rows, the last one first", taken(many, np.arange(len(many))[::-1]))
 
@@ -276,34 +276,52 @@ def _mixed(table: Any, random: Any) -> Any:
     return _like(table, frame)
 
 
-def distinct(table: Any, rows: int) -> Any:
-    """A table with this many rows: copies of the rows, each copy with other texts, numbers and times."""
+def enlarged(table: Any, rows: int, renewed: Collection[int] | None = None, *, is_similar: bool = False) -> Any:
+    """A table with this many rows: copies of its rows, all of them in turn.
+
+    Args:
+        table: a table with rows.
+        rows: how many.
+        renewed: the columns whose texts, numbers and times are others in each copy; None for all.
+        is_similar: instead, the copies of a row follow it, and their measured numbers are changed a little, so that no
+            row is there twice.
+    """
     count = len(table)
-    copies = np.arange(rows) // count
-    frame = _as_frame(taken(table, np.arange(rows) % count))
+    places = range(_width(table)) if renewed is None else renewed
+    positions = np.arange(rows) % count
+    frame = _as_frame(taken(table, np.sort(positions) if is_similar else positions))
+    random = np.random.default_rng(SEED)
     for place in range(frame.shape[1]):
-        column = _renewed(frame.iloc[:, place], copies)
-        if column is not None:
-            frame.isetitem(place, column)
+        column = frame.iloc[:, place]
+        if is_similar:
+            if column.dtype.kind == "f":
+                frame.isetitem(place, (column * random.uniform(0.5, 1.5, rows)).astype(column.dtype))
+        elif place in places and (new := _renewed(column, np.arange(rows) // count)) is not None:
+            frame.isetitem(place, new)
     return _like(table, frame)
 
 
 def _renewed(column: Any, copies: Any) -> Any:
-    """The column with other values in each copy; None if its values cannot be others."""
+    """The column with other values in each copy; None if its values cannot be others.
+
+    Times of a copy are after all before it, or before them if the rows are sorted from late to early.
+    """
     dtype = column.dtype
     try:
         if _is_text(column):
             texts = column.astype(object)
             later = (copies > 0) & column.notna().to_numpy()
-            texts[later] = [f"{text} {copy}" for text, copy in zip(texts[later], copies[later], strict=True)]
+            texts[later] = [f"{text}-{copy}" for text, copy in zip(texts[later], copies[later], strict=True)]
             return texts.astype(dtype)
         if dtype.kind in "iuf":
             span = column.max() - column.min() + 1
             return (column + span * copies).astype(dtype) if bool(np.isfinite(float(span))) else None
         if dtype.kind == "M":
-            span = column.max() - column.min() + pd.Timedelta(days=1)
+            first = column[copies == 0]
+            span = (column.max() - column.min()).ceil("D") + pd.Timedelta(days=1)
             most = max(1, int(pd.Timedelta(days=36500) / span))
-            return (column + span * (copies % most)).astype(dtype)
+            sign = -1 if first.is_monotonic_decreasing and not first.is_monotonic_increasing else 1
+            return (column + sign * span * (copies % most)).astype(dtype)
     except (TypeError, ValueError, OverflowError):  # a small dtype, or values without order
         return None
     return None
@@ -313,17 +331,6 @@ def _is_text(column: Any) -> bool:
     if isinstance(column.dtype, pd.StringDtype):
         return True
     return pd.api.types.is_object_dtype(column.dtype) and all(isinstance(v, str | None) for v in column)
-
-
-def resampled(table: Any, rows: int) -> Any:
-    """A table with this many rows, drawn from a table. Measured numbers are changed a little, because rows repeat."""
-    random = np.random.default_rng(SEED)
-    frame = _as_frame(taken(table, np.sort(random.integers(0, len(table), rows))))
-    for place in range(frame.shape[1]):
-        column = frame.iloc[:, place]
-        if column.dtype.kind == "f":
-            frame.isetitem(place, (column * random.uniform(0.5, 1.5, rows)).astype(column.dtype))
-    return _like(table, frame)
 
 
 def _far_outside(table: Any, random: Any) -> Any:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.engine.second_opinion.sides import Answer, TrialEnded
-from autocoder_jupyter.engine.second_opinion.variations import Variation, distinct, resampled, taken, trimmed
+from autocoder_jupyter.engine.second_opinion.variations import Variation, enlarged, taken, trimmed
 from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
 from autocoder_jupyter.engine.splitting.pieces import Division, by_groups, by_rows
 from autocoder_jupyter.engine.splitting.tables import compared_tables, large_enough
@@ -209,10 +209,10 @@ class SplitCheck:
         """What shows that the answer of a merge grows with the table; "" if it does not."""
         tables = self._variations[0].tables
         base, few, many = trimmed(tables[self.table]), self._rows // 4, self._rows
-        for name, of in (("other", distinct), ("similar", resampled)):
+        for name in ("other", "similar"):
             sizes = []
             for rows in (few, many):
-                answer = self._asked({**tables, self.table: of(base, rows)})
+                answer = self._asked({**tables, self.table: enlarged(base, rows, is_similar=name == "similar")})
                 if answer.error:
                     return f"{rows:,} rows with {name} values: {visible(answer.error)[:120]}"
                 sizes.append(len(answer.values[self.output]))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from autocoder_jupyter.engine.second_opinion.sizes import numbers_in
 from autocoder_jupyter.engine.second_opinion.variations import Variation, stretched, variations
 from autocoder_jupyter.untrusted.parsing import parse
 
@@ -51,9 +52,8 @@ def large_enough(code: str, arguments: Iterable[Any]) -> tuple[int, str]:
         nodes = list(ast.walk(parse(code)))
     except SyntaxError:
         return MOST_ROWS, "its code cannot be read"
-    values = [*arguments, *(node.value for node in nodes if isinstance(node, ast.Constant))]
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    largest = max((abs(value) for value in numbers if value == value), default=0)
+    given = [value for value in arguments if isinstance(value, int | float) and not isinstance(value, bool)]
+    largest = max((abs(value) for value in (*given, *numbers_in(code)) if value == value), default=0)
     names = {node.id if isinstance(node, ast.Name) else node.attr for node in nodes if isinstance(node, _NAMED)}
     if REACH * largest >= MOST_ROWS and names & _OF_ROWS:
         counts = ", ".join(sorted(names & _OF_ROWS)[:3])
