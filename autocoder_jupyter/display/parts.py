@@ -136,7 +136,10 @@ def _weaknesses(strength: Strength) -> Iterator[str]:
     """What was found when the verified function was examined."""
     yield from (clipped(one.words) for one in strength.dependences)
     for relation in strength.broken:
-        yield f"The result must not depend on it, and does: with {relation.name}, {relation.where} is another one."
+        if relation.said:
+            yield f"{relation.words[:1].upper()}{relation.words[1:]}."
+        else:
+            yield f"The result must not depend on it, and does: with {relation.name}, {relation.where} is another one."
     for sentence in strength.dropped:
         yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"
 

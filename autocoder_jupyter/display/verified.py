@@ -49,9 +49,15 @@ def relation_items(strength: Strength | None) -> tuple[Block, ...]:
 
 def _relation(relation: Relation) -> Item:
     if relation.holds:
-        return Item(Span("✓ the same", "good"), (clipped(relation.name, 200),))
+        return Item(Span("✓ holds" if relation.said else "✓ the same", "good"), (_told(relation),))
     below = (Source(relation.smallest[:SOURCE], python=True),) if relation.smallest else ()
+    if relation.said:
+        return Item(Span("– not", "warn"), (_told(relation),), below=below)
     return Item(Span("– another", "warn"), (clipped(relation.name, 200),), f"in {relation.where}", below=below)
+
+
+def _told(relation: Relation) -> str:
+    return clipped(relation.words if relation.said else relation.name, 400)
 
 
 def _item(change: CodeChange) -> Item:

@@ -8,8 +8,9 @@ from typing import Any
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
+from autocoder_jupyter.errors import was_killed
 from autocoder_jupyter.redaction.words import Redaction
-from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.sandbox.protocol import PLAIN_CALL, CallSpec, Program, Worker
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TypeName
 
 _KEPT, _TOLD = 2_000, 500
@@ -31,6 +32,19 @@ async def run_checks(
     """
     if not checks:
         return ()
+    return await session.work(lambda worker: checked(worker, checks, program, samples, values, redaction))
+
+
+def checked(
+    worker: Worker,
+    checks: Sequence[str],
+    program: Program,
+    samples: Mapping[str, Any],
+    values: Mapping[str, Any],
+    redaction: Redaction,
+    call: CallSpec = PLAIN_CALL,
+) -> tuple[CheckOutcome, ...]:
+    """The same in a worker. Blocks."""
     known: dict[str, tuple[TypeName, Any]] = {}
     specs: tuple[InputSpec | OutputSpec, ...] = (*program.inputs, *program.outputs)
     for spec in specs:
@@ -46,8 +60,10 @@ async def run_checks(
     )
     arguments = {name: value for name, (_, value) in known.items()}
     try:
-        outcome = await session.work(lambda worker: worker.call(checker, arguments))
+        outcome = worker.call(checker, arguments, call)
     except PROGRAM_FAILURES as error:
+        if was_killed(error):
+            raise
         return tuple(CheckOutcome(name=check, passed=False, message=redaction.error(error)) for check in checks)
     return tuple(
         CheckOutcome(name=check, passed=bool(told["passed"]), message=_message(told, redaction))

@@ -93,4 +93,4 @@ def _alone(strength: Strength | None) -> Verified:
     if strength is None:
         return Verified()
     depends = (f"depends on {one.on}" for one in strength.dependences if one.differs)
-    return Verified(lacks=(*depends, *(f"{one.name} changes {one.where}" for one in strength.broken)))
+    return Verified(lacks=(*depends, *(one.words for one in strength.broken)))

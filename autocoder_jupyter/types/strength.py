@@ -66,16 +66,23 @@ class Dependence(Record):
 
 
 class Relation(Record):
-    """A change of the data after which the result must be the same, such as another order of the rows.
+    """A change of the data after which the result must be the same, such as another order of the rows; or other inputs.
 
     `holds` says whether it was, `where` names the first output that differs, and `smallest` is a small input on which
-    it does, as Python source; "" if there is none that may be shown.
+    it does, as Python source; "" if there is none that may be shown. `said` is what else was tried, or went wrong: "the
+    function raises KeyError", or a check of the user; `name` is then the input.
     """
 
     name: _Shown
     holds: bool
     where: _Shown = ""
     smallest: str = ""
+    said: _Shown = ""
+
+    @property
+    def words(self) -> str:
+        """What was found, in a few words."""
+        return f"{self.said} {self.name}" if self.said else f"{self.name} changes {self.where}"
 
 
 class Strength(Record):
@@ -113,5 +120,5 @@ class Strength(Record):
 
     @property
     def broken(self) -> tuple[Relation, ...]:
-        """The changes of the data that matter although they should not."""
+        """The changes of the data that matter although they should not, and what went wrong on other inputs."""
         return tuple(one for one in self.relations if not one.holds and one.name != ZONE)

@@ -17,10 +17,11 @@ from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
-from autocoder_jupyter.engine.second_opinion.variations import trimmed_tables
+from autocoder_jupyter.engine.second_opinion.variations import Tables, trimmed_tables
 from autocoder_jupyter.engine.strength.conditions import dependences
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutant
+from autocoder_jupyter.engine.strength.other_inputs import OtherInputs, on_other_inputs
 from autocoder_jupyter.engine.strength.relations import Broken, order_may_count, tried
 from autocoder_jupyter.engine.strength.survivors import ask_for_tests
 from autocoder_jupyter.engine.tests import TestSuite
@@ -67,10 +68,13 @@ class Examiner:
             trial = await call_blocking(lambda: self._new_trial(state, program))
             found = await self._without_tests(state, trial)
             if trial.suite is None and not brief.request.has_acceptance:
-                return found.model_copy(update={"ended": NO_TESTS})
-            self._trial = trial
-            ended = await self._run(trial)
-            return found.model_copy(update={"changes": tuple(map(_told, trial.found)), "ended": ended})
+                ended = NO_TESTS
+            else:
+                self._trial = trial
+                ended = await self._run(trial)
+            relations = (*found.relations, *await self._on_other_inputs(state, trial))
+            changes = tuple(map(_told, trial.found))
+            return found.model_copy(update={"changes": changes, "ended": ended, "relations": relations})
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             return Strength(ended=told_briefly(error))
 
@@ -92,10 +96,34 @@ class Examiner:
             return Strength()
         return Strength(dependences=tuple(depends), relations=tuple(self._relation(one, trial) for one in broken))
 
+    async def _on_other_inputs(self, state: GenerationState, trial: MutationTrial) -> tuple[Relation, ...]:
+        """Whether the function raises an error on other inputs than the sample, and whether the user's checks hold."""
+        checks, parts = state.brief.request.checks, self._effort.parts
+
+        def job(worker: Worker) -> OtherInputs:
+            side = Side("the function", worker, trial.program)
+            return on_other_inputs(side, trial.tables, trial.others, trial.deadline, parts, checks, state.redaction)
+
+        try:
+            found = await self._setup.session.work(job)
+        except Exception:  # odd data and values of untrusted code must not fail a verified function
+            return ()
+        failed = [
+            Relation(name=name, holds=False, said=said, smallest=self._source(tables, trial))
+            for said, name, tables in found.failed
+        ]
+        held = [f"your check {check} on" for check in found.held]
+        if found.count and not any("raises" in one.said for one in failed):
+            held.insert(0, "no error on")
+        return (*failed, *(Relation(name=found.words, holds=True, said=said) for said in held))
+
+    def _source(self, tables: Tables, trial: MutationTrial) -> str:
+        """A small input as source; "" if it must not be shown, or is not small."""
+        found = SmallInput.of(Smallest("", tables), {**trial.others, **trial.tables})
+        return found.source if found is not None and may_be_told(self._setup, found) else ""
+
     def _relation(self, broken: Broken, trial: MutationTrial) -> Relation:
-        small = Smallest("", broken.tables) if broken.tables is not None else None
-        found = SmallInput.of(small, {**trial.others, **trial.tables}) if small is not None else None
-        source = found.source if found is not None and may_be_told(self._setup, found) else ""
+        source = self._source(broken.tables, trial) if broken.tables is not None else ""
         return Relation(name=broken.name, holds=not broken.where, where=broken.where, smallest=source)
 
     async def further_tests(self, state: GenerationState, strength: Strength) -> tuple[TestSuite | None, Strength]:

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,12 @@ def tried(
             return
         if where is None:
             continue
-        yield Broken(name, where, _smallest(side, change, others, base) if where else None)
+        shows = partial(_is_broken, side, change, others)
+        yield Broken(name, where, searched(base, shows) if where else None)
+
+
+def _is_broken(side: Side, change: Change, others: Mapping[str, Any], tables: Tables, until: float) -> bool:
+    return bool(_where(side, change, others, until, tables))
 
 
 def _where(
@@ -182,15 +188,21 @@ def _text(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-def _smallest(side: Side, change: Change, others: Mapping[str, Any], base: Tables) -> Tables | None:
+def searched(base: Tables, shows: Callable[[Tables, float], bool]) -> Tables:
+    """The smallest input that is found in a few seconds and still shows something.
+
+    Args:
+        base: an input that shows it.
+        shows: whether another one does, by a time on the monotonic clock. It may raise `TrialEnded`.
+    """
     until = time.monotonic() + SEARCH_SECONDS
 
     def has_time() -> bool:
         return time.monotonic() < until
 
-    def differs(tables: Mapping[str, Any]) -> bool:
+    def differs(tables: Tables) -> bool:
         try:
-            return bool(_where(side, change, others, until, tables))
+            return shows(tables, until)
         except TrialEnded:
             return False
 

@@ -1,0 +1,118 @@
+"""What runs of the verified function on other inputs find, without a second solution."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.display.shown import card_text
+from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART
+from autocoder_jupyter.engine.strength.other_inputs import OtherInputs, is_general, on_other_inputs
+from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.run.of_report import run_of
+from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.sandbox.choice import choose
+from autocoder_jupyter.sandbox.host.pool import shared_pool
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
+from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.runner import CODE, PLAN, Runner, fenced
+
+pytestmark = pytest.mark.local_sandbox
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    sandbox = choose("local")
+    spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
+    with shared_pool(sandbox).lease(spec) as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine finds the same."""
+    longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
+    monkeypatch.setattr("autocoder_jupyter.engine.strength.examiner.EFFORTS", longer)
+    monkeypatch.setattr("autocoder_jupyter.engine.strength.relations.SEARCH_SECONDS", 60.0)
+
+
+def orders(rows: int = 100) -> pd.DataFrame:
+    return pd.DataFrame({"id": [f"o{n:03}" for n in range(rows)], "n": np.tile([1.0, 2.0, 5.0, 9.0], rows // 4)})
+
+
+def found(worker: Worker, body: str, *checks: str) -> OtherInputs:
+    code = f"import pandas as pd\n\n\ndef run(x: pd.DataFrame):\n    {body}\n"
+    program = Program(code, (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),))
+    side = Side("f", worker, program)
+    return on_other_inputs(side, {"x": orders()}, {}, time.monotonic() + 120, 30, checks, Redaction("rows"))
+
+
+def test_an_error_on_a_few_rows_is_found_with_a_small_input(worker: Worker) -> None:
+    (one,) = found(worker, "return float(x['n'].iloc[30] if len(x) < 60 else x['n'].sum())").failed
+    said, name, tables = one
+    assert said == "the function raises IndexError" and name == "with two rows"
+    assert len(tables["x"]) <= 1
+
+
+def test_an_error_on_many_rows_is_found(worker: Worker) -> None:
+    (one,) = found(worker, "return float(1 / (len(x) <= 450))").failed
+    assert one[:2] == ("the function raises ZeroDivisionError", "with many times as many rows")
+
+
+def test_an_error_that_the_code_raises_itself_is_meant(worker: Worker) -> None:
+    seen = found(worker, "if len(x) < 10: raise ValueError('too few')\n    return float(x['n'].sum())")
+    assert seen.failed == () and seen.count > 5
+
+
+def test_a_check_is_tried_on_other_inputs(worker: Worker) -> None:
+    share = "return float(x['n'].max() / 9)"
+    seen = found(worker, share, "out == 1", "out <= 1", "len(x) == 99", "out == x['n'].max() / 9")
+    assert seen.held == ("out <= 1",)
+    ((said, name, tables),) = seen.failed
+    assert said == "your check out == 1 does not hold" and name in ("with two rows", SMALL_PART) and tables["x"].size
+
+
+@pytest.mark.parametrize(
+    ("check", "may"),
+    [
+        ("out['share'].sum() == 1", True),
+        ("abs(out.share.sum() - 100) < 1e-6", True),
+        ("out['total'].notna().all()", False),
+        ("len(out) == 12", False),
+        ("out.region[0] == 'North'", False),
+        ("(", False),
+    ],
+)
+def test_a_check_of_the_sample_alone_is_known(check: str, may: bool) -> None:
+    assert is_general(check, {"share"}) is may
+
+
+def told(played: Any) -> dict[str, bool]:
+    assert played.report.success, played.error
+    return {one.words: one.holds for one in played.report.evidence.strength.relations if one.said}
+
+
+async def test_the_line_and_the_card_name_what_fails_and_success_stays(runner: Runner) -> None:
+    code = CODE.replace("    return", "    sales['price'].iloc[2]\n    return")
+    tests = (
+        "import pandas as pd\nfrom solution import run\n\n\ndef test_sum():\n"
+        '    """All count."""\n    assert run(sales=pd.DataFrame({"price": [1.0] * 3, "quantity": [2] * 3})) == 6.0\n'
+    )
+    script = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)]}
+    settings = {"effort": "normal", "second_opinion": "off"}
+    played = await runner.generate(script, settings=settings, checks=("total >= 0",))
+    known = told(played)
+    (failed,) = (words for words, holds in known.items() if not holds)
+    assert failed.startswith("the function raises IndexError with ")
+    assert any(words.startswith("your check total >= 0 on ") for words in known)
+    line = verified(played.report.evidence, None, 1)
+    assert failed in line.lacks and "The function raises IndexError" in card_text(run_of(played.report, "ready"))
