@@ -17,6 +17,7 @@ from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.secrets import without_secrets
 from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.untrusted.charts import chart_place
 
 ROWS = 5
 COLUMNS = 6
@@ -29,6 +30,9 @@ PICTURE_BYTES = 48 * 2**10
 PICTURE_PIXELS = 4_000_000
 """Pixels of the largest one. A page that is opened decodes it, and 12 KB can hold 100 million pixels of one colour."""
 
+CHART_CHARACTERS = 64 * 2**10
+"""Characters of the specification of the largest chart on a card, which is saved with the notebook."""
+
 
 def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
     """A preview of each output.
@@ -40,7 +44,7 @@ def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Gli
     tell = _telling(secrets)
     found = tuple(_carefully(name, value, tell) for name, value in values.items())
     # Nothing can be masked in a picture, and a function that gets secrets could draw them.
-    return tuple(replace(glimpse, picture=b"") for glimpse in found) if secrets else found
+    return tuple(replace(glimpse, picture=b"", chart="") for glimpse in found) if secrets else found
 
 
 def _carefully(name: str, value: Any, tell: Tell) -> Glimpse:
@@ -66,7 +70,8 @@ def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
     if isinstance(value, Figure):
         is_small = len(value.png) <= PICTURE_BYTES and value.width * value.height <= PICTURE_PIXELS
         picture = value.png if is_small else b""
-        return Glimpse(name, tell([value.description])[0], picture=picture)
+        chart = "" if value.kind == "matplotlib" else chart_place(value.kind, value.spec, CHART_CHARACTERS, tell)
+        return Glimpse(name, tell([value.description])[0], picture=picture, chart=chart)
     if isinstance(value, File | Dir):
         return Glimpse(name, "a file" if isinstance(value, File) else "a folder")
     if is_null(value):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import data_address
 from autocoder_jupyter.view.document import Block, Drawing, Span, Table, line, muted
 from autocoder_jupyter.view.html import element
@@ -28,8 +29,8 @@ def output_blocks(seen: SampleOutputs | None, name: str) -> tuple[Block, ...]:
         return ()
     shown, pictures = list[Block](), 0
     for glimpse in seen.glimpses[:MOST]:
-        pictures += bool(glimpse.picture)
-        drawn = glimpse if pictures <= MOST_PICTURES else replace(glimpse, picture=b"")
+        pictures += bool(glimpse.picture or glimpse.chart)
+        drawn = glimpse if pictures <= MOST_PICTURES else replace(glimpse, picture=b"", chart="")
         shown += glimpse_blocks(drawn)
     if seen.withheld:
         shown.append(muted(f"Rows are not saved here because share forbids it. {name}.run() shows them."))
@@ -44,7 +45,10 @@ def glimpse_blocks(glimpse: Glimpse) -> tuple[Block, ...]:
     if glimpse.picture:
         alt = f"{glimpse.name}: {glimpse.text}"
         picture = element("img", alt=alt, src=data_address(glimpse.picture, "image/png"), look="figure small")
-        return line(*named, Span(glimpse.text, "muted")), Drawing(picture, is_counted=False)
+        return line(*named, Span(glimpse.text, "muted", only="text")), Drawing(picture, is_counted=False)
+    if glimpse.chart:
+        drawing = Drawing(markup.chart(glimpse.chart, glimpse.text), is_counted=False)
+        return line(*named, Span(glimpse.text, "muted", only="text")), drawing
     if glimpse.table is None:
         return (line(*named, Span(glimpse.text, "code")),)
     table = glimpse.table

@@ -91,9 +91,11 @@ class Glimpse:
         text: the preview of a value that is not a table.
         table: the first rows of a table; None for any other value.
         picture: a small picture as PNG; b"" if there is none, or only a large one.
+        chart: the safe parts of a small chart of Plotly or Altair, from `untrusted.charts.chart_place`; "" for none.
     """
 
     name: str
     text: str = ""
     table: Excerpt | None = None
     picture: bytes = field(default=b"", repr=False)
+    chart: str = field(default="", repr=False)

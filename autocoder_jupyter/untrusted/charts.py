@@ -6,7 +6,8 @@ the library itself. The safe parts alone are therefore harmless for both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from autocoder_jupyter.untrusted.not_drawn import NotDrawn
@@ -32,6 +33,53 @@ def chart_bundle(library: Library, spec: Mapping[str, Any]) -> dict[str, Any]:
         return {CHART: {"mime_type": mime_type}, mime_type: harmless(spec)}
     except NotDrawn:
         return {}
+
+
+def chart_place(
+    library: Library, spec: Mapping[str, Any], most: int, tell: Callable[[list[str]], list[str]] = list
+) -> str:
+    """The safe parts of a chart for an element of a page: its mime type and specification, as JSON text in ASCII.
+
+    Args:
+        library: `plotly` or `altair`.
+        spec: its content from a sandbox, as JSON values.
+        most: characters of the longest text.
+        tell: masks the texts in the chart; by default nothing is masked.
+
+    Returns:
+        The text; "" if the chart needs a part that is not allowed, or is too large.
+    """
+    mime_type, harmless = _HARMLESS[library]
+    try:
+        chart = {"mime_type": mime_type, "spec": harmless(spec)}
+        if len(_json(chart)) > most:
+            return ""
+    except (NotDrawn, ValueError):  # JSON of a page has no NaN, and no int with thousands of digits
+        return ""
+    told = _json(_with_texts(chart, iter(tell(list(_texts(chart))))))
+    return told if len(told) <= most else ""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value except the names of its parts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
+
+
+def _with_texts(value: Any, told: Iterator[str]) -> Any:
+    """The value with other texts, in the order of `_texts`."""
+    if isinstance(value, str):
+        return next(told)
+    if isinstance(value, list):
+        return [_with_texts(part, told) for part in value]
+    return {key: _with_texts(part, told) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 def why_not_drawn(library: Library, spec: Mapping[str, Any]) -> str:

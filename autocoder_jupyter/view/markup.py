@@ -80,6 +80,16 @@ def inline_code(source: object) -> Html:
     return element("span", escape(source), look="code")
 
 
+def chart(place: str, told: str) -> Html:
+    """A chart of Plotly or Altair, which our lab extension draws; elsewhere its text.
+
+    Args:
+        place: its safe parts, from `untrusted.charts.chart_place`.
+        told: what it shows, in words.
+    """
+    return element("div", muted(told), class_="autocode-chart", data_autocode_chart=place)
+
+
 def items(entries: Iterable[Html]) -> Html:
     """A list of entries."""
     rows = join(*(element("li", entry) for entry in entries))

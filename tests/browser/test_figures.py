@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import http.server
+import json
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Open
-from tests.browser.lab import Lab, NotebookPage
+from tests.browser import scripts
+from tests.browser.conftest import Open, Reply
+from tests.browser.lab import Lab, NotebookPage, expect
+from tests.scripted_model import prompt_of
 
 pytestmark = [pytest.mark.browser]
+
+PATIENCE = 60_000
 
 STANDARD = """
 from autocoder_jupyter import Figure
@@ -359,3 +365,76 @@ def test_a_script_that_got_into_the_frame_of_a_chart_requests_nothing_and_leads_
     tab.locator("#open").element_handle().content_frame().evaluate(staying, canary.address)
     tab.wait_for_timeout(500)
     assert len(canary.requested) > 10, "the test shows something only if these attempts do request something"
+
+
+CHART_PLAN = {
+    "description": "The revenue by region.",
+    "approach": "Add up the revenue of each region.",
+    "packages": ["altair"],
+    "inputs": [{"name": "sales", "type": "DataFrame", "meaning": "orders"}],
+    "outputs": [{"name": "bars", "type": "Figure", "meaning": "one bar a region"}],
+    "assumptions": [],
+}
+
+CHART_MODULE = '''\
+import altair
+import pandas as pd
+
+
+def run(sales: pd.DataFrame) -> altair.TopLevelMixin:
+    """A bar chart."""
+    totals = sales.groupby("region", as_index=False)["revenue"].sum()
+    return altair.Chart(totals, title="Revenue").mark_bar().encode(x="region", y="revenue")
+'''
+
+CHART_TESTS = '''\
+import pandas as pd
+from solution import run
+
+
+def test_each_region_has_a_bar():
+    """one bar a region"""
+    bars = run(sales=pd.DataFrame({"region": ["N", "N", "S"], "revenue": [1.0, 2.0, 4.0]}))
+    assert [row["revenue"] for row in bars.data] == [3.0, 4.0]
+'''
+
+
+def chart_answers(request: dict[str, Any]) -> str:
+    """The answers to a request for a chart of Altair."""
+    stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt_of(request))
+    code, tests = scripts.fenced(CHART_MODULE), scripts.fenced(CHART_TESTS)
+    return {"plan": json.dumps(CHART_PLAN), "code": code, "tests": tests}[stage]
+
+
+def chart_of(place: Any) -> Any:
+    """The frame of a card's chart, when it is drawn."""
+    shown = place.get_by_role("img", name=re.compile('bar chart "Revenue"; x: region, North, South, West; y: revenue'))
+    shown.wait_for(timeout=PATIENCE)
+    expect(shown).to_have_attribute("style", re.compile("height"))  # it has answered
+    frame = shown.element_handle().content_frame().child_frames[0]
+    frame.locator("canvas").wait_for(timeout=PATIENCE)
+    return shown
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.usefixtures("extension")
+def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_of_somebody_else(
+    notebook: Open, lab: Lab, reply: Reply
+) -> None:
+    reply(chart_answers)
+    cell = '%%autocode chart -o "bars: Figure"\nThe revenue of @sales by region as bars, with altair.'
+    page = notebook(cell, "chart.wait();", "chart")
+    for number in (1, 2, 3):
+        page.run(number)
+        page.wait_for_prompt(number)
+    chart_of(page.output(1))
+    output = page.output(3)
+    output.get_by_role("tab", name="Run").click()
+    output.get_by_role("button", name="Run", exact=True).click()
+    chart_of(output)
+    page.save()
+    saved = json.loads((lab.folder / page.name).read_text())
+    saved["metadata"]["from"] = "somebody else"  # so its signature is another, and it is not trusted
+    (lab.folder / "received.ipynb").write_text(json.dumps(saved))
+    received = NotebookPage(page.page, lab, "received.ipynb")
+    chart_of(received.output(1))

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.glimpse import CHARACTERS, COLUMNS, PICTURE_BYTES, ROWS, glimpses
+from autocoder_jupyter.data.glimpse import CHARACTERS, CHART_CHARACTERS, COLUMNS, PICTURE_BYTES, ROWS, glimpses
+from autocoder_jupyter.display.sample_outputs import glimpse_blocks
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.view.as_html import blocks_html, document_html
+from autocoder_jupyter.view.as_text import blocks_text
+from autocoder_jupyter.view.document import Document, Row, Section
 
 
 def seen(value: Any, **secrets: str) -> Glimpse:
@@ -53,3 +58,31 @@ def test_a_small_picture_is_in_the_preview_and_a_large_one_only_by_its_size() ->
     assert other.picture == b"" and other.text == "a picture of 6100 × 3330 pixels"
     bomb = Figure(b"\x89PNG of one colour", 20_000, 5_000)
     assert glimpses({"chart": bomb}, {})[0] == Glimpse("chart", "a picture of 20000 × 5000 pixels")
+
+
+CHART = {"data": [{"type": "bar", "x": ["jane.roe@example.com", "b"], "y": [1, 2]}], "layout": {"images": [{}]}}
+
+
+def test_a_small_chart_is_in_the_preview_without_private_values_and_unsafe_parts() -> None:
+    glimpse = seen(Figure(b"", 0, 0, kind="plotly", spec=CHART))
+    drawn = json.loads(glimpse.chart)
+    assert drawn["spec"] == {"data": [{"type": "bar", "x": ["<email-1>", "b"], "y": [1, 2]}], "layout": {}}
+    assert drawn["mime_type"] == "application/vnd.plotly.v1+json"
+    assert glimpse.text == "bar chart; x: <email-1>, b; y: 1 to 2; 2 marks"
+    assert seen(Figure(b"", 0, 0, kind="plotly", spec=CHART), TOKEN="correct-horse").chart == ""
+    large = {"data": [{"type": "bar", "y": list(range(CHART_CHARACTERS))}]}
+    assert seen(Figure(b"", 0, 0, kind="plotly", spec=large)).chart == ""
+    unsafe: tuple[dict[str, Any], ...] = ({"data": [{"type": "image"}]}, {"data": [{"type": "bar", "y": [1e999]}]})
+    for spec in (*unsafe, {"data": [{"type": "bar", "y": [10**5000]}]}):
+        assert seen(Figure(b"", 0, 0, kind="plotly", spec=spec)).chart == ""
+
+
+def test_a_card_has_a_chart_as_an_element_with_its_text_that_does_not_count_for_its_size() -> None:
+    glimpse = seen(Figure(b"", 0, 0, kind="plotly", spec=CHART))
+    blocks = glimpse_blocks(glimpse)
+    html = blocks_html(blocks)
+    assert 'class="autocode-chart"' in html and "&quot;mime_type&quot;" in html
+    assert "bar chart; x: &lt;email-1&gt;, b" in html
+    assert blocks_text(blocks) == [f"output out: {glimpse.text}"]
+    document = Document("a", "Ready", "good", sections=(Section("Outputs", (Row("Outputs", blocks),), folded=False),))
+    assert "autocode-chart" in document_html(document, 500)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autocoder_jupyter.untrusted.chart_words import chart_words, svg_words
-from autocoder_jupyter.untrusted.charts import Library, chart_bundle, why_not_drawn
+from autocoder_jupyter.untrusted.charts import Library, chart_bundle, chart_place, why_not_drawn
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.document import Block, Drawing
 from autocoder_jupyter.view.html import Html, element, escape, html_output, join
@@ -28,6 +28,10 @@ CARD_CHARACTERS = 10_000
 """Characters of an SVG on a card, which the notebook saves with every run."""
 
 _SVG = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)?<svg[\s>]", re.DOTALL)
+
+
+CHART_CHARACTERS = 64 * 2**10
+"""Characters of a specification that a card draws."""
 
 
 def is_svg(chart: str) -> bool:
@@ -66,6 +70,12 @@ def why_as_text(chart: str) -> str:
     return why_not_drawn(_library(spec), spec)
 
 
+def _place(chart: str) -> str:
+    """The safe parts of a specification that a card draws; "" for every other chart."""
+    spec = _parsed(chart)
+    return "" if spec is None else chart_place(_library(spec), spec, CHART_CHARACTERS)
+
+
 def _parsed(chart: str) -> Mapping[str, Any] | None:
     if len(chart) > MOST_CHARACTERS or not chart.lstrip().startswith("{"):
         return None
@@ -80,11 +90,16 @@ def _library(spec: Mapping[str, Any]) -> Library:
     return "altair" if "mark" in spec or "vega-lite" in str(spec.get("$schema", "")) else "plotly"
 
 
-def drawn(chart: str) -> dict[str, Any] | None:
-    """A chart that the card does not show, by mime type; None for a chart that the card shows."""
+def drawn(chart: str, *, for_page: bool) -> dict[str, Any] | None:
+    """A chart that the card does not show, by mime type; None for a chart that the card shows.
+
+    Args:
+        chart: the text that the code returned.
+        for_page: whether our lab extension is present, which draws the charts of a card.
+    """
     if is_svg(chart):
         return {**html_output(picture(chart, 1), "an SVG")} if len(chart) > CARD_CHARACTERS else None
-    found = specification(chart)
+    found = None if for_page and _place(chart) else specification(chart)
     return None if found is None else {**found, "text/plain": description(chart) or "a figure"}
 
 
@@ -102,6 +117,8 @@ def chart_block(chart: str, number: int, name: str) -> Block:
 def _chart_html(chart: str, number: int, name: str) -> Html:
     if is_svg(chart) and len(chart) <= CARD_CHARACTERS:
         return element("div", picture(chart, number))
+    if place := _place(chart):
+        return markup.chart(place, f"Chart {number}: {description(chart)}")
     if is_svg(chart) or specification(chart) is not None:
         told = element("div", escape(description(chart)))
         return join(told, markup.muted_line(f"To see chart {number}, make {name} the last line of a cell."))

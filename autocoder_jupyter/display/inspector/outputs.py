@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Dir, Figure, File
+from autocoder_jupyter.untrusted.charts import chart_place, why_not_drawn
 from autocoder_jupyter.untrusted.long_ints import shortened
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, data_address, download
@@ -60,7 +61,7 @@ def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt
 
 
 def figure_html(figure: Figure, filename: str, name: str) -> Html:
-    """An image as wide as the page at most, with download links; a sentence for an interactive figure.
+    """An image as wide as the page at most, with download links; an interactive figure is a chart.
 
     Args:
         figure: the figure.
@@ -68,8 +69,8 @@ def figure_html(figure: Figure, filename: str, name: str) -> Html:
         name: the name of the output.
     """
     if not figure.png:
-        hint = markup.muted("To see it, make it the last line of a cell.")
-        return join(element("div", escape(figure.description)), hint, between=" ")
+        place = chart_place(figure.kind, figure.spec, DOWNLOAD_BYTES) if figure.kind != "matplotlib" else ""
+        return markup.chart(place, figure.description) if place else _not_drawn(figure)
     links = [download(f"{filename}.png", figure.png, "image/png", f"Save {filename}.png")]
     if 0 < len(figure.svg) <= DOWNLOAD_BYTES:
         links.append(download(f"{filename}.svg", figure.svg, "image/svg+xml", "SVG"))
@@ -78,6 +79,12 @@ def figure_html(figure: Figure, filename: str, name: str) -> Html:
         "img", alt=f"{name}: {figure.description}", src=data_address(figure.png, "image/png"), look="figure"
     )
     return join(join(size, *links, between=" "), picture)
+
+
+def _not_drawn(figure: Figure) -> Html:
+    reason = "" if figure.kind == "matplotlib" else why_not_drawn(figure.kind, figure.spec)
+    why = f"It is not drawn here: {reason or 'it is too large'}."
+    return join(element("div", escape(figure.description)), markup.muted_line(why))
 
 
 def table_html(excerpt: Excerpt) -> Html:

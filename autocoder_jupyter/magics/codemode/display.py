@@ -50,7 +50,9 @@ class AnswerDisplay:
             raise NotImplementedError
         from autocoder_jupyter.display.codemode.charts import drawn
 
-        charts = [bundle for bundle in map(drawn, result.charts) if bundle is not None]
+        for_page = self._notebook.front_end.has_page()
+        shown = (drawn(chart, for_page=for_page) for chart in result.charts)
+        charts = [bundle for bundle in shown if bundle is not None]
         if not charts:
             raise NotImplementedError
         for bundle in (self(result), *charts):

@@ -5,6 +5,7 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { PartialJSONObject } from '@lumino/coreutils';
 import { Panel, Widget } from '@lumino/widgets';
 
+import { restoreCharts } from '../charts/places';
 import type { IJob, IKernelLink, ILink } from '../link/tokens';
 import { isUnderWay } from '../results/entries';
 import type { Commands } from './strip';
@@ -94,6 +95,7 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     }
     const { trusted, metadata } = this._model!;
     await this._shown.renderModel(new MimeModel({ trusted, metadata, data: { [mimeType]: data[mimeType] ?? '' } }));
+    restoreCharts(this._shown.node, data['text/html']);
   }
 
   private _followLink(): void {

@@ -5,6 +5,7 @@ import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { DisposableDelegate } from '@lumino/disposable';
 
 import { insertBelow, runBelow, runCellWith } from '../cells/place';
+import { ChartPlaces } from '../charts/places';
 import { chartFactory } from '../charts/renderer';
 import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
@@ -28,6 +29,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     links: ILink,
     themes: IThemeManager | null
   ) => {
+    new ChartPlaces(document.body, themes); // notebooks, inspectors, and views of outputs
     rendermime.addFactory(chartFactory(themes), RANK);
     rendermime.addFactory(widgetFactory(null, rendermime, rendermime), RANK);
     rendermime.addFactory(followedFactory(null, rendermime, links, app.commands), RANK);

@@ -5,6 +5,7 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Kernel } from '@jupyterlab/services';
 import { Panel } from '@lumino/widgets';
 
+import { restoreCharts } from '../charts/places';
 import { KernelProcess } from '../link/processes';
 
 /** A finished result: the id of its widget; the output also has `text/html`, which needs no kernel. */
@@ -127,6 +128,7 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
       renderer.dispose();
     } else {
       this._put(renderer);
+      restoreCharts(renderer.node, data['text/html']);
     }
   }
 

@@ -26,7 +26,7 @@ def test_a_table_shows_its_first_rows_and_its_size(read: Any) -> None:
 
 def test_a_figure_is_a_picture_that_can_be_saved() -> None:
     html = shown(chart=Figure(b"\x89PNG", 640, 480))
-    assert '<img alt="chart" src="data:image/png;base64,iVBORw==' in html
+    assert '<img alt="chart: a picture of 640 × 480 pixels" src="data:image/png;base64,iVBORw==' in html
     assert 'download="growth-chart.png"' in html and "640 × 480" in html
 
 
