@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -26,9 +27,15 @@ from autocoder_jupyter.types.overview import Excerpt
 ROWS = 10
 COLUMNS = 20
 DIGITS = 6
-"""Significant digits of a number that is not whole."""
+"""Significant digits of a number that is not in a column of numbers."""
+
+_OF_LARGEST = 4
+"""Significant digits of the largest number of a column, if it has more than two decimals."""
+
+_MOST_DECIMALS = 8
 
 _MISSING = "–"
+_NUMBER = re.compile(r"-?\d{1,15}(\.\d+)?")
 _FLOAT = re.compile(r"-?\d+\.\d+(e[-+]\d+)?|-?\d+e[-+]\d+")
 
 Tell = Callable[[list[str]], list[str]]
@@ -54,9 +61,9 @@ def excerpt(
     """
     frame = as_frame(value)
     head = frame.iloc[:rows, :columns]
-    cells = [_readable(texts_of(head.iloc[:, place]), tell) for place in range(head.shape[1])]
-    headings = tell([_label(label) for label in head.columns])
     numeric = [pdt.is_numeric_dtype(dtype) and not pdt.is_bool_dtype(dtype) for dtype in head.dtypes]
+    cells = [_readable(texts_of(head.iloc[:, place]), tell, numeric[place]) for place in range(head.shape[1])]
+    headings = tell([_label(label) for label in head.columns])
     if not is_default_index(frame.index):
         cells.insert(0, _readable([_text(label, float, _MISSING) for label in head.index], tell))
         names = [_label(name) for name in frame.index.names if name is not None]
@@ -73,13 +80,29 @@ def excerpt(
     )
 
 
-def _readable(texts: list[str], tell: Tell) -> list[str]:
-    """The masked texts of a column. Numbers have six digits, and two behind the point, as a person reads them."""
+def _readable(texts: list[str], tell: Tell, numeric: bool = False) -> list[str]:
+    """The masked texts of a column, with numbers as a person reads them: those of a column have the same decimals."""
     told = tell(texts)  # the exact texts are masked: a rounded number is not recognized
-    return [_rounded(text) if text == before else text for text, before in zip(told, texts, strict=True)]
+    decimals = _decimals(texts) if numeric else None
+    return [_rounded(text, decimals) if text == before else text for text, before in zip(told, texts, strict=True)]
 
 
-def _rounded(text: str) -> str:
+def _decimals(texts: list[str]) -> int | None:
+    """The decimals of all numbers of a column; None if they are of too different sizes for that."""
+    written = [text for text in texts if _NUMBER.fullmatch(text)]
+    needed = max((len(text.partition(".")[2]) for text in written), default=0)
+    sizes = [abs(float(text)) for text in written if float(text)]
+    if not sizes or any("e" in text for text in texts if _FLOAT.fullmatch(text)):
+        return None
+    shown = max(2, _OF_LARGEST - 1 - math.floor(math.log10(max(sizes))))
+    while shown < needed and min(sizes) < 0.5 * 10**-shown:  # a number that is not zero does not look like it
+        shown += 1
+    return min(needed, shown) if shown <= _MOST_DECIMALS else None
+
+
+def _rounded(text: str, decimals: int | None = None) -> str:
+    if decimals is not None and _NUMBER.fullmatch(text):
+        return f"{float(text):.{decimals}f}" if decimals else text
     if not _FLOAT.fullmatch(text):
         return text
     whole = len(text.lstrip("-").partition(".")[0])

@@ -81,7 +81,8 @@ def _block(block: Block) -> Iterator[str]:
             yield from filter(None, (diff.unified(block.before, block.after, *block.names),))
         case Table():
             rows = (block.headings, *block.rows) if any(block.headings) else block.rows
-            yield from (f"  {words[:TABLE_CHARACTERS]}" for words in markup.columns(rows).splitlines() if rows)
+            shown = markup.columns(rows, block.numeric or ()) if rows else ""
+            yield from (f"  {words[:TABLE_CHARACTERS]}" for words in shown.splitlines())
         case Item():
             yield item_text(block)
             yield from (f"    {words}" for words in blocks_text(block.below))

@@ -6,7 +6,7 @@ remove styles. Colours are JupyterLab variables with a fallback for light and da
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from autocoder_jupyter.untrusted.visible import visible, visible_block
@@ -146,10 +146,14 @@ def scrolled(content: Html) -> Html:
     return element("div", content, look="wide")
 
 
-def columns(rows: Iterable[Iterable[object]]) -> str:
-    """A table for a terminal."""
+def columns(rows: Iterable[Iterable[object]], numeric: Sequence[bool] = ()) -> str:
+    """A table for a terminal. The columns for which `numeric` is true are aligned right."""
     lines = [[visible(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        "  ".join(map(_padded, line, widths, (*numeric, *[False] * len(widths)))).rstrip() for line in lines
     )
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    return text.rjust(width) if right else text.ljust(width)

@@ -11,14 +11,25 @@ def test_the_first_rows_as_short_texts() -> None:
     )
     found = excerpt(frame)
     assert found.headings == ("day", "x", "n", "long") and len(found.rows) == ROWS and found.cut
-    assert found.rows[0][:3] == ("2024-01-01", "0.333333", "7") and len(found.rows[0][3]) < 80
+    assert found.rows[0][:3] == ("2024-01-01", "0.3333", "7") and len(found.rows[0][3]) < 80
     assert found.numeric == (False, True, True, False) and found.size == "30 rows × 4 columns"
+
+
+def column(*values: float | None) -> list[str]:
+    return [row[0] for row in excerpt(pd.Series(values, dtype="float64")).rows]
 
 
 def test_numbers_have_as_many_digits_as_a_person_reads() -> None:
     values = [246.05138012618298, 1234567.891234, 1e300 / 3, 0.1 + 0.2, 2.0, -0.000012345678, 12345.678]
     told = [row[0] for row in excerpt(pd.Series(values)).rows]
     assert told == ["246.051", "1234567.89", "3.33333e+299", "0.3", "2", "-1.23457e-05", "12345.68"]
+    assert column(18767.21, 20000, None, 3.456) == ["18767.21", "20000.00", "–", "3.46"]
+    assert column(0.0782650123, 0.0797, 0) == ["0.07827", "0.07970", "0.00000"]
+    assert column(1.0, 200.0) == ["1", "200"] and column(0.5, 1.25) == ["0.50", "1.25"]
+    assert column(1234.5, 0.00012) == ["1234.5000", "0.0001"]
+    assert column(1000.5, float("inf"), -0.25) == ["1000.50", "inf", "-0.25"]
+    assert column(5e-324, 1.5) == ["4.94066e-324", "1.5"] and column(0.0, -0.0) == ["0", "0"]
+    assert column(123456789012345.678, 0.1) == ["123456789012345.67", "0.10"]
     assert excerpt(pd.Series(values[4:5], dtype="float32")).rows == (("2",),)
     assert excerpt(pd.Series([0.1], dtype="Float32")).rows == (("0.1",),)
     assert excerpt(pd.DataFrame({"n": [1]}, index=[1 / 3])).rows == (("0.333333", "1"),)

@@ -531,7 +531,7 @@ def test_pictures_are_shown_on_the_card_and_leave_its_other_parts_whole(read: An
     plain = replace(RUNNING, phase="ready", solution="x = 1\n" * 300)
     seen = SampleOutputs(tuple(Glimpse(f"chart_{number}", "a picture", picture=png) for number in range(3)))
     html = card_html(replace(plain, outputs=seen))
-    assert html.count('src="data:image/png;base64,') == 2 and 'alt="chart_1"' in html
+    assert html.count('src="data:image/png;base64,') == 2 and 'alt="chart_1: a picture"' in html
     for part in ("x = 1", "chart_2", "a picture"):
         assert part in read(html).text
     assert read(html).text.count("x = 1") == read(card_html(plain)).text.count("x = 1")

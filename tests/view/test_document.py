@@ -156,3 +156,8 @@ def test_a_form_that_is_longer_is_not_used_and_a_part_that_does_not_count_stays(
     document = Document("f", "Ready", "good", sections=(long, free), shorter=(("a", (Source("a" * 3_000),)),))
     shown = document_html(document, 100)
     assert "short" in shown and "b" * 3_000 in shown and "a" * 3_000 not in shown
+
+
+def test_numbers_of_a_table_are_aligned_right_in_a_terminal_too() -> None:
+    table = Table(("month", "revenue"), (("Jan", "5.00"), ("Feb", "1234.50")), (False, True))
+    assert blocks_text([table]) == ["  month  revenue", "  Jan       5.00", "  Feb    1234.50"]
