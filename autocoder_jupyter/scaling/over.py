@@ -186,7 +186,8 @@ class Over:
         pieces are also computed in parts, and compared.
 
         Args:
-            source: a Parquet file or a folder of them; a dataset or a RecordBatchReader of PyArrow; a frame of Dask.
+            source: a Parquet file or a folder of them; a dataset or a RecordBatchReader of PyArrow; a lazy frame of
+                Polars, a relation of DuckDB, or a table of Ibis, which is read in batches; a frame of Dask.
             to: a folder for the answer, which must not exist; it appears when all is written. By default the answer is
                 in memory.
             workers: how many pieces are computed at once; by default as many as there are cores.
@@ -197,8 +198,9 @@ class Over:
             fixed: the other inputs, and options of the calls.
 
         Returns:
-            A table; with `to` a dataset of PyArrow. The rows of groups have no order between groups. For a frame of
-            Dask, a frame of Dask: its workers call the function when it is computed, and the errors come then.
+            A table; with `to` a dataset of PyArrow. The rows of groups have no order between groups. For a lazy frame,
+            a relation or a table of Ibis, one of its kind, with the answer. For a frame of Dask, one of Dask: its
+            workers call the function when it is computed, and the errors come then.
 
         Raises:
             NotSplittable: it may not be divided, and does not fit into `memory`.
@@ -220,15 +222,7 @@ class Over:
 
             return on_dask(work.source.frame[work.columns], work.calls, work.memory)
         assert isinstance(work.source, Batches)
-        batches = work.source.read(work.columns)
-        if work.contract.kind == "whole":
-            pieces: Iterable[Piece] = [_whole(work, batches)]
-            return self._run(work, pieces, 1, to, progress)
-        if work.contract.kind != "groups":
-            return self._run(work, _by_rows(work, batches), None, to, progress)
-        with temporary_folder("pieces") as folder:
-            listed = _by_groups(work, batches, folder)
-            return self._run(work, listed, len(listed), to, progress)
+        return work.source.like(self._answer(work, work.source.read(work.columns), to, progress))
 
     def explain(
         self, source: Any, /, *, workers: int | None = None, memory: int | str = "2GiB", **fixed: Any
@@ -264,6 +258,17 @@ class Over:
         contract = background.run(split_of(function, options, inputs))
         work = _Work(function, options, inputs, source, contract, workers or usable_cores(), size)
         return replace(work, every_column=not _needs_only_read(work))
+
+    def _answer(self, work: _Work, batches: Iterator[Batch], to: Any, progress: Progress | None) -> Any:
+        """The answer for rows that are read here."""
+        if work.contract.kind == "whole":
+            pieces: Iterable[Piece] = [_whole(work, batches)]
+            return self._run(work, pieces, 1, to, progress)
+        if work.contract.kind != "groups":
+            return self._run(work, _by_rows(work, batches), None, to, progress)
+        with temporary_folder("pieces") as folder:
+            listed = _by_groups(work, batches, folder)
+            return self._run(work, listed, len(listed), to, progress)
 
     def _run(self, work: _Work, pieces: Iterable[Piece], count: int | None, to: Any, progress: Progress | None) -> Any:
         """Compute the pieces, the checked ones first, and put the answers together."""

@@ -1,4 +1,4 @@
-"""The sources of `growth.over`: Parquet files, datasets and readers, each as batches of Arrow; and frames of Dask.
+"""The sources of `growth.over`: files, datasets, readers and queries, each as batches of Arrow; and frames of Dask.
 
 What a file says of itself is a claim: the numbers of its columns and rows are bounded here, and memory is planned by
 what has been read.
@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from autocoder_jupyter.data.elsewhere import elsewhere
+from autocoder_jupyter.data.foreign import restored
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
@@ -81,9 +84,11 @@ class Batches(TableSource):
 
     Args:
         read: its rows in their order, of these columns only.
+        like: an answer as the kind of table that the source is: a table of pandas, or a dataset of PyArrow.
     """
 
     read: Callable[[Sequence[str]], Iterator[Batch]] = field(repr=False)
+    like: Callable[[Any], Any] = field(repr=False, default=lambda answer: answer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +106,8 @@ def source_of(value: Any) -> TableSource:
     """A table that may be larger than memory.
 
     Args:
-        value: a Parquet file or a folder of them, a dataset or reader of PyArrow, or a frame of Dask.
+        value: a Parquet file or a folder of them, a dataset or reader of PyArrow, a lazy frame of Polars, a relation of
+            DuckDB, a table of Ibis, or a frame of Dask.
 
     Raises:
         InvalidRequest: it is something else, or cannot be read.
@@ -113,8 +119,8 @@ def source_of(value: Any) -> TableSource:
     if reader is None:
         raise InvalidRequest(
             f"over takes no {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
-            why="It takes a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, and a frame "
-            "of Dask.",
+            why="It takes a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, a lazy "
+            "frame of Polars, a relation of DuckDB, a table of Ibis, and a frame of Dask.",
             hint="For a table in memory call the function itself.",
         )
     try:
@@ -328,6 +334,84 @@ def _reader(value: Any) -> TableSource:
     return Batches(schema, None, read=lambda columns: _cast(tables, schema, columns))
 
 
+def _polars(value: Any) -> TableSource:
+    import polars
+
+    if not callable(getattr(value, "collect_batches", None)):
+        raise InvalidRequest(
+            f"Polars {polars.__version__} gives no batches of a lazy frame.",
+            hint="Install a newer one; or write it with frame.sink_parquet(file), and call over(file).",
+        )
+    oldest = polars.CompatLevel.oldest()
+    schema = _plain(value.collect_schema().to_frame().to_arrow(compat_level=oldest).schema)
+
+    def tables(columns: Sequence[str]) -> Iterator[Any]:
+        batches = value.select(list(columns)).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, lazy=True)
+        return (batch.to_arrow(compat_level=oldest) for batch in batches)
+
+    def like(answer: Any) -> Any:
+        if isinstance(answer, pd.DataFrame):
+            return restored(answer, "polars LazyFrame")
+        return polars.scan_parquet(answer.files)
+
+    return _of_engine(schema, tables, like)
+
+
+def _duckdb(value: Any) -> TableSource:
+    import duckdb
+    import pyarrow
+
+    def reader(relation: Any) -> Any:
+        named = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_record_batch"
+        return getattr(relation, named)(BATCH_ROWS)
+
+    def tables(columns: Sequence[str]) -> Iterator[Any]:
+        chosen = value.select(*(duckdb.ColumnExpression(name) for name in columns))
+        return (pyarrow.Table.from_batches([batch]) for batch in reader(chosen))
+
+    def like(answer: Any) -> Any:
+        _autocode_answer = restored(answer, "pyarrow Table") if isinstance(answer, pd.DataFrame) else answer
+        try:  # a relation of the same connection, so that both can be joined; it reads the variable by its name
+            return value.query("_autocode_source", "SELECT * FROM _autocode_answer")
+        except duckdb.Error:  # the connection may not read variables, or is closed
+            return duckdb.from_arrow(_autocode_answer)
+
+    return _of_engine(_plain(reader(value.limit(0)).schema), tables, like)
+
+
+def _ibis(value: Any) -> TableSource:
+    import pyarrow
+
+    def tables(columns: Sequence[str]) -> Iterator[Any]:
+        reader = pyarrow.RecordBatchReader.from_stream(value.select(*columns))
+        return (pyarrow.Table.from_batches([batch]) for batch in reader)
+
+    def like(answer: Any) -> Any:
+        import ibis
+
+        if isinstance(answer, pd.DataFrame):
+            return ibis.memtable(restored(answer, "pyarrow Table"))
+        return value.get_backend().read_parquet(answer.files)
+
+    return _of_engine(_plain(value.schema().to_pyarrow()), tables, like)
+
+
+def _of_engine(
+    schema: Any, tables: Callable[[Sequence[str]], Iterator[Any]], like: Callable[[Any], Any]
+) -> TableSource:
+    """A query, which its own engine computes once. To count its rows would be to compute it twice."""
+
+    def read(columns: Sequence[str]) -> Iterator[Batch]:
+        try:
+            yield from _cast(tables(columns), schema, columns)
+        except (InvalidRequest, DataDrift, MemoryError):
+            raise
+        except Exception as error:  # another library may raise any exception
+            raise _unreadable("the table", error) from error
+
+    return Batches(schema, None, lambda columns: _invented(schema, columns), read=read, like=like)
+
+
 def _dask(value: Any) -> TableSource:
     import pyarrow
 
@@ -335,16 +419,28 @@ def _dask(value: Any) -> TableSource:
     if not all(isinstance(name, str) for name in columns.columns):
         raise InvalidRequest("A Dask frame needs texts as the names of its columns.")
     schema = _plain(pyarrow.Schema.from_pandas(columns, preserve_index=False))
+    return Partitions(schema, None, lambda columns: _invented(schema, columns), frame=value)
 
-    def examples(names: Sequence[str]) -> Iterator[Batch]:
-        invented = value._meta_nonempty  # without rows, any column could have only missing values
-        yield Batch(pyarrow.Table.from_pandas(invented[list(names)], preserve_index=False))
 
-    return Partitions(schema, None, examples, frame=value)
+def _invented(schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
+    """A row of values that have the types: without rows, any column could have only missing values."""
+    import pyarrow
+
+    row = []
+    for kind in part_of(schema, columns).types:
+        text = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
+        try:
+            row.append(pyarrow.array(["a" if text else 1]).cast(kind))
+        except pyarrow.ArrowException:  # no number is a value of this type
+            row.append(pyarrow.nulls(1, kind))
+    yield Batch(pyarrow.Table.from_arrays(row, schema=part_of(schema, columns)))
 
 
 _READERS: dict[tuple[str, str], Callable[[Any], TableSource]] = {
     ("pyarrow", "Dataset"): _dataset,
     ("pyarrow", "RecordBatchReader"): _reader,
+    ("polars", "LazyFrame"): _polars,
+    ("duckdb", "DuckDBPyRelation"): _duckdb,
+    ("ibis", "Table"): _ibis,
     ("dask", "DataFrame"): _dask,
 }

@@ -1,0 +1,162 @@
+"""The same function over each kind of source, compared with plain pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.dataframe as dd
+import duckdb
+import ibis
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import dataset
+
+from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
+from autocoder_jupyter.scaling.sources import source_of
+from tests.scaling.conftest import Build
+from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SMALL, plain, sales
+
+pytestmark = pytest.mark.local_sandbox
+
+TABLE = sales(4_000, 3)
+
+
+def of_ibis(file: Path) -> Any:
+    return ibis.duckdb.connect().read_parquet(file)
+
+
+SOURCES: dict[str, tuple[Callable[[Path], Any], type]] = {
+    "a file": (lambda file: file, pd.DataFrame),
+    "a dataset": (dataset.dataset, pd.DataFrame),
+    "a reader": (lambda file: dataset.dataset(file).scanner().to_reader(), pd.DataFrame),
+    "polars": (pl.scan_parquet, pl.LazyFrame),
+    "duckdb": (lambda file: duckdb.connect().read_parquet(str(file)), duckdb.DuckDBPyRelation),
+    "ibis": (of_ibis, ibis.Table),
+    "dask": (lambda file: dd.from_pandas(pd.read_parquet(file), npartitions=5, sort=False), dd.DataFrame),
+}
+
+FUNCTIONS: dict[str, tuple[str, str]] = {
+    "a formula": ("rows", BY_ROWS),
+    "a filter": ("rows", "return sales[sales['units'] > 4].reset_index(drop=True)"),
+    "classes": (
+        "rows",
+        "return pd.DataFrame({'size': pd.cut(sales['units'], [0, 3, 6, 9], labels=['s', 'm', 'l']).astype(str)})",
+    ),
+    "a cleaned text": ("rows", "return sales.assign(shop=sales['shop'].str.upper().str.strip())[['shop', 'units']]"),
+    "sums": ("groups", BY_GROUPS),
+    "running sums": (
+        "groups",
+        "return sales.assign(sum=sales.groupby('shop')['units'].cumsum())[['shop', 'units', 'sum']]",
+    ),
+    "shares": (
+        "groups",
+        "return pd.DataFrame({'share': sales['units'] / sales.groupby('shop')['units'].transform('sum')})",
+    ),
+    "medians of two keys": ("groups", "return sales.groupby(['shop', 'units'], as_index=False)['price'].median()"),
+    "a total": ("merge", MERGED),
+    "bounds": (
+        "merge",
+        "return pd.DataFrame({'units': [sales['units'].min(), sales['units'].max()]})",
+    ),
+    "the distance to the mean": ("whole", "return (sales['units'] - sales['units'].mean()).to_frame('away')"),
+    "ranks": ("whole", "return sales.assign(rank=sales['price'].rank(method='dense'))[['shop', 'rank']]"),
+}
+
+
+def in_memory(answer: Any) -> pd.DataFrame:
+    if isinstance(answer, pl.LazyFrame):
+        return answer.collect().to_pandas()
+    if isinstance(answer, duckdb.DuckDBPyRelation):
+        return answer.df()
+    if isinstance(answer, ibis.Table):
+        return pa.table(answer).to_pandas()
+    if isinstance(answer, dd.DataFrame):
+        with dask.config.set(scheduler="threads"):
+            return answer.compute()
+    return answer
+
+
+def by_values(table: pd.DataFrame) -> pd.DataFrame:
+    return table.sort_values(list(table.columns), ignore_index=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_source_gives_what_pandas_gives(built: Build, tmp_path: Path, name: str) -> None:
+    kind, body = FUNCTIONS[name]
+    file = tmp_path / "sales.parquet"
+    TABLE.to_parquet(file, index=False)
+    growth, expected = built(body, {"sales": SAMPLE}), plain(body, TABLE)
+    assert growth.split.kind == kind
+    memory = SMALL * 20 if kind == "groups" else SMALL * 2
+    for made, returned in SOURCES.values():
+        source = made(file)
+        answer = growth.over(source, memory=memory)
+        assert isinstance(answer, returned)
+        found = in_memory(answer)
+        if kind == "groups":
+            found, expected = by_values(found), by_values(expected)
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), expected, check_dtype=False)
+
+
+@pytest.mark.parametrize("name", ["polars", "duckdb", "ibis"])
+def test_a_query_is_computed_once_and_only_with_the_columns_that_are_read(tmp_path: Path, name: str) -> None:
+    TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    source = source_of(SOURCES[name][0](tmp_path / "sales.parquet"))
+    assert source.names == list(TABLE.columns) and source.rows is None
+    batches = list(source.read(["units", "shop"]))  # type: ignore[attr-defined]
+    together = pa.concat_tables(batch.table for batch in batches).to_pandas()
+    pd.testing.assert_frame_equal(together, TABLE[["units", "shop"]], check_dtype=False)
+
+
+@pytest.mark.parametrize("name", ["polars", "duckdb", "ibis"])
+def test_the_answer_of_a_query_is_of_its_kind_also_in_a_folder(built: Build, tmp_path: Path, name: str) -> None:
+    TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    made, returned = SOURCES[name]
+    answer = built(BY_ROWS, {"sales": SAMPLE}).over(made(tmp_path / "sales.parquet"), memory=SMALL, to=tmp_path / "to")
+    assert isinstance(answer, returned)
+    pd.testing.assert_frame_equal(in_memory(answer), plain(BY_ROWS, TABLE), check_dtype=False)
+    assert len(list((tmp_path / "to").iterdir())) > 1
+
+
+def test_the_answer_of_a_relation_can_be_joined_with_its_tables(built: Build) -> None:
+    database = duckdb.connect()
+    database.register("sales", TABLE)
+    database.execute("CREATE TABLE shops AS SELECT DISTINCT shop, length(shop) AS letters FROM sales")
+    answer = built(BY_GROUPS, {"sales": SAMPLE}).over(database.table("sales"))
+    joined = answer.join(database.table("shops"), "shop").df()
+    assert len(joined) == 40 and set(joined.columns) == {"shop", "units", "letters"}
+    assert database.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("shops",)]
+
+
+def test_what_is_wrong_with_a_query_is_said(built: Build, tmp_path: Path) -> None:
+    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    lazy = TABLE.pipe(pl.from_pandas).lazy()
+    calls: list[int] = []
+
+    def counted(part: pl.DataFrame) -> pl.DataFrame:
+        calls.append(1)
+        return part
+
+    watched = lazy.map_batches(counted, schema={"shop": pl.String, "units": pl.String})
+    with pytest.raises(DataDrift, match="units"):
+        growth.over(watched)
+    with pytest.raises(DataDrift, match="units"):
+        growth.over(duckdb.sql("SELECT 1 AS shop"))
+    assert calls == []
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        growth.over(lazy.select("nothing"))
+    failing = lazy.with_columns(pl.col("units").cast(pl.String).replace("3", "x").cast(pl.Int64))
+    with pytest.raises(InvalidRequest, match="the table cannot be read"):
+        growth.over(failing)
+    away = built("return (sales['units'] - sales['units'].mean()).to_frame('away')", {"sales": SAMPLE})
+    with pytest.raises(NotSplittable, match="does not fit into"):
+        away.over(lazy, memory=20_000)
+    broken = built(f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}", {"sales": SAMPLE})
+    with pytest.raises(PieceFailed, match="too many"):
+        broken.over(lazy.with_columns(units=pl.lit(200)))
