@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from autocoder_jupyter.calls.option_specs import OPTIONS
 from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.sandbox.environments.pins import name_of
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import File, InputSpec
 from autocoder_jupyter.untrusted.visible import visible
@@ -45,6 +47,7 @@ def bind(
     for spec in function.inputs:
         if spec.name in given:
             bound[spec.name] = checked_value(spec, _read(function, spec, given[spec.name]))
+            _require_geopandas(function, spec, bound[spec.name])
             if function.renames:
                 bound[spec.name] = _with_own_names(function, spec.name, bound[spec.name], notes)
             if spec.name in function.contracts:
@@ -82,6 +85,24 @@ def _read(function: Function, spec: InputSpec, value: Any) -> Any:
     from autocoder_jupyter.data.table_file import read_table
 
     return read_table(spec.name, value, function.shapes.get(spec.name))
+
+
+def _require_geopandas(function: Function, spec: InputSpec, value: Any) -> None:
+    """Check that a table with geometries can be read where the function runs.
+
+    Raises:
+        InvalidRequest: its packages are without GeoPandas.
+    """
+    if KINDS[spec.type].form != "table" or "geopandas" not in sys.modules:
+        return
+    from autocoder_jupyter.codec.geometry import LIBRARY, has_geometry
+
+    if has_geometry(value) and not any(name_of(line) == LIBRARY for line in function.environment.lock):
+        raise InvalidRequest(
+            f"{spec.name} has geometries, but {function.name} was made without GeoPandas.",
+            why="Its sandbox has only the packages that it was tested with.",
+            hint=f"Run its cell with such a table, which installs GeoPandas there, or pass {spec.name}.to_wkt().",
+        )
 
 
 def misfit(function: Function, name: str, value: Any) -> str:

@@ -23,8 +23,10 @@ def checked_value(spec: InputSpec, value: Any) -> Any:
     if value is None and not spec.required and spec.default is None:
         return None
     kind = KINDS[spec.type]
-    if kind.form == "table":
-        require_no_geometry(spec.name, value)
+    if kind.form == "table" and callable(getattr(type(value), "to_wkt", None)):
+        from autocoder_jupyter.data.capture import require_plain
+
+        require_plain(spec.name, value)
     accepted = kind.accept(_table(value) if kind.form == "table" else value)
     if accepted is REFUSED:
         raise InvalidRequest(
@@ -34,18 +36,6 @@ def checked_value(spec: InputSpec, value: Any) -> Any:
     if problem := misfit(accepted, spec.elements):
         raise InvalidRequest(f"{spec.name} must be a {spec.written_type}: {problem}.")
     return _located(spec, accepted) if isinstance(accepted, File | Dir) else accepted
-
-
-def require_no_geometry(name: str, value: Any) -> None:
-    """Refuse a table of GeoPandas by name.
-
-    Raises:
-        InvalidRequest: it is one.
-    """
-    if callable(getattr(type(value), "to_wkt", None)):
-        from autocoder_jupyter.data.capture import require_plain
-
-        require_plain(name, value)
 
 
 def _table(value: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from . import objects
+from . import geometry, objects
 from .errors import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
 from .plain import frequency_name, from_json, plain_dtype, to_json
@@ -65,6 +65,8 @@ def write_column(values: Any, out: ArrowWriter, path: str) -> Note:
         # The public conversions copy, and some turn NaN into NA. These two private arrays are the stored values.
         array = pa.array(_native(values._data), mask=values._mask, from_pandas=False)
         return {"kind": "masked", "dtype": dtype.name, "at": out.add(array, path)}
+    if geometry.is_geometry(dtype):
+        return geometry.write_geometry(values, out, path)
     raise Unencodable(path, f"has the dtype {dtype}, which cannot cross", "convert it to a dtype of pandas itself")
 
 
@@ -300,5 +302,6 @@ _READERS: dict[Any, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
     "arrow": _read_arrow,
     "arrow nulls": _read_arrow_nulls,
     "arrow dictionary": _read_arrow_dictionary,
+    "geometry": geometry.read_geometry,
     **objects.READERS,
 }

@@ -11,6 +11,7 @@ import pandas as pd
 from .arrays import read_array, write_array
 from .encoded import Encoded
 from .errors import Corrupt, TypeMismatch, Unencodable
+from .geometry import is_geographic, note_of, with_class
 from .indexes import read_index, write_index
 from .ipc import ArrowReader, ArrowWriter
 from .labels import require_unique
@@ -83,13 +84,13 @@ def read_series(header: Mapping[str, Any], payload: memoryview, *, trusted: bool
 def _require(value: Any, wanted: type) -> None:
     if not isinstance(value, wanted):
         raise TypeMismatch(wanted.__name__, type(value).__name__)
-    if type(value) is not wanted:
+    if type(value) is not wanted and not is_geographic(value):
         name = f"{type(value).__module__}.{type(value).__name__}"
         raise Unencodable(f"the {wanted.__name__}", f"is a {name}", f"convert it with pd.{wanted.__name__}(...)")
 
 
 def _extras(value: Any) -> dict[str, Any]:
-    extras: dict[str, Any] = {}
+    extras = note_of(value)
     if value.attrs:
         extras["attrs"] = to_json(dict(value.attrs), "attrs")
     if not value.flags.allows_duplicate_labels:
@@ -98,6 +99,7 @@ def _extras(value: Any) -> dict[str, Any]:
 
 
 def _with_extras(value: Any, header: Mapping[str, Any]) -> Any:
+    value = with_class(value, header)
     if "attrs" in header:
         value.attrs = from_json(header["attrs"])
     if header.get("unique_labels"):

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.codec import Unencodable, encode
+from autocoder_jupyter.codec.geometry import is_geographic
 from autocoder_jupyter.codec.plain import to_json
 from autocoder_jupyter.data.elsewhere import refuse_elsewhere
 from autocoder_jupyter.data.foreign import converted, original_kind, with_original_kind
@@ -51,16 +52,18 @@ def capture(value: Any) -> Any:
 def require_plain(name: str, value: Any) -> None:
     """Refuse a subclass of DataFrame or Series, because its additional data would be lost silently.
 
+    Those of GeoPandas are kept as they are.
+
     Raises:
-        InvalidRequest: it is a subclass; the message names the variable.
+        InvalidRequest: it is another subclass; the message names the variable.
     """
     plain = next((kind for kind in (pd.DataFrame, pd.Series) if isinstance(value, kind)), None)
-    if plain is None or type(value) is plain:
+    if plain is None or type(value) is plain or is_geographic(value):
         return
     kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}".removeprefix("__main__.")
     way_out = f"{name} = pd.{plain.__name__}({name})"
     if plain is pd.DataFrame and callable(getattr(value, "to_wkt", None)):
-        way_out = f"{name} = {name}.to_wkt()"  # GeoPandas: geometries can only be sent as text
+        way_out = f"{name} = {name}.to_wkt()"  # of a library beside GeoPandas
     raise InvalidRequest(
         f"{name} is a {kind}, but only a plain {plain.__name__} can be sent to the sandbox.",
         hint=f"Write for instance {way_out}, then run the cell again.",

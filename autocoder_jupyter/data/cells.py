@@ -11,6 +11,7 @@ import enum
 import fractions
 import math
 import re
+import sys
 import uuid
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -28,6 +29,9 @@ RAW_CHARACTERS = 240
 _CUT = re.compile(r"…\(\+(\d+)\)$")
 
 _ITEMS = 5
+_POINTS = 5
+"""Points of a geometry that are shown."""
+
 _DEPTH = 3
 
 
@@ -166,4 +170,16 @@ def _container_text(value: Any, limit: int, depth: int) -> str:
         return f"array({shape} {value.dtype}: {joined(map(item, value.flat), value.size)})"
     if isinstance(value, pd.DataFrame | pd.Series | pd.Index):
         return f"<{type(value).__name__} {'×'.join(map(str, value.shape))}>"
+    shapely = sys.modules.get("shapely")
+    if shapely is not None and isinstance(value, shapely.Geometry):
+        return _geometry_text(shapely, value)
     return f"<{type(value).__name__}>"
+
+
+def _geometry_text(shapely: Any, value: Any) -> str:
+    """A small geometry as well-known text; of a large one its kind, and the box that it lies in."""
+    if shapely.get_num_coordinates(value) <= _POINTS:
+        return str(shapely.to_wkt(value, rounding_precision=6))
+    low, high = shapely.bounds(value)[:2], shapely.bounds(value)[2:]
+    box = " to ".join(" ".join(number_text(float(side), 6) for side in corner) for corner in (low, high))
+    return f"<{value.geom_type} of {shapely.get_num_coordinates(value)} points from {box}>"

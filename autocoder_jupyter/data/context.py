@@ -14,6 +14,7 @@ from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import examples_text
 from autocoder_jupyter.data.files import describe_path
 from autocoder_jupyter.data.foreign import original_kind
+from autocoder_jupyter.data.geography import geography
 from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts
 from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.path_text import PathText
@@ -176,7 +177,11 @@ def _section(
             if original_kind(value)
             else ""
         )
-        said = (*filter(None, [origin]), *map(neutral, kept_back.notes), *(remarks if share != "schema" else ()))
+        said = (
+            *filter(None, [origin, neutral(masker.mask(geography(value)))]),
+            *map(neutral, kept_back.notes),
+            *(remarks if share != "schema" else ()),
+        )
         profile = kept_back.profile(profile_frame(value, named=mentioned(frame.columns, request)))
         view = TableView(profile, None if rows is None else kept_back.rows(rows), said, places=kept_back.places)
         return TableText(view, share, masker, max_rows)

@@ -53,7 +53,7 @@ def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[s
             for label, dtype in zip(header.columns, _dtypes(header, recorded), strict=True)
             if family(dtype) in _TEXT
         }
-        frame = reader(path, texts, None)
+        frame = _with_geometry(path) if _has_geometry(recorded, suffix) else reader(path, texts, None)
     except Exception as error:  # a parser may raise any exception
         raise InvalidRequest(
             f"{name}: {visible(path.name)} cannot be read.", why=f"{type(error).__name__}: {visible(str(error)[:300])}"
@@ -65,6 +65,17 @@ def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[s
                 column = pd.to_datetime(column, unit="ms")  # as pandas writes a time
             frame.isetitem(place, _with_dtype(name, column, dtype).array)
     return frame
+
+
+def _has_geometry(recorded: Mapping[str, str], suffix: str) -> bool:
+    return suffix in (".parquet", ".pq") and "geometry" in recorded.values()
+
+
+def _with_geometry(path: Path) -> pd.DataFrame:
+    import geopandas
+
+    read: pd.DataFrame = geopandas.read_parquet(path)
+    return read
 
 
 _Reader = Callable[[Path, Mapping[Any, type], int | None], pd.DataFrame]

@@ -6,6 +6,7 @@ import asyncio
 
 from packaging.utils import canonicalize_name
 
+from autocoder_jupyter.codec.geometry import LIBRARY, has_geometry
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS, KNOWN_SYSTEM_PACKAGES
 from autocoder_jupyter.engine.lookalikes import likely_meant
@@ -47,6 +48,7 @@ class Packages:
         self._declined: set[str] = set()
         self._unwanted: set[str] = set()  # packages that only recorded locks name
         self._declared: tuple[str, ...] = ()
+        self._of_data = (LIBRARY,) if any(map(has_geometry, setup.request.samples.values())) else ()
         self._base_is_there = asyncio.Event()
         self._base_is_there.set()  # no base environment is being built
 
@@ -105,7 +107,11 @@ class Packages:
         """
         session = self._setup.session
         needs = package_needs(
-            (code,), declared=(), always=self._setup.config.base_packages, extra=(), approved=self._approved
+            (code,),
+            declared=(),
+            always=self._setup.config.base_packages,
+            extra=self._of_data,
+            approved=self._approved,
         )
         lock = session.environment.lock if session.environment else ()
         if {requirement_name(need) for need in needs.distributions} <= {
@@ -176,7 +182,7 @@ class Packages:
             sources,
             declared=declared,
             always=self._setup.config.base_packages,
-            extra=(*self._declared, *sorted(self._extra)),
+            extra=(*self._declared, *self._of_data, *sorted(self._extra)),
             approved=self._approved,
         )
 

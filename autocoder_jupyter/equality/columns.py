@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.equality.leniency import Leniency
+from autocoder_jupyter.equality.leniency import ABSOLUTE, RELATIVE, Leniency
 from autocoder_jupyter.equality.scalars import close, rounding
 
 _PIECE = 10_000
@@ -47,8 +47,21 @@ def _differing(one: Any, other: Any, leniency: Leniency, slack: float, equal: An
     if kinds in (("M", "M"), ("m", "m"), ("str", "str")) and one.dtype == other.dtype:
         both = pd.array(one.array == other.array, dtype="boolean").to_numpy(dtype=bool, na_value=False)
         return ~(both | (one.isna().to_numpy() & other.isna().to_numpy()))
+    if kinds == ("O", "O") and is_geometry(one) and is_geometry(other):
+        return _differing_geometry(np.asarray(one.array), np.asarray(other.array), leniency)
     pairs = zip(_cells(one), _cells(other), strict=True)
     return np.fromiter((not _same_text(a, b) and not equal(a, b, leniency) for a, b in pairs), bool, len(one))
+
+
+def _differing_geometry(one: Any, other: Any, leniency: Leniency) -> Any:
+    """As for numbers; for a lenient comparison also the order of points and parts is ignored."""
+    import shapely
+
+    if leniency.types:
+        one, other = shapely.normalize(one), shapely.normalize(other)
+    bounds = np.nan_to_num(np.abs(shapely.bounds(other)), posinf=0.0)
+    near = shapely.equals_exact(one, other, np.maximum(RELATIVE * bounds.max(axis=1, initial=0.0), ABSOLUTE))
+    return ~(near | (shapely.is_missing(one) & shapely.is_missing(other)))
 
 
 def _same_text(one: Any, other: Any) -> bool:
@@ -61,6 +74,11 @@ def _kind(column: Any) -> str:
 
 def _cells(column: Any) -> list[Any]:
     return list(column.astype(object))
+
+
+def is_geometry(column: Any) -> bool:
+    """Whether it is a column of GeoPandas."""
+    return str(column.dtype) == "geometry"
 
 
 def is_numeric(column: Any) -> bool:

@@ -295,6 +295,9 @@ class _Walk:
 
     def _column(self, path: Path, one: Any, other: Any) -> None:
         leniency = self.leniency
+        if str(one.dtype) == str(other.dtype) == "geometry" and one.array.crs != other.array.crs:
+            first, second = (f"geometry in {getattr(side.array.crs, 'name', 'no system')}" for side in (one, other))
+            self._differ(ValueDifference(path, "dtype", first, second))
         if str(one.dtype) != str(other.dtype):
             if not leniency.types:
                 self._differ(ValueDifference(path, "dtype", one.dtype, other.dtype))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.equality.columns import is_geometry
 from autocoder_jupyter.equality.leniency import Leniency
 from autocoder_jupyter.equality.scalars import close, is_single, kind_of, moment, rounding
 
@@ -229,14 +230,13 @@ def column_kind(column: Any) -> str:
 
 
 def key_columns(first: Any, second: Any) -> tuple[list[str], list[str], list[str]]:
-    """The fewest columns that identify a row in both frames; never columns of measured numbers.
+    """The fewest columns that identify a row in both frames; never columns of measured numbers or geometries.
 
     Returns:
         The columns, and the rows of each frame by them, as in `_labels`. Without such columns all are empty.
     """
     rank = {"time": 0, "text": 1, "truth": 3, "number": 2}
-    floats = pd.api.types.is_float_dtype
-    names = [name for name in first.columns if not floats(first[name].dtype) and not floats(second[name].dtype)]
+    names = [name for name in first.columns if not _is_measured(first[name]) and not _is_measured(second[name])]
     names.sort(key=lambda name: rank[column_kind(first[name])])
     labels: dict[str, tuple[list[str], list[str]]] = {}
     for name in names:
@@ -249,6 +249,10 @@ def key_columns(first: Any, second: Any) -> tuple[list[str], list[str], list[str
         if _identify(*joined):
             return names[:count], *joined
     return [], [], []
+
+
+def _is_measured(column: Any) -> bool:
+    return pd.api.types.is_float_dtype(column.dtype) or is_geometry(column)
 
 
 def _identify(one: Sequence[str], other: Sequence[str]) -> bool:

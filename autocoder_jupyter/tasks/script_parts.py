@@ -73,7 +73,11 @@ def _cli_table(text, columns, index, spare, renames):
         kind = ".json"
     dtypes = {**{has: columns[reads] for reads, has in renames.items() if reads in columns}, **columns, **index}
     words = {str(label): "str" for label, dtype in dtypes.items() if dtype.startswith(("str", "object", "large_str"))}
-    if kind in (".parquet", ".pq"):
+    if "geometry" in columns.values():
+        import geopandas
+
+        table = geopandas.read_parquet(path) if kind in (".parquet", ".pq") else geopandas.read_file(path)
+    elif kind in (".parquet", ".pq"):
         table = pandas.read_parquet(path)
     elif kind in (".feather", ".arrow"):
         table = pandas.read_feather(path)

@@ -99,11 +99,12 @@ def test_each_example_of_the_page_runs(lend_kernel: LendKernel, tmp_path: Path) 
             if "--refine" in block:
                 assert kernel.printed("growth.run().months, growth.state").endswith("ready")
         assert kernel.printed("len(by_symbol), growth.state, recorded.name") == "555 ready growth"
+        assert kernel.printed("sum(len(answer.monthly) for answer in answers), len(answers)") == "555 5"
     assert len(model.requests) == len(ANSWERS) and model.unforeseen == []
 
 
 def test_each_way_has_an_example() -> None:
     text = "".join(block for _, block in BLOCKS)
     for word in ("--refine", "restore", "pin", "retest", "load(", "autocode_functions", "package", "git", "rename",
-                 "drift", "groupby", "FunctionTransformer", "pl.", "reuse"):  # fmt: skip
+                 "drift", "groupby", "FunctionTransformer", "pl.", "dask.", "reuse"):  # fmt: skip
         assert word in text, word

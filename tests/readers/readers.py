@@ -838,6 +838,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.library:load_client",
         "models.prices:describe",
         "data.table_file:_csv",
+        "data.table_file:_with_geometry",
         "calls.binding:_read",
         "data.table_file:<module>",
         "scaling.partition:_opened",
