@@ -98,6 +98,7 @@ class Runner:
         self.consent = True
         self.questions: list[tuple[PlanQuestion, ...]] = []
         self.answers: tuple[str, ...] | None = None
+        self.drafts: list[Report | None] = []
         self.offered: list[Report | None] = []
         """What could be used before the end: reports of verified functions, and None where one was taken back."""
 
@@ -136,7 +137,7 @@ class Runner:
                 tracker=RunTracker(FunctionRun("growth"), emit),
                 approve=self._approve,
                 ask=self._ask,
-                offer=self.offered.append,
+                offer=lambda report: (self.drafts if report and not report.success else self.offered).append(report),
             )
             try:
                 report = await generate(request, config, services, StagedWriters())

@@ -77,7 +77,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
         Row("Call", lines([clipped(signature(state), 600)], "code"), prefix=""),
-        Row("Outputs", output_blocks(state.outputs, state.name), prefix=""),
+        Row("Outputs", (*_not_verified(state), *output_blocks(state.outputs, state.name)), prefix=""),
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
         Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
@@ -172,6 +172,15 @@ def _status(state: FunctionRun) -> tuple[str, ...]:
 
 def _reason(state: FunctionRun) -> str:
     return reason_of(state.reason, title(state))
+
+
+def _not_verified(state: FunctionRun) -> tuple[Block, ...]:
+    """That what is shown of the outputs is of code that has not passed its tests."""
+    if state.outputs is None or state.outputs.is_verified:
+        return ()
+    if state.finished:
+        return (line(Span("not verified", "warn")),)
+    return (line(Span("not verified yet", "warn"), Span(f"{state.name}.draft(…) runs this code", "muted")),)
 
 
 def _paragraphs(reason: str) -> tuple[Line, ...]:

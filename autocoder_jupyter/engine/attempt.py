@@ -8,18 +8,18 @@ from dataclasses import replace
 from functools import partial
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.data.glimpse import glimpses
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
 from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.contracts import judged_on_sample, watch_of
 from autocoder_jupyter.engine.emptiness import remarks
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.run.events import EvidenceGathered, SampleOutputs, TestReported, TestsCollected
+from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
@@ -35,9 +35,11 @@ class Trials:
     Args:
         state: the state of the generation.
         packages: provides the environment.
+        first: the run of the first code that began before the tests were written; None if there is none.
     """
 
-    def __init__(self, state: GenerationState, packages: Packages) -> None:
+    def __init__(self, state: GenerationState, packages: Packages, first: FirstRun | None = None) -> None:
+        self._first = first
         self._state = state
         self._setup = state.setup
         self._packages = packages
@@ -61,9 +63,7 @@ class Trials:
             self._passing_on_a_stub.clear()
             verdict = await self._tried(tests_changed)
         setup.emit(EvidenceGathered(setup.stages.attempt, verdict.evidence))
-        sample = verdict.sample
-        if verdict.success and sample is not None:
-            setup.emit(await call_blocking(lambda: self._seen(sample)))
+        await show_outputs(state, verdict.sample, is_verified=verdict.success)
         return verdict
 
     async def _tried(self, tests_changed: tuple[str, ...]) -> Verdict:
@@ -95,12 +95,6 @@ class Trials:
         shows = state.redaction.shows_values
         found = remarks(sample.values, state.brief.request.samples, None if shows else declared)
         return tuple(map(state.redaction.masked, found))
-
-    def _seen(self, sample: SampleRun) -> SampleOutputs:
-        config = self._setup.config
-        if not self._state.redaction.shows_values or config.hide or config.mask:  # an output may hold those columns
-            return SampleOutputs(withheld=True)
-        return SampleOutputs(glimpses(sample.values, self._setup.hidden_values))
 
     async def _run_tests(self, program: Program) -> tuple[Acceptance, _Runs, str, _Outcomes]:
         """The results of the user's examples and tests, and of the other tests; the id of the worker that they called;
@@ -138,7 +132,9 @@ class Trials:
 
     async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
         state = self._state
-        sample = await run_on_sample(self._setup.session, program, state.brief.request.samples, state.redaction)
+        sample = await self._first.taken(program) if self._first is not None else None
+        if sample is None:
+            sample = await run_on_sample(self._setup.session, program, state.brief.request.samples, state.redaction)
         return sample, await self._stub_passes(program)
 
     async def _stub_passes(self, program: Program) -> tuple[str, ...]:

@@ -113,15 +113,21 @@ class Packages:
             extra=self._of_data,
             approved=self._approved,
         )
-        lock = session.environment.lock if session.environment else ()
-        if {requirement_name(need) for need in needs.distributions} <= {
-            requirement_name(pin_of(line)) for line in lock
-        }:
+        if self._are_there(needs):
             return None
         if needs.unknown:
             raise PackageRefused(f"It needs {needs.unknown[0]}, which is not a well-known package.")
         self._require_none_refused(needs)
         return await session.beside(needs.distributions)
+
+    def has_all_for(self, plan: CodePlan, code: str) -> bool:
+        """Whether the current environment has all packages that this code may need."""
+        return not plan.system_packages and self._are_there(self._needs((code,), plan.packages))
+
+    def _are_there(self, needs: PackageNeeds) -> bool:
+        environment = self._setup.session.environment
+        there = {requirement_name(pin_of(line)) for line in (environment.lock if environment else ())}
+        return {requirement_name(need) for need in needs.distributions} <= there
 
     def of_the_base(self) -> tuple[str, ...]:
         """The packages of the base environment."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import asyncio
+from dataclasses import dataclass, field, replace
 
 from autocoder_jupyter.data.constraints import tables_of
 from autocoder_jupyter.engine.brief import Brief
@@ -28,6 +29,7 @@ class GenerationState:
         choices: for each test of an earlier version whether it is kept or dropped; empty if there is no such version.
         code: the current solution; "" until it is written.
         suite: the current tests; None until they are written, or if tests are skipped.
+        has_code: set when there is code.
     """
 
     setup: GenerationSetup
@@ -36,6 +38,7 @@ class GenerationState:
     choices: tuple[TestChoice, ...] = ()
     code: str = ""
     suite: TestSuite | None = None
+    has_code: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def judges_brief(self) -> Brief:
@@ -63,6 +66,7 @@ class GenerationState:
     def set_code(self, code: str) -> None:
         """Replace the solution and emit the event."""
         self.code = code
+        self.has_code.set()
         self.setup.emit(SourceWritten("solution", self.setup.stages.attempt, code))
 
     def set_suite(self, suite: TestSuite) -> None:

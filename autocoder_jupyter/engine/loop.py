@@ -18,6 +18,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.first_run import FirstRun
 from autocoder_jupyter.engine.first_tests import write_further_tests
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
@@ -218,6 +219,7 @@ class _Generation:
         self._examiner = Examiner(setup)
         self._state: GenerationState | None = None  # it may end before there is a plan
         self._writer: Writer | None = None  # like the state
+        self._first: FirstRun | None = None  # begins with the first code
         self._turns: list[Turn] = []
         self._limit = ""  # the setting whose limit ended it
         self._doubted: _Verified | None = None  # verified, and then doubted by a second opinion
@@ -259,6 +261,8 @@ class _Generation:
                 reason += f"\nStill to fix: {self._turns[-1].verdict.summary}"
         finally:
             self._adviser.stop()
+            if self._first is not None:
+                self._first.stop()
             if self._writer is not None:
                 await self._writer.close()
         if self._doubted is not None and self._state is not None:
@@ -407,8 +411,16 @@ class _Generation:
             self._packages.begin_base(group)
             state, writer = self._planned(await setup.stages.run("plan", self._make_brief))
             group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))
+            self._first = FirstRun(state, self._packages, self._offer_draft)
             await writer.write()
         return state, writer
+
+    async def _offer_draft(self) -> None:
+        """Let the code be run as it is, for whoever does not want to wait until it is verified."""
+        setup, version, state = self._setup, self._version, self._state
+        outcome = GenerationOutcome("It is a draft: it has passed no test yet.")
+        context = state.brief.context if state is not None else version.context
+        setup.services.offer(build_report(setup, version.start, context, state, self._packages, (), outcome))
 
     async def _make_brief(self) -> Planned:
         async with asyncio.TaskGroup() as group:
@@ -426,7 +438,7 @@ class _Generation:
 
     async def _try_until_it_holds(self, state: GenerationState, writer: Writer) -> str:
         """Attempt and fix. Returns the reason for giving up, or "" on success."""
-        setup, stages, trials = self._setup, self._setup.stages, Trials(state, self._packages)
+        setup, stages, trials = self._setup, self._setup.stages, Trials(state, self._packages, self._first)
         number = 0
         while number < stages.attempts_allowed:
             stages.attempt = number = number + 1

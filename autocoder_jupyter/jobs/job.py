@@ -97,7 +97,10 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
         )
 
     def _offer(self, report: Report | None) -> None:
-        """Let a verified function be used while its second opinion runs; None takes it back, because it is changed."""
+        """See `Services.offer`: a draft, a verified function, or None to take that back."""
+        if report is not None and not report.success:
+            self._pending.sketch(Resolution("not_verified", report))
+            return
         offered = self._pending.usable
         self._pending.offer(Resolution("ready", report) if report is not None else None)
         if report is None and offered is not None:

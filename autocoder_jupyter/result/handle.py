@@ -200,6 +200,25 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
         return Run(self.name, stand_in.interface, self._options, from_before, self._task)
 
+    @Live
+    def draft(self) -> Run:
+        """The code as soon as it is written, for whoever does not want to wait for its tests: `result.draft(df)`.
+
+        It runs in the sandbox, as `run` does, and its first call gives a `NotVerifiedWarning`. Once the function is
+        verified, this is that function; after a failure, it is the best attempt.
+        """
+        return Run(self.name, self.interface, self._options, self._drafted, self._task, word="draft")
+
+    async def _drafted(self) -> Function:
+        with background.interruptible():
+            resolution = await self._pending.drafted()
+        if self.can_be_called:
+            return self._built()
+        self._settled(resolution)
+        function = Function.of(resolution.report, self._samples, self._root, self._contracts, is_verified=False)
+        told = f"{self.name} is not verified: {self.name}.draft ran code that has not passed its tests."
+        return replace(function, unverified=told, watch=self._watch)
+
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """The same as `run(…)`."""
         return self.run(*args, **overrides)

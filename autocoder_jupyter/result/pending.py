@@ -72,6 +72,8 @@ class Pending(Generic[R]):
         self._offered: R | None = None
         self._future: concurrent.futures.Future[R] = _future()
         self._first: concurrent.futures.Future[R] = _future()  # set as soon as there is something to use
+        self._draft: R | None = None
+        self._seen: concurrent.futures.Future[None] = _future()  # set as soon as there is a draft, or more
         self._lock = threading.Lock()
 
     @classmethod
@@ -104,7 +106,25 @@ class Pending(Generic[R]):
         if resolution is not None:
             self._tell_first(resolution)
 
+    def sketch(self, draft: R) -> None:
+        """Set what can be looked at before there is something to use."""
+        self._draft = draft
+        self._tell_seen()
+
+    async def drafted(self) -> R:
+        """Wait until there is something to look at: what is usable, else a draft, else the end."""
+        await asyncio.wrap_future(self._seen)
+        found = self.usable or self._draft
+        return found if found is not None else await self.settled()
+
+    def _tell_seen(self) -> None:
+        with self._lock:
+            is_first = not self._seen.done()
+            if is_first:
+                self._seen.set_result(None)
+
     def _tell_first(self, resolution: R) -> None:
+        self._tell_seen()
         with self._lock:
             first = self._first
             if first.done():

@@ -21,6 +21,7 @@ class Run(Called):
         options: the options of its calls.
         ready: waits for the function and returns it.
         as_task: returns the task that is pickled.
+        word: the attribute of the result.
     """
 
     def __init__(
@@ -30,8 +31,10 @@ class Run(Called):
         options: CallOptions,
         ready: Callable[[], Awaitable[Function]],
         as_task: Callable[[], Task],
+        *,
+        word: str = "run",
     ) -> None:
-        super().__init__(f"{name}.run", interface, options)
+        super().__init__(f"{name}.{word}", interface, options)
         self._ready = ready
         self._as_task = as_task
 

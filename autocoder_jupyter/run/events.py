@@ -213,10 +213,14 @@ class FunctionVerified:
 
 @dataclass(frozen=True)
 class SampleOutputs:
-    """An overview of the function's outputs on the real sample; `withheld` if rows may not be shown."""
+    """An overview of the function's outputs on the real sample; `withheld` if rows may not be shown.
+
+    `is_verified` is False if they are of code that has not passed its tests.
+    """
 
     glimpses: tuple[Glimpse, ...] = ()
     withheld: bool = False
+    is_verified: bool = True
 
 
 @dataclass(frozen=True)

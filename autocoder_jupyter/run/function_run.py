@@ -412,7 +412,8 @@ def _(event: events.FunctionVerified, state: FunctionRun) -> FunctionRun:
 
 @_after.register
 def _(event: events.SampleOutputs, state: FunctionRun) -> FunctionRun:
-    return replace(state, outputs=event)
+    state = replace(state, outputs=event)
+    return state if event.is_verified else _noted(state, "the code ran on the sample; it is not verified yet")
 
 
 @_after.register

@@ -127,6 +127,20 @@ def test_a_cell_binds_a_function_that_works(kernel: Kernel) -> None:
     assert "What was sent" in card
 
 
+def test_the_first_rows_are_seen_and_the_draft_runs_before_there_are_tests(kernel: Kernel, reply: Reply) -> None:
+    release = threading.Event()
+    reply(tests=lambda request: Answer(TESTS, hold=release))
+    kernel.run(CELL)
+    card = kernel.wait_for_card("not verified yet")
+    assert "30" in card.partition("not verified yet")[2] and "Writing code and tests" in card
+    drafted = kernel.run("print(growth.draft(), growth.draft(pd.DataFrame({'amount': [5]})), growth.state)")
+    assert "30 5 running" in drafted.text.splitlines(), drafted
+    assert "growth is not verified: growth.draft ran code that has not passed its tests." in drafted.text
+    release.set()
+    assert kernel.printed("growth.run(), growth.draft(), growth.success") == "30 30 True"
+    assert "not verified" not in kernel.wait_for_card("Ready")
+
+
 SECOND = CODE.replace(
     "```python\n", '```python\n"""How it is read:\n\n- plainly\n"""\n\nOUTPUTS = {"total": "int"}\n\n'
 )

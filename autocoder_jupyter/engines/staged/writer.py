@@ -69,10 +69,13 @@ class StagedWriter:
         """Write code and tests concurrently."""
         state, setup = self._state, self._state.setup
         async with asyncio.TaskGroup() as group:
-            code = group.create_task(setup.stages.run("code", self._code))
+            group.create_task(self._write_code())
             if not setup.config.skip_tests:
                 state.set_suite(await setup.stages.run("tests", partial(write_first_tests, state)))
-        state.set_code(code.result())
+
+    async def _write_code(self) -> None:
+        """Write the code. It is there before the tests if it is written faster."""
+        self._state.set_code(await self._state.setup.stages.run("code", self._code))
 
     async def _code(self) -> str:
         """The module: a new one, or that of an earlier version, changed for the newest wish."""

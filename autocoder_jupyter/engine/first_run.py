@@ -1,0 +1,74 @@
+"""The first run on the sample, as soon as the code is written: something to see while the tests are still written.
+
+The first attempt needs the same run, and takes it from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.data.glimpse import glimpses
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.sample_run import SampleRun, run_on_sample
+from autocoder_jupyter.run.events import SampleOutputs
+from autocoder_jupyter.sandbox.protocol import Environment, Program
+
+
+async def show_outputs(state: GenerationState, sample: SampleRun | None, *, is_verified: bool) -> None:
+    """Emit the first rows of the outputs on the sample, if the function ran on it."""
+    if sample is None or sample.error is not None:
+        return
+    setup, config = state.setup, state.setup.config
+    if not state.redaction.shows_values or config.hide or config.mask:  # an output may hold those columns
+        setup.emit(SampleOutputs(withheld=True, is_verified=is_verified))
+        return
+    seen = await call_blocking(lambda: glimpses(sample.values, setup.hidden_values))
+    setup.emit(SampleOutputs(seen, is_verified=is_verified))
+
+
+class FirstRun:
+    """The run of the first code, if that needs no other package than the base environment has.
+
+    Args:
+        state: the state of the generation. The run begins when it has code.
+        packages: its packages.
+        ready: called when the code can run, before it does.
+    """
+
+    def __init__(self, state: GenerationState, packages: Packages, ready: Callable[[], Awaitable[None]]) -> None:
+        self._state = state
+        self._packages = packages
+        self._ready = ready
+        self._begun: tuple[Program, Environment] | None = None
+        self._work: asyncio.Task[SampleRun | None] | None = asyncio.create_task(self._run())
+
+    def stop(self) -> None:
+        """End it, if it still runs."""
+        if self._work is not None:
+            self._work.cancel()
+
+    async def taken(self, program: Program) -> SampleRun | None:
+        """The run of this program in the current environment; None if there is none. It is taken once."""
+        work, self._work = self._work, None
+        if work is None or (program, self._state.setup.session.environment) != self._begun:
+            if work is not None:
+                work.cancel()
+            return None
+        await asyncio.wait({work})
+        return None if work.cancelled() or work.exception() is not None else work.result()
+
+    async def _run(self) -> SampleRun | None:
+        state, session = self._state, self._state.setup.session
+        await state.has_code.wait()
+        await self._packages.base_is_there()
+        program = state.program()
+        if session.environment is None or not self._packages.has_all_for(state.brief.plan, program.code):
+            return None
+        self._begun = program, session.environment
+        await self._ready()
+        sample = await run_on_sample(session, program, state.brief.request.samples, state.redaction)
+        await show_outputs(state, sample, is_verified=False)
+        return sample

@@ -1,0 +1,107 @@
+"""The first code runs on the sample while its tests are still written, and that run is the one of the first attempt."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.engine import attempt, first_run
+from autocoder_jupyter.engine.sample_run import run_on_sample
+from autocoder_jupyter.run.events import Event, SampleOutputs, StageFinished
+from autocoder_jupyter.types import OutputSpec
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
+from tests.scripted_model import Answer
+
+pytestmark = pytest.mark.local_sandbox
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The module that began each run on the sample; the second run of an attempt is not among them."""
+    seen: list[str] = []
+
+    for module in (first_run, attempt):
+
+        async def counted(*args: Any, name: str = module.__name__.rpartition(".")[2]) -> Any:
+            seen.append(name)
+            return await run_on_sample(*args)
+
+        monkeypatch.setattr(module, "run_on_sample", counted)
+    return seen
+
+
+async def generated(runner: Runner, *codes: str, **more: Any) -> tuple[Generated, list[Event]]:
+    """A generation whose tests are written only after the first rows were shown, with what came before these."""
+    shown, before = threading.Event(), list[Event]()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, SampleOutputs):
+            shown.set()
+        elif not shown.is_set():
+            before.append(event)
+
+    tests = Answer(fenced(TESTS), hold=shown)
+    script = {"plan": [PLAN], "code": [fenced(codes[0])], "tests": [tests], **more}
+    return await runner.generate(script, hear=hear), before
+
+
+async def test_the_first_rows_are_shown_before_the_tests_are_written_by_the_run_that_counts(
+    runner: Runner, runs: list[str]
+) -> None:
+    played, before = await generated(runner, CODE)
+    assert not any(isinstance(event, StageFinished) and event.stage == "tests" for event in before)
+    assert [seen.is_verified for seen in played.of(SampleOutputs)] == [False, True]
+    assert {seen.glimpses[0].text for seen in played.of(SampleOutputs)} == {"140"}
+    assert runs == ["first_run"]
+    (draft,) = runner.drafts
+    assert draft is not None and draft.solution == played.report.solution and not draft.tests and not draft.success
+    assert draft.lock == played.report.lock
+
+
+async def test_a_fixed_function_is_run_again_and_the_rows_stay_until_it_has_new_ones(
+    runner: Runner, runs: list[str]
+) -> None:
+    wrong = CODE.replace('sales["price"] * ', "")
+    failure = {"test_name": "test_sum", "error_message": "?", "error_type": "logic", "suggested_fix": "Use the price."}
+    mended = {"find": '(sales["quantity"])', "replace": '(sales["price"] * sales["quantity"])', "mends": ["test_sum"]}
+    script = {
+        "diagnose": [json.dumps({"failures": [failure]})],
+        "fix_code": [json.dumps({"edits": [mended]})],
+    }
+    played, _ = await generated(runner, wrong, **script)
+    assert played.report.success, played.error
+    shown = [(seen.glimpses[0].text, seen.is_verified) for seen in played.of(SampleOutputs)]
+    assert shown == [("6", False), ("6", False), ("140", True)]
+    assert runs == ["first_run", "attempt"]
+
+
+async def test_code_that_needs_another_package_waits_for_its_environment(runner: Runner, runs: list[str]) -> None:
+    code = CODE.replace("import pandas as pd", "import pandas as pd\nimport tabulate")
+    played = await runner.generate({"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)]})
+    assert played.report.success and runs == ["attempt"] and runner.drafts == []
+
+
+async def test_code_that_fails_on_the_sample_shows_no_rows_and_fails_once(runner: Runner, runs: list[str]) -> None:
+    broken = CODE.replace("    return", '    if len(sales) == 3:\n        raise ValueError("no")\n    return')
+    script = {"plan": [PLAN], "code": [fenced(broken)], "tests": [fenced(TESTS)]}
+    played = await runner.generate(script, settings={"max_iterations": 1})
+    assert not played.report.success and played.of(SampleOutputs) == [] and runs == ["first_run"]
+    assert "runs on the sample" in played.error
+
+
+async def test_without_a_sample_nothing_runs_before_the_tests(runner: Runner) -> None:
+    plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
+    played = await runner.generate(
+        {
+            "plan": [plan],
+            "code": [fenced("def run() -> int:\n    return 2")],
+            "tests": [fenced("from solution import run\n\n\ndef test_two():\n    assert run() == 2")],
+        },
+        prompt="Two.",
+        samples={},
+        outputs=(OutputSpec(name="total", type="int"),),
+    )
+    assert played.report.success and [seen.is_verified for seen in played.of(SampleOutputs)] == [False, True]
