@@ -135,7 +135,16 @@ class PageLink:
         """Wait until a new page has sent its settings; otherwise *Run All* would start without them."""
         if self._channel is None or self._settled.is_set() or not self._has_subshells():
             return
+        if not (self.has_page or self._may_have_page()):
+            return
         self._settled.wait(max(self._opened + SETTLING_SECONDS - self._now(), 0.0))
+
+    def _may_have_page(self) -> bool:
+        """Whether the running cell comes from a front end that can have our extension: JupyterLab and Notebook name the
+        cell in each request. VS Code does so too, with an address.
+        """
+        cell = self._notebook.cell_id
+        return cell is not None and not cell.startswith("vscode-")
 
     def _has_subshells(self) -> bool:
         info: Mapping[str, Any] = getattr(self._notebook.shell.kernel, "kernel_info", {})

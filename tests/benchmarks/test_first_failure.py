@@ -1,4 +1,6 @@
-"""The time from a cell to the first error in a kernel: a missing key, a stopped Ollama, a misspelled provider.
+"""The time from a cell to the first error in a new kernel: a missing key, a stopped Ollama, a misspelled provider.
+
+Each kernel starts as a person's, in a process that has imported nothing.
 
 The target is one second. The baseline is the import of litellm in a new kernel, which these errors no longer need.
 
@@ -42,7 +44,9 @@ def fresh_kernel(tmp_path: Path) -> Iterator[Any]:
 
     def begin(env: dict[str, str]) -> Kernel:
         end()
-        kernel = Kernel(tmp_path, {"AUTOCODE_SANDBOX": "local", "AUTOCODE_CACHE": "disable", **env}).__enter__()
+        kernel = Kernel(
+            tmp_path, {"AUTOCODE_SANDBOX": "local", "AUTOCODE_CACHE": "disable", **env}, cold=True
+        ).__enter__()
         open_now.append(kernel)
         kernel.run(SETUP)
         return kernel

@@ -1,5 +1,6 @@
 """The time from a cell to the verdict in a new kernel: the cell was only run, or it was typed in this kernel.
 
+Each kernel starts as a person's, in a process that has imported nothing.
 Everything is real except the model, which answers at once. So this is the waiting time without the model. While a user
 types a cell, the kernel has time to import what the first question needs (`Notebook.prepare`).
 
@@ -45,12 +46,13 @@ def fresh_kernels(tmp_path: Path) -> Iterator[Any]:
 
         def begin() -> tuple[Kernel, Page]:
             end()
-            kernel = Kernel(tmp_path, environment(model)).__enter__()
+            kernel = Kernel(tmp_path, environment(model), cold=True).__enter__()
             page = Page(kernel)
             open_now.append((kernel, page))
             kernel.run(SETUP)
             page.wait_for_open()
             page.hello()
+            page.set()  # as JupyterLab does; a cell waits for it
             return kernel, page
 
         yield begin

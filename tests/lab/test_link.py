@@ -168,7 +168,9 @@ def test_in_a_terminal_there_is_no_link(notebook: Notebook, shell: Any, monkeypa
     lab.disconnect(shell)
 
 
-def test_nobody_waits_for_settings_where_none_can_arrive(shell: Any, notebook: Notebook, link: PageLink) -> None:
+def test_nobody_waits_for_settings_where_none_can_arrive(
+    shell: Any, notebook: Notebook, link: PageLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits: list[float] = []
 
     class Settled(threading.Event):
@@ -180,6 +182,11 @@ def test_nobody_waits_for_settings_where_none_can_arrive(shell: Any, notebook: N
     notebook.front_end.say_settings()
     assert not waits  # this kernel hears nothing while a cell runs
     shell.kernel = SimpleNamespace(_allow_stdin=True, kernel_info={"supported_features": ["kernel subshells"]})
+    for metadata in ({}, {"cellId": "vscode-notebook-cell:/home/me/growth.ipynb#W0sZmlsZQ%3D%3D"}):
+        monkeypatch.setattr(shell, "get_parent", lambda told=metadata: {"metadata": told}, raising=False)
+        notebook.front_end.say_settings()
+    assert not waits  # no page of JupyterLab or Notebook runs this cell
+    monkeypatch.setattr(shell, "get_parent", lambda: {"metadata": {"cellId": "1c4a"}})
     notebook.front_end.say_settings()
     assert len(waits) == 1
     link._settled.set()  # as when a page sent them, or closed something unknown

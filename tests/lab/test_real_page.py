@@ -97,10 +97,7 @@ def test_a_job_is_followed_to_its_end(kernel: Kernel, page: Page) -> None:
 
 def test_the_id_of_the_cell_is_told(kernel: Kernel, page: Page) -> None:
     kernel.run(DATA)
-    message = kernel.client.session.msg("execute_request", {"code": CELL, "allow_stdin": True})
-    message["metadata"]["cellId"] = "cell-7"
-    kernel.client.shell_channel.send(message)
-    kernel.finish(message["header"]["msg_id"])
+    kernel.finish(kernel.start(CELL, cell_id="cell-7"))
     assert phase(page, "ready")["cell_id"] == "cell-7"
 
 
@@ -151,7 +148,8 @@ def test_a_page_that_is_told_of_us_says_its_settings_before_the_next_cell_reads_
     subshell = page.new_subshell()
     first = kernel.start("%load_ext autocoder_jupyter")
     second = kernel.start(
-        f"import pandas as pd\n{DATA}\nget_ipython().run_cell_magic('autocode', 'growth', 'Total of @sales.')"
+        f"import pandas as pd\n{DATA}\nget_ipython().run_cell_magic('autocode', 'growth', 'Total of @sales.')",
+        cell_id="cell-2",
     )
     page.wait_for_open()
     page.say({"kind": "hello", "client": "page"}, subshell)
@@ -161,6 +159,14 @@ def test_a_page_that_is_told_of_us_says_its_settings_before_the_next_cell_reads_
     assert kernel.printed("growth._pending is not None") == "True"
     assert page.wait_for("jobs", lambda data: bool(data["jobs"]))
     assert kernel.printed("__import__('autocoder_jupyter').jobs.current('growth').config.max_cost") == "0.25"
+
+
+@pytest.mark.parametrize("cell_id", ["", "vscode-notebook-cell:/growth.ipynb#W0sZmlsZQ%3D%3D"])
+def test_a_front_end_that_cannot_have_the_extension_is_not_waited_for(kernel: Kernel, cell_id: str) -> None:
+    kernel.run(f"%load_ext autocoder_jupyter\nimport autocoder_jupyter.lab.link as link\nimport pandas as pd\n{DATA}")
+    kernel.run("link.SETTLING_SECONDS = 600.0")
+    told = kernel.finish(kernel.start(CELL, cell_id=cell_id))
+    assert told.status == "ok" and told.seconds < 60
 
 
 def test_approve_lets_a_package_in_and_decline_does_not(kernel: Kernel, page: Page, play: Play) -> None:

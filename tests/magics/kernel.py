@@ -91,9 +91,12 @@ class Kernel:
     def interrupt(self) -> None:
         self._manager.interrupt_kernel()
 
-    def start(self, code: str, *, allow_stdin: bool = True) -> str:
-        """Send a cell and do not wait for it."""
-        message_id = str(self.client.execute(code, allow_stdin=allow_stdin))
+    def start(self, code: str, *, allow_stdin: bool = True, cell_id: str = "") -> str:
+        """Send a cell and do not wait for it. JupyterLab, Notebook and VS Code send the id of the cell with it."""
+        message = self.client.session.msg("execute_request", {"code": code, "allow_stdin": allow_stdin})
+        message["metadata"] |= {"cellId": cell_id} if cell_id else {}
+        self.client.shell_channel.send(message)
+        message_id = str(message["header"]["msg_id"])
         self._unanswered.add(message_id)
         return message_id
 
