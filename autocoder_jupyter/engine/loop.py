@@ -62,7 +62,7 @@ from autocoder_jupyter.run.events import (
 from autocoder_jupyter.run.verified import SECOND, TRIAL
 from autocoder_jupyter.sandbox.environments import cleanup
 from autocoder_jupyter.settings.efforts import EFFORTS
-from autocoder_jupyter.types import Report, SecondOpinion, Strength
+from autocoder_jupyter.types import LayerCost, Report, SecondOpinion, Strength
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
 from autocoder_jupyter.versions.verification import keep_evidence, shown, untold_problem
 
@@ -500,8 +500,22 @@ class _Generation:
         weighed = replace(weighed, strength=strength)
         if weighed.success and strength is not None and self._may_be_changed:
             weighed = await self._with_further_tests(state, trials, weighed, strength)
+        weighed = replace(weighed, costs=self._costs(weighed))
         self._setup.emit(EvidenceGathered(turn.number, weighed.evidence))
         return verified, weighed
+
+    def _costs(self, verdict: Verdict) -> tuple[LayerCost, ...]:
+        """What each layer of the evidence took, the tests first."""
+        setup, tests = self._setup, verdict.evidence.tests
+        asked = [exchange.usage for exchange in setup.talk.exchanges if exchange.stage == "tests"]
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in asked)
+        ran = LayerCost(layer="tests", tokens=tokens, seconds=sum(outcome.seconds for outcome in tests))
+        spent = setup.second_talk.spent
+        second = LayerCost(
+            layer="second opinion", tokens=spent.input_tokens + spent.output_tokens, seconds=self._adviser.seconds
+        )
+        others = (LayerCost(layer=layer, seconds=seconds) for layer, seconds in self._examiner.seconds.items())
+        return (*((ran,) if tests else ()), *((second,) if second.tokens or second.seconds else ()), *others)
 
     async def _with_further_tests(
         self, state: GenerationState, trials: Trials, verdict: Verdict, strength: Strength

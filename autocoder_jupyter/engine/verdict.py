@@ -10,7 +10,7 @@ from autocoder_jupyter.engine.sample_run import SampleRun
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import CAN_FAIL
 from autocoder_jupyter.sandbox.protocol import TestRun
-from autocoder_jupyter.types import CheckOutcome, Evidence, Strength, TestFailure, TestOutcome
+from autocoder_jupyter.types import CheckOutcome, Evidence, LayerCost, Strength, TestFailure, TestOutcome
 
 _WORDS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
 
@@ -32,6 +32,7 @@ class Verdict:
         blind: the outcomes of the blind tests, if there are any.
         remarks: which outputs on the sample say nothing.
         strength: what the tests are worth; None if that was not examined.
+        costs: what the layers of the evidence took.
     """
 
     suite: TestSuite | None = None
@@ -46,6 +47,7 @@ class Verdict:
     blind: TestRun | None = None
     remarks: tuple[str, ...] = ()
     strength: Strength | None = None
+    costs: tuple[LayerCost, ...] = ()
 
     @property
     def is_vacuous(self) -> bool:
@@ -103,6 +105,7 @@ class Verdict:
             tests_changed=self.tests_changed,
             remarks=self.remarks,
             strength=self.strength,
+            costs=self.costs,
         )
 
     def _outcomes(self) -> tuple[TestOutcome, ...]:

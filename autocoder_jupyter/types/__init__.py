@@ -35,7 +35,7 @@ from autocoder_jupyter.types.solution import (
     TestFailure,
     Usage,
 )
-from autocoder_jupyter.types.strength import CodeChange, Dependence, Relation, Strength
+from autocoder_jupyter.types.strength import CodeChange, Dependence, LayerCost, Relation, Strength
 
 __all__ = [
     "BLIND",
@@ -65,6 +65,7 @@ __all__ = [
     "File",
     "ImageConfig",
     "InputSpec",
+    "LayerCost",
     "Outcome",
     "OutputChange",
     "OutputSpec",

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from autocoder_jupyter.types.interface import CodePlan
 from autocoder_jupyter.types.record import Count, Record
 from autocoder_jupyter.types.solution import Usage
-from autocoder_jupyter.types.strength import Strength
+from autocoder_jupyter.types.strength import LayerCost, Strength
 from autocoder_jupyter.untrusted.visible import visible
 
 Outcome = Literal["passed", "failed", "error", "missing"]
@@ -56,7 +56,8 @@ class Evidence(Record):
 
     `acceptance` has the outcomes of the user's examples, tests and checks, in this order. Only the user changes these.
     `remarks` say which outputs on the sample are empty, all missing or constant; they do not fail it. `strength` says
-    what the tests are worth; None if that was not examined.
+    what the tests are worth; None if that was not examined. `costs` say what each layer took: the tests, the second
+    opinion, and those that need no model; empty for a function that was examined before.
     """
 
     acceptance: tuple[CheckOutcome, ...] = ()
@@ -66,6 +67,7 @@ class Evidence(Record):
     tests_changed: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     strength: Strength | None = None
+    costs: tuple[LayerCost, ...] = ()
 
     @property
     def conditions(self) -> tuple[CheckOutcome, ...]:

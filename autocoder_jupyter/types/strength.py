@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from autocoder_jupyter.types.record import Count, Record
 from autocoder_jupyter.untrusted.visible import visible
@@ -83,6 +83,16 @@ class Relation(Record):
     def words(self) -> str:
         """What was found, in a few words."""
         return f"{self.said} {self.name}" if self.said else f"{self.name} changes {self.where}"
+
+
+class LayerCost(Record):
+    """What one layer of the evidence took: the `tokens` of its questions, in and out, and the `seconds` of its runs,
+    without those in which the model answered.
+    """
+
+    layer: _Shown
+    tokens: Count = 0
+    seconds: float = Field(default=0.0, ge=0)
 
 
 class Strength(Record):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import Strength
@@ -160,6 +161,15 @@ async def test_a_function_stays_verified_if_no_tests_can_be_added(
     told = script(FILTERED, WEAK)
     played = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, "effort": "high", **settings})
     assert note in strength(played).note and [o.id for o in played.report.evidence.tests] == ["test_type"]
+
+
+async def test_what_each_layer_took_is_in_the_evidence_and_in_the_inspector(runner: Runner) -> None:
+    played = await runner.generate(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL)
+    costs = {cost.layer: cost for cost in played.report.evidence.costs}
+    assert list(costs) == ["tests", "clock, chance and changes of the data", "changes of the code", "other inputs"]
+    assert costs["tests"].tokens > 0 and all(cost.tokens == 0 for layer, cost in costs.items() if layer != "tests")
+    assert all(cost.seconds > 0 for cost in costs.values())
+    assert "Cost of each layer" in str(evidence_section(played.report))
 
 
 async def test_a_quick_effort_tries_nothing_and_asks_for_no_second_solution(runner: Runner) -> None:

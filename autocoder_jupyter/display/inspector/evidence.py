@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.display.verified import change_items, relation_items
-from autocoder_jupyter.view.document import Block, Bullets, Fold, Row, Span, line, lines, muted
+from autocoder_jupyter.view.amounts import amount
+from autocoder_jupyter.view.document import Block, Bullets, Fold, Row, Span, Table, line, lines, muted
+from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,9 +40,15 @@ def evidence_section(
         Row("Sanity check", _vacuity(evidence), only="html"),
         Row("Small changes of the code", change_items(evidence.strength), prefix=""),
         Row("Changes of the data", relation_items(evidence.strength), prefix=""),
+        Row("Cost of each layer", _costs(evidence)),
         Row("Changed tests", _changed(evidence, report.trace), only="html"),
         *(_sources(report, coloured=coloured) if with_source else ()),
     )
+
+
+def _costs(evidence: Evidence) -> tuple[Block, ...]:
+    rows = tuple((clipped(cost.layer, 80), amount(cost.tokens), f"{cost.seconds:.1f}") for cost in evidence.costs)
+    return (Table(("", "tokens", "seconds"), rows, (False, True, True)),) if rows else ()
 
 
 def _sources(report: Report, *, coloured: bool) -> tuple[Fold, ...]:

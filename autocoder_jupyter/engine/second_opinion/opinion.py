@@ -69,12 +69,14 @@ class Adviser:
 
     Attributes:
         opinion: the opinion, or a note why there is none; None before that is known, and if none is wanted.
+        seconds: what the comparisons took, without the model.
     """
 
     def __init__(self, setup: GenerationSetup, packages: Packages) -> None:
         self._setup = setup
         self._packages = packages
         self.opinion: SecondOpinion | None = None
+        self.seconds = 0.0
         self._wanted = False
         self._writing: asyncio.Task[SecondSolution] | None = None
         self._rounds = 0
@@ -201,12 +203,12 @@ class Adviser:
         trial = OpinionTrial(
             setup.session, state.program(), second, samples, values, redaction, environment, parts=parts
         )
-        outcome = await trial.run(stops_if_unmatched=True)
+        outcome = await self._timed(trial.run(stops_if_unmatched=True))
         if outcome.unmatched:
             alone = askable(outcome.unmatched, brief, second.code)
             names = await self._optional(ask_names(setup.second_talk, brief, alone), NAMES) if alone else None
             trial = replace(trial, names=names or {})
-            outcome = await trial.run()
+            outcome = await self._timed(trial.run())
         found = Findings(outcome, brief.plan.outputs, state.redaction)
         opinion = SecondOpinion(
             code=second.code,
@@ -232,7 +234,7 @@ class Adviser:
             return None
         small = SmallInput.of(outcome.smallest, trial.given)
         told = small if small is not None and may_be_told(setup, small) else None
-        places = (await trial.run_once(told))[:MOST_ASKED] if told else []
+        places = (await self._timed(trial.run_once(told)))[:MOST_ASKED] if told else []
         if told is None or not places:
             withheld = tuple(dict.fromkeys(map(found.declared, outcome.smallest.places[:MOST_ASKED])))
             naming = name_readings(setup.second_talk, brief, second.readings, "", withheld)
@@ -316,6 +318,14 @@ class Adviser:
             return None
         self._rounds += 1
         return await self._optional(derive(self._setup.second_talk, brief, source, places), DERIVATION)
+
+    async def _timed(self, compared: Awaitable[T]) -> T:
+        """What a comparison gives; its seconds are counted."""
+        began = time.monotonic()
+        try:
+            return await compared
+        finally:
+            self.seconds += time.monotonic() - began
 
     async def _optional(self, answer: Awaitable[T], what: str) -> T | None:
         """An answer; None if there is an error or a timeout, which is noted as a question without an answer."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,8 @@ LOST_WORKERS = 4
 PATIENCE = 120.0
 """The maximum seconds that a verified function waits for more tests."""
 
+CHANGES = "changes of the code"
+
 NO_SAMPLE = "there is no sample"
 NO_TESTS = "there are no tests"
 TIME_IS_UP = "the time was up"
@@ -46,12 +48,16 @@ class Examiner:
 
     Args:
         setup: the setup of the generation.
+
+    Attributes:
+        seconds: what each layer took, by its name.
     """
 
     def __init__(self, setup: GenerationSetup) -> None:
         self._setup = setup
         self._effort = EFFORTS[setup.config.effort]
         self._trial: MutationTrial | None = None
+        self.seconds: dict[str, float] = {}
 
     async def examine(self, state: GenerationState) -> Strength | None:
         """What the tests are worth; None if the effort is not to find out.
@@ -91,7 +97,8 @@ class Examiner:
             return depends, list(tried(side, tables, trial.others, trial.deadline, with_order=with_order))
 
         try:
-            depends, broken = await self._setup.session.work(job)
+            with self._timed("clock, chance and changes of the data"):
+                depends, broken = await self._setup.session.work(job)
         except Exception:  # odd data and values of untrusted code must not fail a verified function
             return Strength()
         return Strength(dependences=tuple(depends), relations=tuple(self._relation(one, trial) for one in broken))
@@ -105,7 +112,8 @@ class Examiner:
             return on_other_inputs(side, trial.tables, trial.others, trial.deadline, parts, checks, state.redaction)
 
         try:
-            found = await self._setup.session.work(job)
+            with self._timed("other inputs"):
+                found = await self._setup.session.work(job)
         except Exception:  # odd data and values of untrusted code must not fail a verified function
             return ()
         failed = [
@@ -160,7 +168,7 @@ class Examiner:
         if trial is None:
             return strength
         trial.suite, trial.deadline = suite, time.monotonic() + self._seconds
-        with suppress(Exception):  # the function was verified; nothing that happens here may lose it
+        with suppress(Exception), self._timed(CHANGES):  # the function was verified; nothing here may lose it
             await self._setup.session.work_with_two(trial.again)
         return strength.model_copy(update={"changes": tuple(map(_told, trial.found))})
 
@@ -186,12 +194,21 @@ class Examiner:
             for _ in range(LOST_WORKERS):
                 if trial.is_over:
                     break
-                await self._setup.session.work_with_two(trial.run)
+                with self._timed(CHANGES):
+                    await self._setup.session.work_with_two(trial.run)
         except SandboxError as error:
             return error.what
         except Exception as error:  # odd data and values of untrusted code must not fail a verified function
             return f"they cannot be compared ({type(error).__name__})"
         return TIME_IS_UP if time.monotonic() >= trial.deadline else ""
+
+    @contextmanager
+    def _timed(self, layer: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[layer] = self.seconds.get(layer, 0.0) + time.monotonic() - began
 
     @property
     def _seconds(self) -> float:

@@ -30,7 +30,7 @@ from autocoder_jupyter.view.amounts import counted
 CHECKED_PARTS = 8
 """The maximum number of small parts on which the user's checks are tried."""
 
-_ERRORS = frozenset(name for name in dir(builtins) if isinstance(getattr(builtins, name), type))
+_ERRORS = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
 
 Failed = tuple[str, str, Tables]
 """What failed, on which input, and its tables."""
