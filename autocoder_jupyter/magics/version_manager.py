@@ -136,9 +136,10 @@ def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]
     """The differences between the requests and between the assumptions of two versions, one line each."""
     from autocoder_jupyter.versions.changes import changes
 
+    changed = changes(versions.request(old.id), versions.request(new.id)) or "none"
     was, now = ((version.report.plan.assumptions if version.report.plan else ()) for version in (old, new))
     return [
-        f"Changes in the request: {changes(versions.request(old.id), versions.request(new.id)) or 'none'}.",
+        f"Changes in the request: {changed.removesuffix('.')}.",
         *(f"No longer assumed: {line}" for line in was if line not in now),
         *(f"Newly assumed: {line}" for line in now if line not in was),
     ]

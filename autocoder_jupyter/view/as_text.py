@@ -58,7 +58,8 @@ def _section(section: Section) -> Iterator[str]:
     if section.folded and section.title and any(_has_text(block) for block in section.blocks):
         yield f"{section.title}:"
     for block in section.blocks:
-        yield from _block(block)
+        # Further lines of an entry are indented (`markup.lines`), so the first line of a source is, too.
+        yield from (f"    {words}" for words in _block(block)) if isinstance(block, Source) else _block(block)
 
 
 def _has_text(block: Block) -> bool:

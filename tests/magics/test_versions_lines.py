@@ -183,7 +183,7 @@ def test_diff_shows_the_refinements_of_a_request(shell: Any, here: Path) -> None
     wishes = ("Also the median.",)
     record(here, "By month.", "x = 2\n", 2, request_fields={"wishes": wishes}, wishes=wishes)
     shell.run("%autocode diff growth 1 2")
-    assert "Changes in the request: a new refinement: Also the median." in said(shell)
+    assert "Changes in the request: a new refinement: Also the median.\n" in said(shell)
     shell.run("%autocode diff growth 2 1")
     assert "Changes in the request: without the refinement: Also the median." in said(shell)
 

@@ -115,6 +115,12 @@ def test_further_lines_of_a_text_cannot_imitate_a_line_of_the_card() -> None:
     assert document_text(document).splitlines() == ["● f  Ready", "  one", "      next: fake"]
 
 
+def test_the_lines_of_a_source_are_below_each_other() -> None:
+    section = Section("Function", (Source("def f():\n    g()"),), folded=False)
+    text = document_text(Document("growth", "Ready", "good", sections=(section,)))
+    assert text.splitlines()[1:] == ["      def f():", "          g()"]
+
+
 def test_a_part_is_only_in_the_form_that_it_is_for() -> None:
     blocks = (
         line(Span("page", only="html"), Span("terminal", only="text")),
