@@ -29,6 +29,7 @@ _RING = 2  # the number of shapely, not of the binary form, which has no rings o
 _Z, _M, _SRID = 0x80000000, 0x40000000, 0x20000000
 _PLANE_POINT = np.frombuffer(struct.pack("<BI", 1, _POINT), dtype="u1")
 _AT_ONCE = 1 << 20
+_MANY = 10_000
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,30}:[A-Za-z0-9_.]{1,30}")
 _FILES = re.compile(r"PARAMETERFILE|EXTENSION", re.IGNORECASE)
 
@@ -63,7 +64,14 @@ def write_geometry(values: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
         parts = shapely.get_parts(parts[kinds == _COLLECTION])
     if (shapely.get_precision(shapes) > 0).any():
         raise Unencodable(path, "has a grid of precision, which cannot cross", "take .set_precision(0) of it")
-    binary = pa.array(shapely.to_wkb(shapes, byte_order=1, include_srid=True, output_dimension=4), pa.large_binary())
+    written = [  # in parts, so that other threads run
+        pa.array(
+            shapely.to_wkb(shapes[start : start + _MANY], byte_order=1, include_srid=True, output_dimension=4),
+            pa.large_binary(),
+        )
+        for start in range(0, max(len(shapes), 1), _MANY)
+    ]
+    binary = pa.concat_arrays(written)
     try:
         _check(binary)
     except Corrupt:

@@ -13,6 +13,7 @@ import pandas as pd
 from autocoder_jupyter.data.cells import label_literal
 from autocoder_jupyter.data.column_profile import dtype_name
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
+from autocoder_jupyter.data.geography import system_of
 from autocoder_jupyter.data.profile import index_levels
 from autocoder_jupyter.data.sample import missing_in
 from autocoder_jupyter.redaction.masking import Masker
@@ -28,11 +29,11 @@ def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
     """
     columns = (
         [
-            [column_literal(label), _masked(dtype_name(dtype))]
-            for label, dtype in zip(value.columns, value.dtypes, strict=True)
+            [column_literal(label), _dtype_of(value, place, dtype)]
+            for place, (label, dtype) in enumerate(zip(value.columns, value.dtypes, strict=True))
         ]
         if isinstance(value, pd.DataFrame)
-        else [[column_literal(value.name), _masked(dtype_name(value.dtype))]]
+        else [[column_literal(value.name), _dtype_of(value, 0, value.dtype)]]
     )
     return {
         "type": "Series" if isinstance(value, pd.Series) else "DataFrame",
@@ -40,6 +41,15 @@ def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
         "columns": columns,
         "index": [[column_literal(name), _masked(dtype)] for name, dtype in index_levels(value.index)],
     }
+
+
+def _dtype_of(value: pd.DataFrame | pd.Series[Any], place: int, dtype: Any) -> str:
+    """The name of a column's dtype; that of geometries has the coordinate system: `geometry[EPSG:4326]`."""
+    name = dtype_name(dtype)
+    if name == "geometry":
+        column = value.iloc[:, place] if isinstance(value, pd.DataFrame) else value
+        name = f"geometry[{system_of(column)}]"
+    return _masked(name)
 
 
 def column_literal(label: Any) -> str:
@@ -122,7 +132,12 @@ def conversions(
         place = f"{name}[{literal}]"
         if line := _converted(place, before, now):
             found.append(f"{place} = {line}")
+        elif (system := _SYSTEM.fullmatch(before)) and now.startswith("geometry"):
+            found.append(f'{name} = {name}.to_crs("{system[1]}")')
     return found
+
+
+_SYSTEM = re.compile(r"geometry\[([A-Za-z]+:\w+)\]")
 
 
 _DTYPE = re.compile(r"[\w., \[\]/+-]{1,80}")
@@ -132,7 +147,7 @@ _DTYPE = re.compile(r"[\w., \[\]/+-]{1,80}")
 def _converted(place: str, then: str, now: str) -> str:
     """The expression that converts a column; "" if there is none."""
     before, after = family(then), family(now)
-    if not _DTYPE.fullmatch(then):
+    if not _DTYPE.fullmatch(then) or before.startswith("geometry"):
         return ""
     if before in ("int", "float") and after in ("text", "object"):
         return f"pd.to_numeric({place})"

@@ -204,7 +204,7 @@ def restored(value: Any, kind: str) -> Any:
         InvalidRequest: it cannot be converted.
     """
     library = kind.partition(" ")[0]
-    if not isinstance(value, pd.DataFrame | pd.Series) or library in ("", "pandas"):
+    if not isinstance(value, pd.DataFrame | pd.Series) or library in ("", "pandas", "geopandas"):
         return value
     if library not in ("polars", "pyarrow"):
         raise InvalidRequest(

@@ -17,7 +17,7 @@ def geography(value: pd.DataFrame | pd.Series[Any]) -> str:
     columns = [(label, column) for label, column in frame.items() if is_geometry(column.dtype)]
     if not columns:
         return ""
-    systems = ", ".join(f"{label_literal(label)} with {system_of(column)}" for label, column in columns)
+    systems = ", ".join(f"{label_literal(label)} in {system_of(column)}" for label, column in columns)
     if not is_geographic(value):
         return f"geometries of geopandas: {systems}"
     active = getattr(value, "active_geometry_name", None)
@@ -31,4 +31,4 @@ def system_of(column: Any) -> str:
     if crs is None:
         return "no coordinate system"
     code = crs.to_authority(min_confidence=100)
-    return ":".join(code) if code else f"the coordinate system {crs.name!r}"
+    return ":".join(code) if code else str(crs.name)

@@ -68,7 +68,7 @@ def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[s
 
 
 def _has_geometry(recorded: Mapping[str, str], suffix: str) -> bool:
-    return suffix in (".parquet", ".pq") and "geometry" in recorded.values()
+    return suffix in (".parquet", ".pq") and any(dtype.startswith("geometry") for dtype in recorded.values())
 
 
 def _with_geometry(path: Path) -> pd.DataFrame:

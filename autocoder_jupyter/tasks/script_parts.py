@@ -73,7 +73,7 @@ def _cli_table(text, columns, index, spare, renames):
         kind = ".json"
     dtypes = {**{has: columns[reads] for reads, has in renames.items() if reads in columns}, **columns, **index}
     words = {str(label): "str" for label, dtype in dtypes.items() if dtype.startswith(("str", "object", "large_str"))}
-    if "geometry" in columns.values():
+    if any(dtype.startswith("geometry") for dtype in columns.values()):
         import geopandas
 
         table = geopandas.read_parquet(path) if kind in (".parquet", ".pq") else geopandas.read_file(path)
@@ -171,6 +171,12 @@ def _cli_converted(column, dtype):
     import pandas
 
     kinds = pandas.api.types
+    if str(column.dtype) == "geometry" and dtype.startswith("geometry["):
+        code = column.crs.to_authority(min_confidence=100) if column.crs else None
+        system = ":".join(code) if code else getattr(column.crs, "name", "no coordinate system")
+        if f"geometry[{system}]" != dtype:
+            raise ValueError(f"it has {system}")
+        return column
     if str(column.dtype) == dtype:
         return column
     is_text = column.dtype == object or kinds.is_string_dtype(column.dtype)

@@ -15,7 +15,8 @@ from shapely.geometry import Point, box
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.contracts.of_report import sources_of
+from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.tasks.export import export
 from autocoder_jupyter.types import OutputSpec
 from tests.runner import Generated, Runner, fenced
@@ -97,7 +98,15 @@ async def test_a_geodataframe_is_a_sample_an_argument_and_an_output(runner: Runn
     assert areas["area"].fillna(0).tolist() == [3.0, 0.0, 2.0] and areas.geometry[0] == Point(1.5, 0.5)
     again = await call(function, CallOptions(), [TOWNS.iloc[:1]], {})
     assert again["area"].tolist() == [3.0]
+    assert type(await call(function, CallOptions(tables="same"), [TOWNS], {})) is gpd.GeoDataFrame
+    with pytest.raises(
+        DataDrift, match=r"'geometry' is geometry\[EPSG:4326\] instead of geometry\[EPSG:25832\]"
+    ) as raised:
+        await call(function, CallOptions(), [TOWNS.to_crs(4326)], {})
+    assert 'towns = towns.to_crs("EPSG:25832")' in raised.value.hint
+    assert "'geometry': pa.Column(None, nullable=True)" in (sources_of(done.report) or {})["towns"]
     TOWNS.to_parquet(tmp_path / "towns.parquet")
+    TOWNS.to_crs(4326).to_parquet(tmp_path / "other.parquet")
     TOWNS.to_file(tmp_path / "towns.gpkg")
     read = await call(function, CallOptions(), [tmp_path / "towns.parquet"], {})
     assert type(read) is gpd.GeoDataFrame and read["area"].fillna(0).tolist() == [3.0, 0.0, 2.0]
@@ -108,13 +117,16 @@ async def test_a_geodataframe_is_a_sample_an_argument_and_an_output(runner: Runn
         command = [sys.executable, str(script), "--towns", file, "--output-dir", "out"]
         subprocess.run(command, cwd=tmp_path, check=True)  # noqa: ASYNC221
         assert gpd.read_parquet(tmp_path / "out" / "areas.parquet").crs == TOWNS.crs
+    command[command.index("towns.gpkg")] = "other.parquet"
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: ASYNC221
+    assert "'geometry' cannot be converted to geometry[EPSG:25832]: it has EPSG:4326" in refused.stderr
 
 
 @pytest.mark.parametrize("share", ["rows", "stats", "schema"])
 async def test_what_the_model_is_told_of_geometries(runner: Runner, share: str) -> None:
     done = await made(runner, share=share)
     sent = "".join(map(prompt_of, done.model.requests))
-    assert "a geopandas.GeoDataFrame" in sent and "'geometry' with EPSG:25832" in sent
+    assert "a geopandas.GeoDataFrame" in sent and "'geometry' in EPSG:25832" in sent
     assert ("POLYGON ((3 0, 3 1" in sent) is (share == "rows")
 
 
