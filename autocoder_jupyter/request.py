@@ -119,6 +119,8 @@ class Request:
         earlier: the version that has all changes of `wishes` except the last; None if there is none.
         contracts: schemas of the user, by the input or output that must satisfy them.
         renames: the name of a column in the data, by the name that the function reads. The samples have the latter.
+        split: how the function must be able to be called for pieces of its largest table, as `types.split.demand` reads
+            it; "" if that was not demanded.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Request:
     earlier: Earlier | None = None
     contracts: Mapping[str, Contract] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
+    split: str = ""
 
     @property
     def has_acceptance(self) -> bool:

@@ -53,6 +53,7 @@ class AutoCoderAgent(Constructor):
         own_tests: str | None = None,
         examples: Iterable[tuple[Mapping[str, Any], Any]] | None = None,
         renames: Mapping[str, str] | None = None,
+        split: str | None = None,
         name: str | None = None,
         journal_root: str | os.PathLike[str] | None = None,
         answer: Callable[[PlanQuestion], str] | None = None,
@@ -77,6 +78,8 @@ class AutoCoderAgent(Constructor):
             examples: pairs of inputs by name and the expected output: a value, or a dict of outputs by name. Outputs
                 are compared by value.
             renames: names of columns in the data, by the names that the function reads. It is kept with the function.
+            split: how the function must be able to be called for pieces of its largest table: `"rows"`, `"merge"`, or
+                `"groups:customer"` with the columns whose equal values must stay together. This is tested.
             name: the name of the result and its folder in the journal; from the prompt by default.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
             answer: answers a question of the plan, if the agent has `ask`; "" or None accepts the plan's assumption.

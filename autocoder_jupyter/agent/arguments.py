@@ -17,6 +17,7 @@ from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
+from autocoder_jupyter.types.split import demand_text
 from autocoder_jupyter.untrusted.parsing import require_expression
 
 
@@ -221,6 +222,10 @@ def _renames(renames: Mapping[str, str]) -> dict[str, str]:
     return dict(renames)
 
 
+def _split(split: str) -> str:
+    return demand_text(check.text("split", split))
+
+
 def _expressions(checks: Iterable[str]) -> tuple[str, ...]:
     expressions = check.texts("checks", checks)
     for expression in expressions:
@@ -242,5 +247,6 @@ ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
     "own_tests": partial(check.text, "own_tests"),
     "examples": _examples,
     "renames": _renames,
+    "split": _split,
 }
 """The arguments of a call that are fields of the request, with the function that checks and freezes each."""

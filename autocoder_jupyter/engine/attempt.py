@@ -16,6 +16,7 @@ from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
+from autocoder_jupyter.engine.splitting.demanded import run_split
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
@@ -162,5 +163,6 @@ class Trials:
             return sample, (), ()
         values, promised = await judged_on_sample(request.contracts, sample, redaction, self._setup.hidden_values)
         own = await run_checks(session, request.checks, program, samples, values, redaction=redaction)
+        divided = await run_split(session, request.split, program, samples, redaction)
         stated = await state.constraints.evaluate(session, values, samples, show_values=redaction.shows_values)
-        return sample, (*own, *promised), stated
+        return sample, (*own, *promised, *divided), stated

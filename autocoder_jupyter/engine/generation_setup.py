@@ -60,7 +60,7 @@ class GenerationSetup:
         talk = Conversation(services.model, budget, emit, record)
         second_talk = Conversation(services.second_model or services.model, budget, emit, record)
         session = SandboxSession(services, config, prepared.pinned)
-        unguided = config.skip_tests and not request.has_acceptance
+        unguided = config.skip_tests and not (request.has_acceptance or request.split)
         attempts_allowed = 1 if unguided else config.max_iterations
         stages = StageRunner(emit, lambda: (*talk.exchanges, *second_talk.exchanges), attempts_allowed)
         return cls(request, config, services, prepared, budget, talk, second_talk, session, stages)

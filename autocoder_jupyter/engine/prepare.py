@@ -15,6 +15,7 @@ from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.examples import check_examples
+from autocoder_jupyter.engine.splitting.demanded import require_split_columns
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
@@ -59,6 +60,8 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     _require_no_values_of_masked(request, config)
     for example in request.examples:
         withheld.require_absent(example.text, (value for _, value in (*example.given, *example.expected)))
+    if request.split:
+        require_split_columns(request.split, inputs, request.samples)
     reading = read_constraints(request.constraints, tables_of(withheld.told(request.samples), request.outputs))
     check_examples(request.examples, inputs, request.outputs, request.samples)
     context = build_context(

@@ -25,6 +25,7 @@ from autocoder_jupyter.magics.options import FLAGS, SETTINGS
 from autocoder_jupyter.settings.option import Mode
 from autocoder_jupyter.settings.parameters import require_unicode
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.types.split import demand_text
 from autocoder_jupyter.untrusted.parsing import require_expression
 from autocoder_jupyter.untrusted.visible import hides, visible
 
@@ -55,6 +56,7 @@ class CellCommand:
         schema: free text, or `@name` of a variable that holds text or a pandera schema.
         contracts: (input or output, name of the variable that holds its schema).
         renames: the name of a column in the data, by the name that the function reads.
+        split: how it must be able to be called for pieces of its largest table; "" if that is not demanded.
         mode: `function`, or `tools` for code that calls functions of the notebook.
         tools: those functions.
         continues: the conversation to continue.
@@ -73,6 +75,7 @@ class CellCommand:
     schema: str | None = None
     contracts: tuple[tuple[str, str], ...] = ()
     renames: Mapping[str, str] = field(default_factory=dict)
+    split: str = ""
     refine: bool = False
     mode: Mode = "function"
     tools: tuple[ToolOption, ...] = ()
@@ -110,6 +113,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
         schema=given.get("schema"),
         contracts=tuple(read_contract(text) for text in given.get("contract", ())),
         renames=dict(read_rename(text) for text in given.get("rename", ())),
+        split=demand_text(given["split"]) if "split" in given else "",
         refine=bool(given.get("refine")),
         mode=mode,
         tools=read_tools(given.get("tool", ())),

@@ -97,6 +97,14 @@ _FUNCTION = (
         is_setting=False,
         example="price=unit_price",
     ),
+    Option(
+        "split",
+        "how the function must be able to be called for pieces of its largest table: any rows, groups, or merge",
+        flags=("--split",),
+        placeholder="KIND[:COLUMNS]",
+        is_setting=False,
+        example="groups:customer",
+    ),
 )
 """Options that describe the function."""
 

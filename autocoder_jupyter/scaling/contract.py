@@ -21,6 +21,7 @@ from autocoder_jupyter.calls.on_worker import OnWorker, in_turn
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
+from autocoder_jupyter.engine.splitting.demanded import largest_table
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.secrets import hidden_values
@@ -66,11 +67,10 @@ def split_input(function: Function, arguments: Mapping[str, Any], fixed: Mapping
     Raises:
         InvalidRequest: no input is a table.
     """
-    free = [spec for spec in function.inputs if spec.name in arguments and spec.name not in fixed]
-    tables = [spec.name for spec in free if KINDS[spec.type].form == "table"]
-    if not tables:
+    table = largest_table((spec for spec in function.inputs if spec.name not in fixed), arguments)
+    if not table:
         raise InvalidRequest(f"{visible(function.name)} takes no table that could be split.")
-    return max(tables, key=lambda name: len(arguments[name]))
+    return table
 
 
 async def split_of(function: Function, options: CallOptions, fixed: Mapping[str, Any]) -> Split:

@@ -362,8 +362,9 @@ def _duckdb(value: Any) -> TableSource:
     import pyarrow
 
     def reader(relation: Any) -> Any:
-        named = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_record_batch"
-        return getattr(relation, named)(BATCH_ROWS)
+        if hasattr(relation, "to_arrow_reader"):
+            return relation.to_arrow_reader(BATCH_ROWS)
+        return relation.fetch_record_batch(BATCH_ROWS)
 
     def tables(columns: Sequence[str]) -> Iterator[Any]:
         chosen = value.select(*(duckdb.ColumnExpression(name) for name in columns))

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.record import Count, Record
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -19,6 +20,34 @@ _WORDS = {
     "merge": "pieces, whose answers are merged by the function itself",
     "whole": "not at all",
 }
+
+
+def demand(text: str) -> tuple[SplitKind, tuple[str, ...]]:
+    """The kind and the keys of a demanded split, such as `rows`, `merge` or `groups:customer,region`.
+
+    Raises:
+        InvalidRequest: it is none.
+    """
+    kind, _, named = (part.strip() for part in text.partition(":"))
+    keys = tuple(filter(None, (key.strip() for key in named.split(","))))
+    if kind == "groups" and keys and len(set(keys)) == len(keys):
+        return "groups", keys
+    if kind in ("rows", "merge") and ":" not in text:
+        return ("rows" if kind == "rows" else "merge"), ()
+    raise InvalidRequest(
+        f"{visible(text)!r} is no way to split a table.",
+        hint="Write rows, merge, or groups: and the columns whose equal values must stay together: groups:customer.",
+    )
+
+
+def demand_text(text: str) -> str:
+    """A demanded split as it is kept.
+
+    Raises:
+        InvalidRequest: it is none.
+    """
+    kind, keys = demand(text)
+    return f"{kind}:{','.join(keys)}" if keys else kind
 
 
 class Split(Record):

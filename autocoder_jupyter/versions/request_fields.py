@@ -15,6 +15,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.types.split import demand_text
 from autocoder_jupyter.versions import field_changes
 from autocoder_jupyter.versions.field_changes import Change, listed, mapping
 
@@ -119,6 +120,15 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def _split(value: Any) -> str | None:
+    if not isinstance(value, str) or not value:
+        return None
+    try:
+        return demand_text(value)
+    except InvalidRequest as error:
+        raise ValueError("no way to split a table") from error
+
+
 def _pairs(value: Any) -> dict[str, str]:
     return {one: other for one, other in mapping(value).items() if isinstance(one, str) and isinstance(other, str)}
 
@@ -209,6 +219,7 @@ FIELDS: Mapping[str, RequestField] = {
         joined=_merged,
     ),
     "renames": RequestField(field_changes.of_renames, record=dict, read=_pairs, joined=_merged),
+    "split": RequestField(partial(field_changes.of_value, "another way to split it", "demand"), read=_split),
     "examples": RequestField(
         partial(field_changes.of_lines, "example"),
         record=lambda examples: [example.text for example in examples],

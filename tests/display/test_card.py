@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display import card
-from autocoder_jupyter.display.actions import on_card
+from autocoder_jupyter.display.actions import buttons
 from autocoder_jupyter.display.shown import card_html, card_text, document_of, status_line
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.agent_state import AgentState
@@ -172,8 +172,8 @@ def test_a_verified_function_is_ready_while_the_rest_runs(read: Any) -> None:
     assert text.startswith("growth ● Ready 3 of 3 tests passed")
     assert "Second opinion and trial of the tests running …" in text
     assert "second opinion running" in text and "no second opinion" not in text and "agrees" not in text
-    assert {"call", "insert-call", "inspect", "cancel"} <= set(on_card(both))
-    assert not {"call", "inspect"} & set(on_card(run))
+    assert {"call", "insert-call", "inspect", "cancel"} <= set(buttons(both))
+    assert not {"call", "inspect"} & set(buttons(run))
     again = both.apply(events.StageStarted("run", 1, 4))  # its wider tests
     assert again.passed == 3 and card.title(again) == "Ready"
     for ended in (events.FunctionVerified(1), events.Finished("failed", "over")):
