@@ -85,7 +85,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Verified", verified_blocks(state), prefix=""),
         Row("Passed", parts.passed_blocks(state.evidence)),
         Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
-        Row("Sandbox", lines([state.sandbox], "muted")),
+        Row("Sandbox", parts.sandbox_blocks(state.sandbox)),
         Row("", (line(Button("Refine")),) if refinable else (), only="html", refines=refines),
         next_steps(state),
     )
@@ -171,7 +171,8 @@ def _status(state: FunctionRun) -> tuple[str, ...]:
 
 
 def _reason(state: FunctionRun) -> str:
-    return reason_of(state.reason, title(state))
+    told = parts.without_first(state.reason, state.outcomes) if state.phase in _UNSOLVED else state.reason
+    return reason_of(told, title(state))
 
 
 def _not_verified(state: FunctionRun) -> tuple[Block, ...]:
@@ -276,7 +277,10 @@ def _own(state: FunctionRun) -> tuple[Block, ...]:
 
 
 def _failures(state: FunctionRun, reason: str) -> tuple[Block, ...]:
-    return parts.failures(state.outcomes, state.evidence, reason) if state.phase in _UNSOLVED else ()
+    if state.phase not in _UNSOLVED:
+        return ()
+    told = parts.first_failure(state.outcomes, state.evidence, reason)
+    return parts.failures(state.outcomes, state.evidence, reason, told)
 
 
 def _best(state: FunctionRun) -> tuple[Block, ...]:

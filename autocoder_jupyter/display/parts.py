@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from autocoder_jupyter.view.document import (
     Block,
     Bullets,
     Button,
+    Fold,
     Item,
     Items,
     Line,
@@ -42,6 +44,10 @@ FIRST_LINE = 120
 
 MESSAGE_CHARACTERS = 2_000
 """Characters of the message of a test or a check."""
+
+_LATE = "timed out after"
+_RAN_OUT = re.compile(rf"{RAN_OUT_OF_TIME} (\d[\d.e+]{{0,12}}) s\b")
+_ENDS = {"missing": "it never ended"}
 
 MARKS = {"passed": "✓", "failed": "✗", "error": "✗", "missing": "?"}
 
@@ -82,6 +88,14 @@ def plan_blocks(plan: CodePlan) -> tuple[Block, ...]:
 
 def _explained(declared: str, meaning: str) -> Line:
     return line(Span(declared, "code"), Span(meaning, "muted"))
+
+
+def sandbox_blocks(words: str) -> tuple[Block, ...]:
+    """The sandbox and its tier; a click shows what it protects and what not. In a terminal it is one line."""
+    name, _, holds = words.partition(": ")
+    if not holds:
+        return tuple(lines([words], "muted"))
+    return Fold(name, (muted(holds),), only="html"), line(Span(words, only="text"))
 
 
 def passed_blocks(evidence: Evidence | None) -> tuple[Block, ...]:
@@ -150,17 +164,20 @@ def warnings(evidence: Evidence | None, trace: Trace | None = None) -> tuple[Blo
     return tuple(line(Span("⚠", "warn"), words) for words in found)
 
 
-def failures(tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "") -> tuple[Block, ...]:
+def failures(
+    tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "", told: str = ""
+) -> tuple[Block, ...]:
     """The first failures with their messages: the user's tests, then the generated tests, then the checks.
 
     Args:
         tests: the outcomes of the generated tests.
         evidence: the outcomes of the user's tests and of the checks.
         reason: text that the reader sees already; a check that it reports is left out.
+        told: the headline that the reader sees already, from `first_failure`; an assertion in it is not repeated.
     """
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
     entries = [_failed(check) for check in own if not check.passed and not is_reported(check, reason)]
-    entries += [_failed_test(test) for test in tests if test.outcome != "passed"]
+    entries += [_failed_test(test, told) for test in tests if test.outcome != "passed"]
     entries += [_failed(check) for check in others if not check.passed and not is_reported(check, reason)]
     more = len(entries) - MOST_FAILURES
     shown = [block for entry in entries[:MOST_FAILURES] for block in entry]
@@ -177,9 +194,12 @@ def _failed(check: CheckOutcome) -> tuple[Block, ...]:
     return line(Span("✗", "bad"), clipped(check.name), Span(beside, "muted")), *below
 
 
-def _failed_test(test: TestOutcome) -> tuple[Block, ...]:
+def _failed_test(test: TestOutcome, told: str) -> tuple[Block, ...]:
+    """A failed test with its error, unless the headline `told` has it."""
     first = line(Span("✗", "bad"), Span(test.id, "code"), clipped(test.sentence))
-    return first, line(Span(clipped(error_line(test)), "code"))
+    error = error_line(test)
+    is_told = told == f"{test.id}: {error}" or (told.startswith(_LATE) and _time_of(error) != "")
+    return (first,) if is_told else (first, line(Span(clipped(error), "code")))
 
 
 def _message(message: str) -> tuple[str, tuple[Block, ...]]:
@@ -197,15 +217,31 @@ def first_failure(tests: Sequence[TestOutcome], evidence: Evidence | None, reaso
         reason: text that the reader sees already; of a check that it reports, only the name is given.
     """
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
+    messages = [check.message for check in (*own, *others) if not check.passed]
+    messages += [test.message for test in tests if test.outcome != "passed"]
+    if late := next(filter(None, map(_time_of, messages)), ""):
+        return f"{_LATE} {late} s"  # that is why the others failed
     found = [_failed_line(check, reason) for check in own if not check.passed]
     found += [f"{test.id}: {error_line(test)}" for test in tests if test.outcome != "passed"]
     found += [_failed_line(check, reason) for check in others if not check.passed]
     return clipped(" ".join(found[0].split()), FIRST_LINE) if found else ""
 
 
+def _time_of(message: str) -> str:
+    """The seconds after which a program was stopped; "" if the message does not say that."""
+    found = _RAN_OUT.search(message)
+    return found[1] if found else ""
+
+
+def without_first(reason: str, tests: Sequence[TestOutcome]) -> str:
+    """A reason without the assertion of the first failed test, which the headline has."""
+    first = next((test.id for test in tests if test.outcome != "passed"), "")
+    kept, found, told = reason.partition(f", first {first}: ") if first else (reason, "", "")
+    _, end, more = told.partition("\n")
+    return f"{kept}.{end}{more}" if found else reason
+
+
 def _failed_line(check: CheckOutcome, reason: str) -> str:
-    if check.message.startswith(RAN_OUT_OF_TIME):
-        return f"{check.name}: {check.message.splitlines()[0]}"
     if not check.message or is_reported(check, reason):
         return f"✗ {check.name}"
     return f"{check.name}: {check.message}"
@@ -215,7 +251,7 @@ def error_line(test: TestOutcome) -> str:
     """The line of a failed test's message that names the error; pytest marks it with an E."""
     told = [words for words in test.message.splitlines() if words.strip()]
     marked = [words.removeprefix("E").strip() for words in told if words.startswith("E ")]
-    return next((words for words in (*marked, *told)), test.outcome)
+    return next((words for words in (*marked, *told)), _ENDS.get(test.outcome, test.outcome))
 
 
 def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> tuple[Block, ...]:

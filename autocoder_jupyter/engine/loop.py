@@ -273,7 +273,7 @@ class _Generation:
         setup.services.tracker.stop()
         report = self._recorded(await self._report(reason))
         state_at_end: EndState = "ready" if report.success else ("over_budget" if over else "failed")
-        setup.emit(Finished(state_at_end, report.error or report.overspent, self._limit))
+        setup.emit(Finished(state_at_end, report.error or report.overspent, self._limit, report.attempts))
         return report
 
     async def _report(self, reason: str, turns: Sequence[Turn] | None = None) -> Report:

@@ -102,6 +102,8 @@ def _engines(works: bool) -> Iterable[Row]:
     from autocoder_jupyter.sandbox.docker.products import Machine
 
     machine = Machine()
+    if not works and machine.environ.get("DOCKER_HOST"):
+        return  # only that engine is asked, and the row above says what to do
     states = [(product, machine.state(product)) for product in machine.products]
     for product, state in states:
         if state == "running":

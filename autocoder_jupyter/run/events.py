@@ -381,11 +381,15 @@ class CodeEnded:
 
 @dataclass(frozen=True)
 class Finished:
-    """The run ended. `state` is the card's state; `limit` the setting whose limit ended it, if any."""
+    """The run ended. `state` is the card's state; `limit` the setting whose limit ended it, if any.
+
+    `attempts` is the number of attempts in the report; None if there is no report.
+    """
 
     state: EndState
     reason: str = ""
     limit: str = ""
+    attempts: int | None = None
 
 
 Event = (

@@ -14,6 +14,7 @@ import pytest
 from tests.browser import scripts
 from tests.browser.conftest import Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
+from tests.browser.test_panel import barriers
 from tests.scripted_model import prompt_of
 
 pytestmark = [pytest.mark.browser]
@@ -438,3 +439,43 @@ def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_o
     (lab.folder / "received.ipynb").write_text(json.dumps(saved))
     received = NotebookPage(page.page, lab, "received.ipynb")
     chart_of(received.output(1))
+
+
+SPOTS = """card => {
+    const box = part => part.getBoundingClientRect();
+    const isRow = part => part.style.flexFlow !== "" && part.children.length === 2;
+    const rows = [...card.querySelectorAll(":scope > div")].filter(isRow);
+    return rows.map(row => box(row.children[1]).top >= box(row.children[0]).bottom);
+}"""
+"""For each row of a card, whether its content stands below its label."""
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.own_page
+@pytest.mark.usefixtures("extension")
+def test_on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row_that_scrolls(
+    notebook: Open, reply: Reply
+) -> None:
+    reply(chart_answers)
+    page = notebook('%%autocode chart -o "bars: Figure"\nBars of @sales, with altair.', "chart.wait();", "chart")
+    for number in (1, 2, 3):
+        page.run(number)
+        page.wait_for_prompt(number)
+    output = page.output(3)
+    output.get_by_role("tab", name="Function").wait_for(timeout=PATIENCE)
+    card = page.output(1).locator(".autocode-card")
+    for width, are_above in ((1100, False), (400, True)):
+        page.page.set_viewport_size({"width": width, "height": 900})
+        expect(page.page.locator("body")).to_have_js_property("clientWidth", width)
+        assert set(card.evaluate(SPOTS)) == {are_above}
+        tops = [tab.bounding_box()["y"] for tab in output.get_by_role("tab").all()]
+        assert len(set(tops)) == 1
+    assert barriers(page, ".autocode-card", ".autocode-inspector") == []
+    last = output.get_by_role("tab").last
+    last.click()
+    bar, box = output.get_by_role("tablist").bounding_box(), last.bounding_box()
+    assert bar["x"] - 1 <= box["x"] and box["x"] + box["width"] <= bar["x"] + bar["width"] + 1
+    shown = page.output(1).get_by_text("your files and processes")
+    expect(shown).to_be_hidden()
+    page.output(1).locator("summary", has_text="local, tier").click()
+    expect(shown).to_be_visible()

@@ -17,6 +17,7 @@ from autocoder_jupyter.run.events import (
     Finished,
     KeptHolds,
     SampleOutputs,
+    StageStarted,
     VersionBegun,
 )
 from autocoder_jupyter.run.function_run import FunctionRun, LogLine, StageState, StreamedAnswer
@@ -299,7 +300,9 @@ def test_the_card_names_the_tier_and_what_it_does_not_hold(read: Any) -> None:
         "local, tier landlock (Landlock alone): your files and processes are out of reach; "
         "it can see that a file exists, and its size; memory and disk limits can be passed briefly"
     )
-    assert line in read(card_html(state)).text
+    name, holds = line.split(": ")
+    html = card_html(state)
+    assert f">{name}</summary>" in html and holds in read(html).text
     assert f"  sandbox: {line}" in card_text(state).splitlines()
     assert "Sandbox" not in read(card_html(RUNNING)).text, "before it is known"
 
@@ -343,6 +346,36 @@ def test_the_line_of_pytest_that_says_why_is_shown(read: Any) -> None:
     failed = FAILED.model_copy(update={"message": "test_solution.py:14: in test_sum\nE   assert 3 == 4"})
     state = replace(RUNNING, phase="failed", outcomes=(failed,))
     assert "Failed · test_sum: assert 3 == 4" in card_text(state)
+
+
+def test_an_assertion_stands_once_on_a_failed_card(read: Any) -> None:
+    message = "test_solution.py:14: in test_sum\nE   assert 3 == 4"
+    failed, other = (FAILED.model_copy(update={"id": name, "message": message}) for name in ("test_sum", "test_all"))
+    reason = "Not solved in 2 attempts. 1 of 2 tests fail, first test_sum: assert 3 == 4\nStill to fix: more"
+    state = replace(RUNNING, phase="failed", outcomes=(PASSED, failed), reason=reason, tests="")
+    assert card_text(state).count("3 == 4") == 1 and "Failed · test_sum: assert 3 == 4" in card_text(state)
+    assert "  Not solved in 2 attempts. 1 of 2 tests fail.\n  Still to fix: more" in card_text(state)
+    assert read(card_html(state)).text.partition("▸Tests")[0].count("test_sum: assert 3 == 4") == 1
+    both = card_text(replace(state, outcomes=(failed, other)))
+    assert both.count("3 == 4") == 2, "another test says what it found"
+
+
+def test_the_headline_of_a_function_that_ran_out_of_time_says_after_how_long() -> None:
+    late = "The program ran longer than 3 s and was stopped."
+    tests = tuple(
+        FAILED.model_copy(update={"id": name, "outcome": "missing", "message": told})
+        for name, told in (("test_one", ""), ("test_two", late))
+    )
+    text = card_text(replace(RUNNING, phase="failed", outcomes=tests))
+    assert text.splitlines()[0].startswith("● growth  Failed · timed out after 3 s · ")
+    assert "it never ended" in text and ": missing" not in text and "ran longer" not in text
+    hostile = FAILED.model_copy(update={"message": f"E {late.replace('3', '9' * 10**6)}"})
+    assert "timed out" not in card_text(replace(RUNNING, phase="failed", outcomes=(hostile,)))
+
+
+def test_a_run_has_the_attempts_of_its_report() -> None:
+    state = RUNNING.apply(StageStarted("run", 2, 3)).apply(Finished("over_budget", "Too dear.", "", 1))
+    assert "1 attempt · " in card_text(state)
 
 
 def test_a_reason_that_repeats_the_title_is_left_out() -> None:

@@ -833,4 +833,4 @@ async def test_a_function_that_ran_out_of_time_says_so_in_its_headline(runner: R
     state = FunctionRun("growth")
     for event in (*played.events, Finished("failed", played.report.error or "")):
         state = state.apply(event)
-    assert "The program ran longer than 2 s and was stopped." in card.facts(state)[0]
+    assert card.facts(state)[0] == "timed out after 2 s"

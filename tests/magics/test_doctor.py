@@ -83,3 +83,13 @@ def test_an_administrators_file_that_cannot_be_understood_is_told(landlocked: Pa
     (row,) = sandbox_rows(landlocked)
     assert row[1] == "none can be used; generated code cannot run"
     assert str(path) in row[2]
+
+
+def test_where_docker_host_names_an_engine_that_does_not_answer_no_other_engine_is_suggested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    assert list(doctor._engines(works=False)) == []
+    monkeypatch.delenv("DOCKER_HOST")
+    monkeypatch.setenv("PATH", "")
+    assert list(doctor._engines(works=False)) != [], "without it, the rows say what can be installed or started"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from autocoder_jupyter.display import parts
 from autocoder_jupyter.settings.tiers import sandbox_line
 from autocoder_jupyter.view.document import Block, Fold, Row, Source, lines
 
@@ -18,7 +19,6 @@ LOCK_LINES = 200
 def environment_section(report: Report, options: CallOptions | None, *, most: int = LOCK_LINES) -> tuple[Block, ...]:
     """The section. Without `options`, the limits of a call are unknown. `most` lines of the lock are shown."""
     rows = {
-        "Sandbox": sandbox_line(report.sandbox or "", report.sandbox_tier),
         "Image": report.image or "",
         "Python": ".".join(map(str, report.python_version or ())),
         "Limits": _limits(options) if options else "",
@@ -27,10 +27,15 @@ def environment_section(report: Report, options: CallOptions | None, *, most: in
         "Packages": ", ".join(report.detected_packages) or ("only the preinstalled ones" if report.sandbox else ""),
         "System": ", ".join(report.detected_system_packages),
     }
-    if not any(rows.values()):
+    sandbox = parts.sandbox_blocks(sandbox_line(report.sandbox or "", report.sandbox_tier))
+    if not any(rows.values()) and not sandbox:
         return lines(["The run ended before a sandbox was started."])
     shown = (Row(label, lines([text], "code" if label == "Image" else "")) for label, text in rows.items())
-    return (*shown, Fold(f"Locked packages ({len(report.lock)})", (Source(_lock(report, most)),)))
+    return (
+        Row("Sandbox", sandbox),
+        *shown,
+        Fold(f"Locked packages ({len(report.lock)})", (Source(_lock(report, most)),)),
+    )
 
 
 def _limits(options: CallOptions) -> str:

@@ -67,7 +67,10 @@ class RunForm:
         self.widget = ipywidgets.VBox(
             (
                 *(field.row for field in self._fields),
-                ipywidgets.HBox(buttons, layout={"align_items": "center", "margin": "4px 0 0", "flex": "none"}),
+                ipywidgets.HBox(
+                    buttons,
+                    layout={"align_items": "center", "margin": "4px 0 0", "flex": "none", "flex_flow": "row wrap"},
+                ),
                 self._code,
                 self._output,
             ),

@@ -28,7 +28,9 @@ class VersionsPage:
     def __init__(self, version_manager: VersionActions) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._version_manager = version_manager
-        self._table, self._message = (html_widget(layout={"flex": "none"}) for _ in range(2))
+        self._table, self._message = (
+            html_widget(layout={"flex": "none", "margin": "0", "min_width": "0", "max_width": "100%"}) for _ in range(2)
+        )
         self._version, self._other = (
             ipywidgets.Dropdown(
                 description=words, tooltip=tooltip, style={"description_width": "initial"}, layout={"width": "11em"}

@@ -37,7 +37,7 @@ from autocoder_jupyter.view.styles import style
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionActions
 
-HEIGHT = "34em"
+HEIGHT = "max(34em, 65vh)"
 """Height of every page; longer content scrolls."""
 
 

@@ -250,7 +250,7 @@ def _cause(error: Exception) -> str:
     found = re.findall(
         r"(?:No such file or directory|Connection refused|Permission denied|Name or service not known)", text
     )
-    return found[-1] if found else text
+    return f"{found[-1]}." if found else text
 
 
 def _product(about: Mapping[str, Any]) -> str:
