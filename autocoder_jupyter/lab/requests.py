@@ -21,6 +21,7 @@ from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.secrets import without_anything_secret
 from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view.as_html import data_address
 
 _log = redacting_logger(__name__)
 
@@ -175,6 +176,15 @@ def _versions(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     return json.dumps([dict(zip(VERSION_KEYS, row, strict=True)) for row in rows])
 
 
+def _picture(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str | None:
+    """The first small picture of the outputs on the sample, as JSON: its address, and what it shows in words."""
+    seen = getattr(_launched(notebook, name).card.state, "outputs", None)
+    found = next((one for one in (seen.glimpses if seen else ()) if one.picture), None)
+    if found is None:
+        return None
+    return json.dumps({"src": data_address(found.picture, "image/png"), "alt": f"{found.name}: {found.text}"})
+
+
 def _ended(notebook: Notebook, name: str) -> Any:
     """The report of a finished result; a page must not wait for a running one."""
     result = find_result(notebook, name)
@@ -194,6 +204,7 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "approve": _approve,
     "decline": _decline,
     "versions": _versions,
+    "picture": _picture,
     "card": _card,
     "result": _result,
     "code": _code,

@@ -14,7 +14,8 @@ import pytest
 from tests.browser import scripts
 from tests.browser.conftest import Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
-from tests.browser.test_panel import barriers
+from tests.browser.test_inspector import picture
+from tests.browser.test_panel import barriers, item
 from tests.scripted_model import prompt_of
 
 pytestmark = [pytest.mark.browser]
@@ -479,3 +480,16 @@ def test_on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row
     expect(shown).to_be_hidden()
     page.output(1).locator("summary", has_text="local, tier").click()
     expect(shown).to_be_visible()
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.usefixtures("extension")
+def test_the_panel_shows_the_picture_of_a_result_small(notebook: Open, reply: Reply) -> None:
+    reply(picture)
+    page = notebook('%%autocode picture -o "chart: Figure" -o "rows: int"\nA picture of @sales.', "picture.wait();")
+    for number in (1, 2):
+        page.run(number)
+        page.wait_for_prompt(number)
+    shown = item(page, "picture").get_by_role("img", name="chart: a picture of 300 × 150 pixels")
+    expect(shown).to_be_visible()
+    assert shown.evaluate("image => [image.naturalWidth, image.height]") == [300, 96]

@@ -11,6 +11,8 @@ from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome
 from autocoder_jupyter.lab.requests import answer, problems, sentence
 from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.run.events import SampleOutputs
+from autocoder_jupyter.types.overview import Glimpse
 from tests.lab.conftest import PlayedJobs
 
 
@@ -124,3 +126,17 @@ def test_a_page_is_told_what_is_wrong_with_a_cell(shell: Any, notebook: Notebook
     [found] = json.loads(str(problems(notebook, {"cell": "%%autocode limit --sandbox dockr\nDo it."})["value"]))
     assert set(found) == set(CellProblem.__annotations__)
     assert problems(notebook, {"cell": 3}) == {"ok": False, "error": "The cell must be a string."}
+
+
+def test_the_first_picture_of_a_result_is_given_with_what_it_shows(
+    shell: Any, notebook: Notebook, jobs: PlayedJobs
+) -> None:
+    shell.run("%%autocode growth\nWords")
+    assert asked(notebook, "picture") == {"ok": True, "value": None}
+    drawn = Glimpse("chart", "a picture of 3 × 4 pixels", picture=b"\x89PNG")
+    jobs.last.tell(SampleOutputs((Glimpse("total", "7"), drawn)))
+    jobs.last.end()
+    assert notebook.launched["growth"].card.wait(5)
+    shown = {"src": "data:image/png;base64,iVBORw==", "alt": "chart: a picture of 3 × 4 pixels"}
+    assert json.loads(str(asked(notebook, "picture")["value"])) == shown
+    assert not asked(notebook, "picture", "other")["ok"]

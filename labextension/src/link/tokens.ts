@@ -87,6 +87,7 @@ export type Action =
   | 'approve'
   | 'decline'
   | 'versions'
+  | 'picture'
   | 'card'
   | 'result'
   | 'code'

@@ -8,6 +8,7 @@ import { ACT_ICONS, STANDING_ICONS } from '../icons';
 import { FirstRun } from './firstRun';
 import type { VersionManager } from './versionManager';
 import type { Start } from './start';
+import { Thumbnail } from './thumbnail';
 import { Versions } from './versions';
 
 /** Executes an action for an entry. */
@@ -25,6 +26,8 @@ interface IListProps {
   /** The first steps; `null` if settings cannot be saved. */
   start: Start | null;
   versionManager: VersionManager;
+  /** Asks the kernel for the picture of a result. */
+  picture: (name: string) => Promise<string | null>;
 }
 
 /** All results, or the steps to get the first one. */
@@ -35,7 +38,8 @@ export function ResultList({
   isLoaded,
   execute,
   start,
-  versionManager
+  versionManager,
+  picture
 }: IListProps): React.ReactElement {
   if (entries.length === 0) {
     return <Invitation isOpen={isOpen} isLoaded={isLoaded} start={start} />;
@@ -43,7 +47,7 @@ export function ResultList({
   return (
     <ul className="jp-AutocodePanel-list" aria-label="Results of this notebook" role="list">
       {entries.map(entry => (
-        <Item key={entry.name} entry={entry} since={since} execute={execute} versionManager={versionManager} />
+        <Item key={entry.name} {...{ entry, since, execute, versionManager, picture }} />
       ))}
     </ul>
   );
@@ -74,9 +78,10 @@ interface IItemProps {
   since: number;
   execute: Execute;
   versionManager: VersionManager;
+  picture: (name: string) => Promise<string | null>;
 }
 
-function Item({ entry, since, execute, versionManager }: IItemProps): React.ReactElement {
+function Item({ entry, since, execute, versionManager, picture }: IItemProps): React.ReactElement {
   const { name, job } = entry;
   const how = standing(entry);
   const Icon = STANDING_ICONS[how];
@@ -92,6 +97,7 @@ function Item({ entry, since, execute, versionManager }: IItemProps): React.Reac
         <>
           {isUnderWay(job) && <Bar value={job.progress} label={`Progress of ${name}`} />}
           <Facts facts={facts(job, since)} />
+          {!isUnderWay(job) && <Thumbnail name={name} run={job.step} picture={picture} />}
           {job.rows.Reason?.length > 0 && <p className="jp-AutocodePanel-reason">{job.rows.Reason.join('\n')}</p>}
           {job.asks !== '' && <Consent key={job.question} entry={entry} asks={job.asks} execute={execute} />}
           {[...(job.rows.Note ?? []), ...(job.rows.Warnings ?? [])].map(warning => (

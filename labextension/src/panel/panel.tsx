@@ -83,6 +83,7 @@ export class ResultsPanel extends ReactWidget {
           execute={this._execute}
           start={this._start}
           versionManager={this._versionManager}
+          picture={this._picture}
         />
         <div className="jp-AutocodePanel-news" role="status" aria-live="polite">
           {this._news}
@@ -90,6 +91,9 @@ export class ResultsPanel extends ReactWidget {
       </>
     );
   }
+
+  private readonly _picture = async (name: string): Promise<string | null> =>
+    (await this._results.link?.request('picture', name)) ?? null;
 
   private readonly _execute = (action: string, entry: IEntry): void => {
     void this._commands.execute(commandOf(action), { name: entry.name });

@@ -9,10 +9,12 @@ import { ResultList } from '../list';
 
 const execute = jest.fn();
 const versionManager = {} as VersionManager;
+const picture = jest.fn(async (): Promise<string | null> => null);
 
 function shown(entries: IEntry[], given: { isOpen?: boolean; isLoaded?: boolean } = {}): HTMLElement {
   const node = document.createElement('div');
-  const props = { entries, since: 0, isOpen: true, isLoaded: true, execute, start: null, versionManager, ...given };
+  const always = { since: 0, isOpen: true, isLoaded: true, execute, start: null, versionManager, picture };
+  const props = { entries, ...always, ...given };
   act(() => createRoot(node).render(<ResultList {...props} />));
   return node;
 }
@@ -104,4 +106,27 @@ it('shows evidence, warnings and reasons as text, never as markup', () => {
   const node = shown([{ name: 'f', cellId: 'a', job: job({ phase: 'failed', rows }) }]);
   expect(node.querySelector('img')).toBeNull();
   expect(node.textContent!.split(nasty)).toHaveLength(5);
+});
+
+const PNG = 'data:image/png;base64,iVBORw==';
+
+it.each([
+  [JSON.stringify({ src: PNG, alt: 'chart: bar chart' }), PNG],
+  [JSON.stringify({ src: 'https://evil.example/x.png', alt: 'chart' }), undefined],
+  [JSON.stringify({ src: PNG }), undefined],
+  ['no JSON', undefined],
+  [null, undefined]
+])('shows the picture of a finished result, given %p', async (told, src) => {
+  picture.mockResolvedValueOnce(told);
+  const node = shown([{ name: 'growth', cellId: 'a', job: job({ phase: 'ready', title: 'Ready' }) }]);
+  await act(async () => undefined);
+  const image = node.querySelector('img');
+  expect(image?.getAttribute('src')).toBe(src);
+  expect(image?.alt).toBe(src && 'chart: bar chart');
+});
+
+it('asks for no picture of a running result', () => {
+  picture.mockClear();
+  shown([{ name: 'growth', cellId: 'a', job: job({ phase: 'running' }) }]);
+  expect(picture).not.toHaveBeenCalled();
 });
