@@ -843,6 +843,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.table_file:<module>",
         "scaling.partition:_opened",
         "scaling.sources:source_of",
+        "scaling.sources:_duckdb",
+        "scaling.sources:_duckdb.tables",
         "data.table_file:read_table",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",
@@ -852,6 +854,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "view.styles:_rules",
     ),
     "a file of the user's machine or of the administrator, or written by a process of this package": (
+        "scaling.sources:_ibis.like",
         "magics.line.cache:_packages",
         "sandbox.docker.apt:authorities",
         "sandbox.docker.products:Machine.is_wsl",
