@@ -120,6 +120,24 @@ def test_a_value_that_only_one_side_has_on_a_few_rows_is_told_and_no_evidence(wo
 
 
 @pytest.mark.local_sandbox
+@pytest.mark.parametrize(("off", "differs"), [(0.01, False), (0.02, True)])
+def test_rounded_numbers_that_differ_in_the_last_decimal_are_none(
+    workers: tuple[Worker, Worker], off: float, differs: bool
+) -> None:
+    first = "round(x['amount'].mean(), 2)"
+    other = f"{first} + ({off} if 2 < len(x) < 21 else 0)"
+    found = compared(workers, first, f"round({other}, 2)", float(round(orders()["amount"].mean(), 2)))
+    assert (SMALL_PART in {tried.name for tried in found.tried if tried.differences}) is differs
+
+
+@pytest.mark.local_sandbox
+def test_a_difference_of_one_in_whole_numbers_is_one(workers: tuple[Worker, Worker]) -> None:
+    first = "round(x['amount'].sum())"
+    found = compared(workers, first, f"{first} + (2 < len(x) < 21)", float(orders()["amount"].sum()))
+    assert SMALL_PART in {tried.name for tried in found.tried if tried.differences}
+
+
+@pytest.mark.local_sandbox
 def test_a_branch_for_many_rows_is_entered(workers: tuple[Worker, Worker]) -> None:
     first, second = "x['amount'].sum()", "x['amount'].sum() if len(x) <= 400 else 0"
     found = compared(workers, first, second, float(orders()["amount"].sum()))

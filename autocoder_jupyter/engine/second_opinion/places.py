@@ -22,6 +22,9 @@ MOST = 20
 LOOKED_AT = 10_000
 """The number of rows that differ from which an example is taken."""
 
+MOST_DECIMALS = 6
+"""The number of decimals that a rounded number has at most."""
+
 LONGEST = 80
 """The number of characters of a value that are shown."""
 
@@ -83,6 +86,26 @@ def compared_outputs(first: Mapping[str, Any], second: Mapping[str, Any], pairs:
             all_found.not_compared.append((one, BOTH_EMPTY))
     del all_found.places[MOST:]
     return all_found
+
+
+def is_rounded_otherwise(place: OutputPlace) -> bool:
+    """Whether two lists of rounded numbers differ by one unit of their last decimal at most.
+
+    A number in the middle between two is rounded up by one way to compute it, and down by another.
+    """
+    numbers = [value for value in (*place.ones, *place.others) if isinstance(value, float)]
+    texts = [repr(number) for number in numbers]
+    decimals = max((len(text.partition(".")[2].rstrip("0")) for text in texts), default=0)
+    if not 1 <= decimals <= MOST_DECIMALS or any("e" in text for text in texts) or place.keys:
+        return False
+    unit = 1.001 * 10.0**-decimals
+    pairs = list(zip(place.ones, place.others, strict=False))
+    near = (one == other or (_is_float(one, other) and abs(one - other) <= unit) for one, other in pairs)
+    return len(place.ones) == len(place.others) and all(near)
+
+
+def _is_float(*values: Any) -> bool:
+    return all(isinstance(value, float) for value in values)
 
 
 def against_an_error(said: str, second: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> Compared:

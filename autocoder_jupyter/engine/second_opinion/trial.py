@@ -18,7 +18,13 @@ from pydantic import AfterValidator, BaseModel, Field
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.second_opinion.made_up import is_made_up
 from autocoder_jupyter.engine.second_opinion.matching import Names, Unmatched, matched, unmatched
-from autocoder_jupyter.engine.second_opinion.places import Compared, OutputPlace, against_an_error, compared_outputs
+from autocoder_jupyter.engine.second_opinion.places import (
+    Compared,
+    OutputPlace,
+    against_an_error,
+    compared_outputs,
+    is_rounded_otherwise,
+)
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
 from autocoder_jupyter.engine.second_opinion.sizes import larger, largest_number, small_parts
 from autocoder_jupyter.engine.second_opinion.smallest import TRIALS, simplified, smallest
@@ -378,14 +384,16 @@ class Trial:
 
         They run in one process, because there are many of them. What they find is one entry of `tried`. In a part, a
         group can be without any value, which the sample may never have: a row or a value that only one side has is
-        told, and is no evidence.
+        told, and is no evidence. Neither are rounded numbers that differ in the last decimal, if both solutions round.
         """
-        compared = 0
+        compared, both_round = 0, all("round" in side.program.code for side in (self.first, self.second))
         for tables in small_parts(self.tables, self.parts):
             found = self._compared(tables, deadline, reuse=True)
             if isinstance(found, str) or not found.outputs:
                 continue
             compared += 1
+            if both_round:
+                found.places[:] = [place for place in found.places if not is_rounded_otherwise(place)]
             name = SMALL_PART if any(place.both and not place.keys for place in found.places) else FEW_ROWS
             if found.places and name not in (one.name for one in tried):
                 tried.append(TriedVariation(name, differences=self._told(found.places)))
