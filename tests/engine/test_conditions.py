@@ -19,7 +19,7 @@ from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.efforts import EFFORTS
-from autocoder_jupyter.types import Dependence, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.strength import ZONE
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 
@@ -190,6 +190,15 @@ def test_a_further_column_and_another_index_are_tried(worker: Worker) -> None:
 )
 def test_a_function_of_all_columns_may_tell_of_a_further_one(worker: Worker, body: str, kind: TypeName) -> None:
     assert broken(worker, body, kind) == {}
+
+
+@pytest.mark.local_sandbox
+def test_a_function_that_passes_on_all_columns_may_have_one_more_than_declared(worker: Worker) -> None:
+    columns = (ColumnSpec(name="g", dtype="str"), ColumnSpec(name="n", dtype="float64"))
+    plain = program("return x.assign(n=x['n'] * 2)", "DataFrame")
+    declared = replace(plain, outputs=(OutputSpec(name="out", type="DataFrame", columns=columns),))
+    found = tried(Side("f", worker, declared), {"x": frame()}, {}, time.monotonic() + 60, with_order=False)
+    assert {one.name: one.where for one in found} == {COLUMN: "", INDEX: ""}
 
 
 @pytest.mark.local_sandbox

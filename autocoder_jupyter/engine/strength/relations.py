@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -102,6 +102,8 @@ def tried(
         with_order: whether the order of the rows may be changed.
     """
     base = trimmed_tables(tables)
+    outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in side.program.outputs)
+    side = replace(side, program=replace(side.program, outputs=outputs))  # a further column may be passed on
     for name, change in relations(tables, with_order=with_order).items():
         try:
             where = _where(side, change, others, deadline, base)
