@@ -85,7 +85,8 @@ def test_a_headless_run_leaves_the_static_form_and_no_widget(executed: nbformat.
 def test_show_is_the_same_and_the_report_has_the_evidence_in_view(executed: nbformat.NotebookNode) -> None:
     as_value, shown, report = (cell.outputs[0].data["text/html"] for cell in executed.cells[-3:])
     assert shown == as_value
-    assert "✓ passed" in own_text(report.partition("<details")[0])
+    in_view = re.sub(r"<details.*?</details>", "", report, flags=re.DOTALL)  # what no click is needed for
+    assert "✓ passed" in own_text(in_view)
 
 
 def test_the_export_holds_every_section_and_nothing_to_fetch(executed: nbformat.NotebookNode) -> None:
