@@ -48,11 +48,12 @@ def orders(rows: int = 100) -> pd.DataFrame:
     return pd.DataFrame({"id": [f"o{n:03}" for n in range(rows)], "n": np.tile([1.0, 2.0, 5.0, 9.0], rows // 4)})
 
 
-def found(worker: Worker, body: str, *checks: str) -> OtherInputs:
+def found(worker: Worker, body: str, *checks: str, data: pd.DataFrame | None = None) -> OtherInputs:
     code = f"import pandas as pd\n\n\ndef run(x: pd.DataFrame):\n    {body}\n"
     program = Program(code, (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),))
     side = Side("f", worker, program)
-    return on_other_inputs(side, {"x": orders()}, {}, time.monotonic() + 120, 30, checks, Redaction("rows"))
+    table = orders() if data is None else data
+    return on_other_inputs(side, {"x": table}, {}, time.monotonic() + 120, 30, checks, Redaction("rows"))
 
 
 def test_an_error_on_a_few_rows_is_found_with_a_small_input(worker: Worker) -> None:
@@ -63,8 +64,13 @@ def test_an_error_on_a_few_rows_is_found_with_a_small_input(worker: Worker) -> N
 
 
 def test_an_error_on_many_rows_is_found(worker: Worker) -> None:
-    (one,) = found(worker, "return float(1 / (len(x) <= 450))").failed
+    numbered = orders().assign(id=range(100))
+    (one,) = found(worker, "return float(1 / (len(x) <= 450))", data=numbered).failed
     assert one[:2] == ("the function raises ZeroDivisionError", "with many times as many rows")
+
+
+def test_texts_that_were_made_up_may_be_refused(worker: Worker) -> None:
+    assert found(worker, "return float(x['id'].str[1:].astype(int).sum())").failed == ()
 
 
 def test_an_error_that_the_code_raises_itself_is_meant(worker: Worker) -> None:
