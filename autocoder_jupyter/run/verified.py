@@ -61,9 +61,9 @@ def _tests(evidence: Evidence) -> Verified:
         return Verified(lacks=("no tests",))
     tests = counted(passed, "test") if passed else "your tests"
     if strength is None:
-        return Verified((tests,), ("not tried what they notice",))
+        return Verified((tests,), ("tests not tried on changed code",))
     if not strength.changes:
-        return Verified((tests,), (f"not tried what they notice: {strength.ended}",) if strength.ended else ())
+        return Verified((tests,), (f"tests not tried on changed code: {strength.ended}",) if strength.ended else ())
     verb = "notices" if passed == 1 else "notice"
     words = f"{tests} that {verb} {strength.noticed} of {counted(len(strength.changes), 'change')}"
     return Verified(lacks=(f"only {words}",)) if strength.is_weak else Verified((words,))

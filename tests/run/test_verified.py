@@ -70,7 +70,7 @@ def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is
             "second opinion agrees on 1 of 2 outputs",
         ),
         (Evidence(strength=Strength(ended="there are no tests")), AGREES, "no tests"),
-        (Evidence(tests=PASSED), AGREES, "not tried what they notice"),
+        (Evidence(tests=PASSED), AGREES, "tests not tried on changed code"),
         (
             Evidence(tests=PASSED, strength=Strength(changes=noticed(9, 12))),
             AGREES,
@@ -79,7 +79,7 @@ def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is
         (
             Evidence(tests=PASSED, strength=Strength(ended="the time was up")),
             AGREES,
-            "not tried what they notice: the time was up",
+            "tests not tried on changed code: the time was up",
         ),
         (
             Evidence(tests=PASSED, strength=Strength(dependences=(Dependence(on="the date", differs=True),))),
