@@ -44,6 +44,7 @@ from autocoder_jupyter.engine.splitting.tables import large_enough
 from autocoder_jupyter.engine.start import tests_problem
 from autocoder_jupyter.engine.strength.conditions import _below, reads
 from autocoder_jupyter.engine.strength.mutants import CHARACTERS, mutants
+from autocoder_jupyter.engine.strength.other_inputs import is_general, raised_in
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engines.claude import python_code
 from autocoder_jupyter.engines.claude.judgement import SAFE
@@ -116,6 +117,8 @@ def _examined(text: str, _: Path) -> object:
     return (
         reads(text),
         largest_number(text),
+        raised_in(text),
+        is_general(text, ()),
         mutants(text, ["a"]),
         mutants(part, ["a"]),
         _below(Program(text, (), ()), "pass"),
@@ -696,7 +699,9 @@ READERS: dict[str, Reader] = {
             "engine.strength.mutants:_dates",
             "engine.strength.conditions:reads",
             "engine.strength.conditions:_below",
-            "engine.second_opinion.sizes:largest_number",
+            "engine.second_opinion.sizes:numbers_in",
+            "engine.strength.other_inputs:raised_in",
+            "engine.strength.other_inputs:is_general",
         ),
     ),
     "columns that code reads": Reader(

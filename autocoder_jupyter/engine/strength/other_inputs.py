@@ -77,7 +77,7 @@ def on_other_inputs(
         redaction: decides what messages may contain.
     """
     answered: list[tuple[str, Tables, Mapping[str, Any]]] = []
-    meant, error, count = _raised_in(side.program.code), list[Failed](), 0
+    meant, error, count = raised_in(side.program.code), list[Failed](), 0
     for name, varied in _inputs(tables, side.program.code, parts):
         try:
             answer = side.on({**others, **varied}, deadline, reuse=True)
@@ -130,7 +130,7 @@ def _has_new_texts(tables: Mapping[str, Any], others: Mapping[str, Any]) -> bool
     return any(not other.isin(one).all() for one, other in pairs)
 
 
-def _raised_in(code: str) -> set[str]:
+def raised_in(code: str) -> set[str]:
     """The names of the errors that the code raises."""
     raised = (node.exc for node in ast.walk(parse(code)) if isinstance(node, ast.Raise))
     plain = (node.func if isinstance(node, ast.Call) else node for node in raised)
