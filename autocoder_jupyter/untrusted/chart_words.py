@@ -47,7 +47,7 @@ _CHANNELS = ("x", "y", "theta", "radius", "color", "size", "row", "column", "fac
 
 
 @dataclass
-class _Reader:
+class _SpecReader:
     """What is still read of one chart."""
 
     values: int = _MAX_VALUES
@@ -75,7 +75,7 @@ class _Reader:
 class _View:
     """One chart, or one of several side by side."""
 
-    reader: _Reader
+    reader: _SpecReader
     title: str = ""
     kinds: list[str] = field(default_factory=list)
     labels: dict[str, str] = field(default_factory=dict)
@@ -124,7 +124,7 @@ def chart_words(kind: str, spec: Mapping[str, Any]) -> str:
         One line of at most 600 characters; "" if nothing is known.
     """
     read = {"matplotlib": _of_matplotlib, "plotly": _of_plotly}.get(kind, _of_altair)
-    views = list(islice(read(spec, _Reader()), _MAX_VIEWS + 1))
+    views = list(islice(read(spec, _SpecReader()), _MAX_VIEWS + 1))
     said = [words for view in views[:_MAX_VIEWS] if (words := view.words())]
     more = ["and more charts"] if len(views) > _MAX_VIEWS else []
     return _cut(" | ".join([*said, *more]), _MAX_CHARACTERS)
@@ -199,7 +199,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _of_matplotlib(spec: Mapping[str, Any], reader: _Reader) -> Iterator[_View]:
+def _of_matplotlib(spec: Mapping[str, Any], reader: _SpecReader) -> Iterator[_View]:
     for axes in reader.dicts(spec.get("axes")):
         view = _View(reader, _name(axes.get("title")))
         for series in reader.dicts(axes.get("series")):
@@ -211,7 +211,7 @@ def _of_matplotlib(spec: Mapping[str, Any], reader: _Reader) -> Iterator[_View]:
         yield view
 
 
-def _of_plotly(spec: Mapping[str, Any], reader: _Reader) -> Iterator[_View]:
+def _of_plotly(spec: Mapping[str, Any], reader: _SpecReader) -> Iterator[_View]:
     layout = _dict(spec.get("layout"))
     views = dict[tuple[str, ...], _View]()
     for trace in reader.dicts(spec.get("data")):
@@ -239,7 +239,7 @@ def _count(values: list[Any]) -> int:
 
 def _of_altair(
     part: Mapping[str, Any],
-    reader: _Reader,
+    reader: _SpecReader,
     datasets: Mapping[str, Any] | None = None,
     rows: list[Any] | None = None,
     depth: int = 0,
