@@ -57,7 +57,10 @@ class FirstRun:
             if work is not None:
                 work.cancel()
             return None
-        await asyncio.wait({work})
+        try:
+            await asyncio.wait({work})
+        finally:
+            work.cancel()  # whoever waits for it may be cancelled
         return None if work.cancelled() or work.exception() is not None else work.result()
 
     async def _run(self) -> SampleRun | None:

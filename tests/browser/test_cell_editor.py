@@ -44,7 +44,16 @@ def test_a_cell_is_written_with_completion_by_the_keyboard_alone(notebook: Open)
     keyboard = page.page.keyboard
     write(page, 1, "%%autocode growth --s")
     keyboard.press("Tab")
-    flags = {"--sample", "--schema", "--second-opinion", "--skip-tests", "--sandbox", "--sandbox-minimum", "--share"}
+    flags = {
+        "--sample",
+        "--schema",
+        "--second-opinion",
+        "--skip-tests",
+        "--sandbox",
+        "--sandbox-minimum",
+        "--share",
+        "--split",
+    }
     assert set(offered(page)) == flags
     keyboard.type("ha")
     keyboard.press("Enter")
