@@ -413,7 +413,7 @@ def _(event: events.FunctionVerified, state: FunctionRun) -> FunctionRun:
 @_after.register
 def _(event: events.SampleOutputs, state: FunctionRun) -> FunctionRun:
     state = replace(state, outputs=event)
-    return state if event.is_verified else _noted(state, "the code ran on the sample; it is not verified yet")
+    return state if event.is_verified else _noted(state, "the code ran on the sample, before its tests")
 
 
 @_after.register

@@ -56,7 +56,7 @@ def says_that_it_was_cut_off(page: NotebookPage, number: int = 1) -> None:
 
 
 def result_to_come(page: NotebookPage, number: int) -> Any:
-    return page.output(number).get_by_text(re.compile("it is shown here when it is done"))
+    return page.output(number).get_by_text(re.compile("it is shown here when it is ready"))
 
 
 def test_a_page_that_is_loaded_anew_follows_card_and_result_to_the_end(notebook: Open, reply: Reply, lab: Lab) -> None:
@@ -86,7 +86,7 @@ def test_a_page_that_is_loaded_anew_follows_card_and_result_to_the_end(notebook:
     page.save()
     saved = (lab.folder / page.name).read_text()
     assert "6 of 6 tests passed" in saved
-    assert "it is shown here when it is done" not in saved
+    assert "it is shown here when it is ready" not in saved
 
 
 @pytest.mark.own_kernel

@@ -39,7 +39,7 @@ def test_settings_hold_from_the_first_cell_and_results_appear_where_they_are_nam
     before = len(model.requests)
     page = notebook(scripts.CELL, "growth", "growth.run(sales)[1]", "'the last cell'", run_data=False)
     page.page.evaluate(RUN_ALL)
-    page.output(2).get_by_text("It is shown here when it is done.").wait_for(timeout=60_000)
+    page.output(2).get_by_text("It is shown here when it is ready.").wait_for(timeout=60_000)
     wait_for_title(page, 1, "Writing code and tests")
     release.set()
     wait_for_title(page, 1, "Ready")

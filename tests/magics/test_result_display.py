@@ -103,7 +103,7 @@ def test_a_pending_result_appears_in_its_place_when_it_is_done(shell: Any, line:
         assert shown(shell, result) == {}  # an output of its own, which can be updated
     (first,) = shell.display_pub.outputs
     assert "autocode growth running" in first["data"]["text/html"]
-    assert "shown here when it is done" in first["data"]["text/plain"]
+    assert "shown here when it is ready" in first["data"]["text/plain"]
     pending.resolve(Resolution(end, finished(state=end).report))
     _, last = wait_for_outputs(shell, 2)
     assert last["update"] and last["transient"] == first["transient"]

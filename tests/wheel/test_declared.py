@@ -25,6 +25,13 @@ ELSEWHERE = {
     "jsonschema": "of claude_agent_sdk; it is loaded before claude_agent_sdk asks for it",
     "openai": "a part of litellm, which is loaded before litellm asks for it",
     "pydantic_monty": "of the extra `codemode`; the same",
+    "dask": "of the extra `dask`, or of who passes its frames",
+    "duckdb": "only for who passes its relations, or tables of Ibis",
+    "flyte": "only for who passes its values, or asks for its tasks",
+    "geopandas": "only for who passes its tables; without it they are refused by name",
+    "ibis": "only for who passes its tables",
+    "pyproj": "of geopandas",
+    "shapely": "of geopandas",
     "openpyxl": "only for Excel files; without it they are described by name and size",
 }
 
