@@ -698,7 +698,7 @@ async def test_a_service_that_counts_more_than_was_reserved_leaves_a_function_th
         {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [dear]}, settings={"max_tokens": 50_000}
     )
     assert played.report.success and "more than the budget of 50,000" in played.report.overspent
-    assert played.of(Finished)[-1] == Finished("ready", played.report.overspent)
+    assert played.of(Finished)[-1] == Finished("ready", played.report.overspent, attempts=1)
 
 
 async def test_memory_that_does_not_start_a_worker_is_not_blamed_on_the_code(runner: Runner) -> None:
