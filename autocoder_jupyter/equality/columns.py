@@ -78,7 +78,7 @@ def _cells(column: Any) -> list[Any]:
 
 def is_geometry(column: Any) -> bool:
     """Whether it is a column of GeoPandas."""
-    return str(column.dtype) == "geometry"
+    return type(column.dtype).__name__ == "GeometryDtype"
 
 
 def is_numeric(column: Any) -> bool:

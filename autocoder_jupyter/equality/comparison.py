@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.equality.columns import differing
+from autocoder_jupyter.equality.columns import differing, is_geometry
 from autocoder_jupyter.equality.files import RenderedFigure, files_of, lines_of, same_content
 from autocoder_jupyter.equality.leniency import STRICT, Leniency
 from autocoder_jupyter.equality.result import Comparison, NotCompared, Path, PathStep, ValueDifference
@@ -295,7 +295,7 @@ class _Walk:
 
     def _column(self, path: Path, one: Any, other: Any) -> None:
         leniency = self.leniency
-        if str(one.dtype) == str(other.dtype) == "geometry" and one.array.crs != other.array.crs:
+        if is_geometry(one) and is_geometry(other) and one.array.crs != other.array.crs:
             first, second = (f"geometry in {getattr(side.array.crs, 'name', 'no system')}" for side in (one, other))
             self._differ(ValueDifference(path, "dtype", first, second))
         if str(one.dtype) != str(other.dtype):

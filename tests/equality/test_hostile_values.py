@@ -17,7 +17,7 @@ from autocoder_jupyter.equality import EXAMPLE, compare
 from tests.deadline import at_most
 from tests.readers.watch import Watch, require_short
 
-SECONDS = 8
+SECONDS = 16
 """Processor time for two values of a few megabytes. Work in quadratic time would take minutes."""
 
 COUNT = 500_000

@@ -29,6 +29,7 @@ WANTED: dict[str, Any] = {
     "log": "events.jsonl",
     "effort": "quick",
     "second_opinion": "off",
+    "second_opinion_seconds": 1.0,
     "blind_tests": "off",
     "second_model": "evil/second",
     "cache": "override",

@@ -14,7 +14,7 @@ from tests.readers.readers import ELSEWHERE, READERS, REFUSALS
 from tests.readers.search import functions_that_read
 from tests.readers.watch import Watch, require_short
 
-SECONDS = 8
+SECONDS = 16
 """Processor time for reading ten megabytes. Work in quadratic time would take minutes."""
 
 CASES = [(reader, name) for reader in READERS for name in READERS[reader].inputs]
