@@ -23,6 +23,7 @@ def packages(
         return consent
 
     setup: Any = SimpleNamespace(
+        request=SimpleNamespace(samples={}),
         config=SimpleNamespace(approved_packages=approved),
         services=SimpleNamespace(sandbox=SimpleNamespace(name=sandbox), approve=approve),
         emit=lambda event: None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import sys
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def what_other_tests_left_is_not_collected() -> None:
 @pytest.mark.parametrize(("reader", "text"), CASES, ids=[f"{reader}: {text}" for reader, text in CASES])
 def test_nothing_from_outside_stops_the_other_threads(reader: str, text: str, tmp_path: Path) -> None:
     given = READERS[reader].inputs[text]()
-    folders = iter(range(3))
+    folders = itertools.count()
 
     def read() -> float:
         folder = tmp_path / str(next(folders))
