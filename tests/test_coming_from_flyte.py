@@ -5,6 +5,7 @@ Each task has the calls of the documentation of Flyte's code-generation plugin, 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import runpy
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 
 from autocoder_jupyter import AutoCoderAgent, File, ImageConfig, Resources, Secret
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types.of_flyte import all_fetched
 from tests.scripted_model import ScriptedModel
 
 
@@ -277,3 +279,22 @@ def test_what_flyte_cannot_fetch_is_refused_with_its_address(kind: str) -> None:
     elsewhere = getattr(flyte.io, kind)(path="nosuch://bucket/sales.csv")
     with pytest.raises(InvalidRequest, match=rf"Flyte could not fetch the {kind} 'nosuch://bucket/sales.csv'"):
         AutoCoderAgent(model="openai/x", api_base="http://127.0.0.1:9").generate("x", samples={"sales": elsewhere})
+
+
+async def test_a_file_that_does_not_come_ends_with_the_time_of_the_call() -> None:
+    class File:
+        path = "s3://bucket/sales.csv"
+
+        async def download(self) -> str:
+            await asyncio.sleep(60)
+            return ""
+
+    File.__module__ = "flyte.io"
+    with pytest.raises(InvalidRequest, match=r"did not fetch the arguments in 0\.1 s"):
+        await all_fetched({"sales": File()}, 0.1)
+
+
+def test_outputs_that_are_no_dict_are_refused_in_words() -> None:
+    given: Any = {"outputs": ["total"]}
+    with pytest.raises(InvalidRequest, match="outputs must be a dict of types by name"):
+        AutoCoderAgent(model="openai/x", api_base="http://127.0.0.1:9").generate("x", **given)

@@ -415,7 +415,7 @@ def test_an_action(tmp_path: Path) -> None:
     (folder / "offered.py").write_text(OFFERED, "utf-8")
     buttons = run(folder, "offered.py")
     page, modules = folder / "labextension", ROOT / "labextension" / "node_modules"
-    if not modules.is_dir():
+    if not modules.is_dir() and os.environ.get("CI") != "true":
         pytest.skip("the packages of the lab extension are not installed")
     shutil.copytree(ROOT / "labextension/src", page / "src", dirs_exist_ok=True)
     for file in ("jest.config.cjs", "jest.empty.cjs", "jest.setup.cjs", "package.json"):

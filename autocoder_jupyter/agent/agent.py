@@ -96,8 +96,8 @@ class AutoCoderAgent(Constructor):
         given = {argument: value for argument, value in locals().items() if argument in ARGUMENTS}
         if isinstance(samples, Mapping):
             given["samples"] = await all_fetched(samples)
-        of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         request = build_request(prompt, name, **given)
+        of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         root = default_journal_root() if journal_root is None else Path(journal_root)
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
         tracker = RunTracker(FunctionRun(request.name))

@@ -21,7 +21,7 @@ from autocoder_jupyter.redaction.secrets import hidden_values, redact
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.parameters import did_you_mean
-from autocoder_jupyter.types.of_flyte import all_fetched, fetched, given_back, is_data_of_flyte
+from autocoder_jupyter.types.of_flyte import all_fetched, given_back
 from autocoder_jupyter.untrusted.visible import visible
 
 
@@ -41,9 +41,8 @@ async def call(
         SandboxError: the program or its sandbox failed; a failed program never returns a value.
     """
     require_callable(function, options)
-    if any(is_data_of_flyte(value) for value in (*positional, *keywords.values())):
-        positional = [await fetched(value) for value in positional]
-        keywords = await all_fetched(keywords)
+    positional = list((await all_fetched(dict(enumerate(positional)), options.timeout)).values())
+    keywords = await all_fetched(keywords, options.timeout)
     if takes_long(function, (*positional, *keywords.values())):
         arguments = await _in_time(options.timeout, lambda: bind(function, positional, keywords, notes))
     else:

@@ -408,7 +408,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         from autocoder_jupyter.tasks.flyte_task import to_flyte
 
         options = self._options.changed({"output": output} if output is not None else {})
-        return to_flyte(self.wait()._built(), options, env, retries=retries, timeout=timeout, cache=cache)
+        return to_flyte(self._usable(), options, env, retries=retries, timeout=timeout, cache=cache)
 
     def export(self, path: str | os.PathLike[str], *, tests: bool = True, kind: ExportKind = "script") -> Path:
         """Write the function as plain code, which runs without a sandbox, a model and this package. Waits if pending.

@@ -66,7 +66,7 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
     fetched: dict[int, dict[str, Any]] = {}
     for place, keywords in calls.items():
         try:
-            fetched[place] = await all_fetched(keywords)
+            fetched[place] = await all_fetched(keywords, options.timeout)
         except AutocodeError as error:
             found[place] = error
 

@@ -31,7 +31,7 @@ from autocoder_jupyter.scaling.answers import Answers, InFolder, Together, requi
 from autocoder_jupyter.scaling.chunk import Calls, computed
 from autocoder_jupyter.scaling.contract import split_of, split_output
 from autocoder_jupyter.scaling.frames import frame_of
-from autocoder_jupyter.scaling.partition import partition
+from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
 from autocoder_jupyter.scaling.running import Progress, require_workers
 from autocoder_jupyter.scaling.sources import Batch, Batches, Partitions, TableSource, source_of
@@ -445,7 +445,11 @@ def _by_groups(work: _Work, batches: Iterable[Batch], folder: Path) -> list[Piec
     return [
         Piece(
             f"groups of {keys}, piece {number:,} of {len(buckets):,} ({bucket.rows:,} rows)",
-            lambda bucket=bucket: work.frame(bucket.table()),  # type: ignore[misc]
+            partial(_rows_of, work, bucket),
         )
         for number, bucket in enumerate(buckets, 1)
     ]
+
+
+def _rows_of(work: _Work, bucket: Bucket) -> pd.DataFrame:
+    return work.frame(bucket.table())

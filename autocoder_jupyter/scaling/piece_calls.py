@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -90,7 +91,7 @@ class PieceCalls:
     def answers(self, tables: Sequence[pd.DataFrame], name: str) -> list[pd.DataFrame]:
         """The answers for some tables, in order."""
         found: dict[int, pd.DataFrame] = {}
-        pieces = [(place, Piece(name, lambda table=table: table)) for place, table in enumerate(tables)]  # type: ignore[misc]
+        pieces = [(place, Piece(name, partial(table.copy, deep=False))) for place, table in enumerate(tables)]
         self.all(pieces, lambda place, _, answer: found.__setitem__(place, answer))
         return [found[place] for place in range(len(tables))]
 

@@ -5,13 +5,16 @@ They are recognised by their class, so Flyte is never imported. A script that ha
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.values import Dir, File
 from autocoder_jupyter.types.environment import ImageConfig, Resources, Secret
+
+K = TypeVar("K")
 
 DATA = ("File", "Dir", "DataFrame")
 """The classes of `flyte.io` that hold data."""
@@ -24,11 +27,6 @@ def class_of_flyte(kind: type) -> str:
 
 def _is_of_flyte(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == "flyte"
-
-
-def is_data_of_flyte(value: object) -> bool:
-    """Whether it is a file, folder or table of Flyte."""
-    return class_of_flyte(type(value)) in DATA
 
 
 def declared_of_flyte(kind: Any) -> str:
@@ -98,9 +96,19 @@ def _require_none(parameter: str, value: Any, names: tuple[str, ...]) -> None:
 _CHANGES = {"Resources": _resources, "Secret": _secret, "ImageConfig": _image_config, "Cache": _cache}
 
 
-async def all_fetched(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by name, `fetched`."""
-    return {name: await fetched(value) for name, value in values.items()}
+async def all_fetched(values: Mapping[K, Any], seconds: float | None = None) -> dict[K, Any]:
+    """Values by name, `fetched`, within these seconds in all.
+
+    Raises:
+        InvalidRequest: Flyte could not fetch one, or not in time.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return {name: await fetched(value) for name, value in values.items()}
+    except TimeoutError as error:
+        raise InvalidRequest(
+            f"Flyte did not fetch the arguments in {seconds:g} s.", hint="Allow more: timeout=600."
+        ) from error
 
 
 async def fetched(value: Any) -> Any:

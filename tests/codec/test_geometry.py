@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import geopandas as gpd
@@ -165,11 +166,11 @@ def test_only_codes_and_descriptions_without_files_are_read_as_coordinate_system
 
 
 @pytest.mark.parametrize("geo", ["n", "other", 5, ["a"], {"$": "int", "v": "0x1"}])
-def test_an_active_geometry_that_is_none_is_refused(geo: Any) -> None:
+def test_an_active_geometry_that_is_none_is_refused(geo: Any, tmp_path: Path) -> None:
     header = encode(pd.DataFrame({"n": [1]}), "DataFrame").header
     payload = bytearray(b"".join(encode(pd.DataFrame({"n": [1]}), "DataFrame").buffers))
     with pytest.raises(Corrupt):
-        decode({**header, "geo": geo}, memoryview(payload), folder=None, trusted=False)  # type: ignore[arg-type]
+        decode({**header, "geo": geo}, memoryview(payload), folder=tmp_path, trusted=False)
 
 
 def test_a_geoseries_of_numbers_is_refused() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +13,7 @@ from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.strength.conditions import CHANCE, CLOCK, VARIABLES, dependences, reads
 from autocoder_jupyter.engine.strength.relations import COLUMN, INDEX, ORDER, order_may_count, tried
 from autocoder_jupyter.run.verified import verified
-from autocoder_jupyter.sandbox.choice import choose
-from autocoder_jupyter.sandbox.host.pool import shared_pool
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.strength import ZONE
@@ -71,14 +67,6 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
     monkeypatch.setattr("autocoder_jupyter.engine.strength.examiner.EFFORTS", longer)
     monkeypatch.setattr("autocoder_jupyter.engine.strength.relations.SEARCH_SECONDS", 60.0)
-
-
-@pytest.fixture
-def worker() -> Iterator[Worker]:
-    sandbox = choose("local")
-    spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
-    with shared_pool(sandbox).lease(spec) as one:
-        yield one
 
 
 def program(body: str, kind: TypeName = "float") -> Program:

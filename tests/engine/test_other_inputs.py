@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,22 +16,12 @@ from autocoder_jupyter.engine.strength.other_inputs import OtherInputs, is_gener
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.run.verified import verified
-from autocoder_jupyter.sandbox.choice import choose
-from autocoder_jupyter.sandbox.host.pool import shared_pool
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.runner import CODE, PLAN, Runner, fenced
 
 pytestmark = pytest.mark.local_sandbox
-
-
-@pytest.fixture
-def worker() -> Iterator[Worker]:
-    sandbox = choose("local")
-    spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
-    with shared_pool(sandbox).lease(spec) as one:
-        yield one
 
 
 @pytest.fixture(autouse=True)

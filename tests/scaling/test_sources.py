@@ -17,7 +17,7 @@ import pytest
 from pyarrow import dataset
 
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
-from autocoder_jupyter.scaling.sources import source_of
+from autocoder_jupyter.scaling.sources import Batches, source_of
 from tests.scaling.conftest import Build
 from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SMALL, plain, sales
 
@@ -109,7 +109,8 @@ def test_a_query_is_computed_once_and_only_with_the_columns_that_are_read(tmp_pa
     TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
     source = source_of(SOURCES[name][0](tmp_path / "sales.parquet"))
     assert source.names == list(TABLE.columns) and source.rows is None
-    batches = list(source.read(["units", "shop"]))  # type: ignore[attr-defined]
+    assert isinstance(source, Batches)
+    batches = list(source.read(["units", "shop"]))
     together = pa.concat_tables(batch.table for batch in batches).to_pandas()
     pd.testing.assert_frame_equal(together, TABLE[["units", "shop"]], check_dtype=False)
 
