@@ -14,6 +14,7 @@ from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+from autocoder_jupyter.types.split import DeclaredSplit
 from autocoder_jupyter.untrusted.visible import visible
 
 
@@ -34,6 +35,7 @@ class Function:
         shapes: columns and dtypes of each frame when the function was built, to detect drift.
         values: the values of each frame in figures when the function was built, to detect drift.
         renames: names of columns in the data, by the names that it reads (`--rename`).
+        split: how its largest table must be able to be split (`--split`); None if nothing was demanded.
         root: the `.autocode` folder. `File` and `Dir` outputs are stored below it.
         contracts: schemas that its inputs and outputs must satisfy; the user's own code.
         caution: a sentence for a warning in each call; "" for none.
@@ -54,6 +56,7 @@ class Function:
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     renames: Mapping[str, str] = field(default_factory=dict)
+    split: DeclaredSplit | None = None
     root: Path = Path(".autocode")
     contracts: Mapping[str, Contract] = field(default_factory=dict, repr=False)
     caution: str = ""
@@ -108,6 +111,7 @@ class Function:
             shapes=report.sample_shapes,
             values=report.sample_values,
             renames=report.renames,
+            split=report.plan.split if report.plan else None,
             root=root,
             contracts=dict(contracts or {}),
             unchecked=_unchecked(report, contracts or {}),

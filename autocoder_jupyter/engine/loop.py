@@ -36,6 +36,7 @@ from autocoder_jupyter.engine.report import (
 from autocoder_jupyter.engine.sample_values import recordable_values, sample_drift
 from autocoder_jupyter.engine.second_opinion.opinion import SOLUTION, Adviser
 from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.splitting.demanded import declared
 from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.strength.examiner import Examiner
@@ -430,6 +431,9 @@ class _Generation:
     def _planned(self, planned: Planned) -> tuple[GenerationState, Writer]:
         """The state and the writer, once there is a plan."""
         setup, brief = self._setup, planned.brief
+        text, samples = brief.request.split, brief.request.samples
+        split = declared(text, brief.plan.inputs, samples) if text else None
+        brief = replace(brief, plan=brief.plan.model_copy(update={"split": split}))
         setup.emit(PlanReady(brief.plan))
         constraints = Constraints.read(brief.request.constraints, setup.told_samples, brief.plan)
         self._state = state = GenerationState(setup, brief, constraints, planned.choices)

@@ -278,6 +278,8 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     def split(self) -> Split:
         """How the function may be split into pieces of its largest table, found by comparing, without a model.
 
+        If its cell demands a split (`--split`), only that one is compared.
+
         It is found at the first access, in the sandbox, on the samples and variations of them, which takes seconds;
         then it is kept on this machine. `growth.over` and `growth.with_options(output="monthly").split` use the same.
         Waits if pending.

@@ -21,14 +21,14 @@ from autocoder_jupyter.calls.on_worker import OnWorker, in_turn
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
-from autocoder_jupyter.engine.splitting.demanded import largest_table
+from autocoder_jupyter.engine.splitting.demanded import largest_table, require_keys
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import Worker
-from autocoder_jupyter.types.split import Split
+from autocoder_jupyter.types.split import DeclaredSplit, Split
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import visible
@@ -74,7 +74,9 @@ def split_input(function: Function, arguments: Mapping[str, Any], fixed: Mapping
 
 
 async def split_of(function: Function, options: CallOptions, fixed: Mapping[str, Any]) -> Split:
-    """How a function may be split, with these values of its other inputs.
+    """How a function may be split, with these values of its other inputs: as it was demanded, else as freely as it can.
+
+    A demand is a claim of a record, so it is compared like any other kind.
 
     Args:
         function: the function, with the samples on which it is compared.
@@ -82,7 +84,7 @@ async def split_of(function: Function, options: CallOptions, fixed: Mapping[str,
         fixed: inputs by name; the others are the samples.
 
     Raises:
-        InvalidRequest: there is no sample, or no table among the inputs.
+        InvalidRequest: there is no sample, no table among the inputs, or the table lacks a demanded key.
         SandboxError: the sandbox failed.
     """
     require_callable(function, options)
@@ -98,17 +100,25 @@ async def split_of(function: Function, options: CallOptions, fixed: Mapping[str,
     output, why = split_output(function, options)
     if why:
         return Split(input=table, kind="whole", against={"whole": why})
-    key = await background.call_blocking(lambda: _key(function, options, arguments, output))
+    demanded = function.split if function.split is not None and function.split.input == table else None
+    if demanded is not None:
+        require_keys(demanded, arguments[table])
+    key = await background.call_blocking(lambda: _key(function, options, arguments, output, demanded))
     known = _find(key)
     if known is None:
-        known = await _checked(function, options, arguments, table, output)
+        known = await _checked(function, options, arguments, table, output, demanded)
         if known.complete:
             _store(key, known)
     return known
 
 
 async def _checked(
-    function: Function, options: CallOptions, arguments: Mapping[str, Any], table: str, output: str
+    function: Function,
+    options: CallOptions,
+    arguments: Mapping[str, Any],
+    table: str,
+    output: str,
+    demanded: DeclaredSplit | None,
 ) -> Split:
     from autocoder_jupyter.engine.second_opinion.sides import Side
     from autocoder_jupyter.engine.splitting.check import SplitCheck
@@ -120,13 +130,19 @@ async def _checked(
         side = Side(visible(function.name), RedactingWorker(worker, secrets), program)
         return SplitCheck(
             lambda given, until: side.on(given, until, reuse=True), program, output, arguments, table
-        ).run()
+        ).run(demanded)
 
     on_worker = OnWorker(function, options, work)
     return await in_turn(f"{function.name}: how it may be split", on_worker, options, on_worker.done)
 
 
-def _key(function: Function, options: CallOptions, arguments: Mapping[str, Any], output: str) -> str:
+def _key(
+    function: Function,
+    options: CallOptions,
+    arguments: Mapping[str, Any],
+    output: str,
+    demanded: DeclaredSplit | None,
+) -> str:
     from autocoder_jupyter.codec import encode
 
     types = {spec.name: spec.type for spec in function.inputs}
@@ -137,6 +153,7 @@ def _key(function: Function, options: CallOptions, arguments: Mapping[str, Any],
         program.code,
         [spec.model_dump(mode="json") for spec in (*program.inputs, *program.outputs)],
         output,
+        demanded.model_dump() if demanded else None,
         [list(environment.python_version), sorted(environment.lock or environment.packages)],
         sorted(program.env_vars.items()),
         {name: encode(value, types[name]).digest() for name, value in sorted(arguments.items())},

@@ -8,6 +8,7 @@ from autocoder_jupyter.kinds.element_types import written
 from autocoder_jupyter.kinds.kind import TypeName
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types.record import Elements, Record
+from autocoder_jupyter.types.split import DeclaredSplit
 
 
 class ColumnSpec(Record):
@@ -68,6 +69,7 @@ class CodePlan(Record):
 
     `assumptions` name how the plan reads what the request leaves open; a person who disagrees says so in the next run.
     `packages` are distributions (as on the package index) beyond the standard library, `system_packages` are apt's.
+    `split` is how the largest table must be able to be split; None if nothing was demanded.
     """
 
     description: str
@@ -77,6 +79,7 @@ class CodePlan(Record):
     assumptions: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     system_packages: tuple[str, ...] = ()
+    split: DeclaredSplit | None = None
 
 
 class PlanQuestion(Record):

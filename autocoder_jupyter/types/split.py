@@ -50,24 +50,39 @@ def demand_text(text: str) -> str:
     return f"{kind}:{','.join(keys)}" if keys else kind
 
 
-class Split(Record):
-    """How a function may be split into pieces of its largest table, as it was found by comparing.
-
-    The other inputs go whole to every piece.
+class DeclaredSplit(Record):
+    """A way to split the largest table of a function. The other inputs go whole to every piece.
 
     Args:
         input: the table that is split.
         kind: see `SplitKind`.
         keys: for `groups` the columns whose equal values must be in one piece.
+    """
+
+    input: str
+    kind: SplitKind
+    keys: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """How it may be split, in a few words."""
+        keys = f" of {', '.join(self.keys)}" if self.keys else ""
+        return visible(f"{_WORDS[self.kind]}{keys}")
+
+
+class Split(DeclaredSplit):
+    """How a function may be split into pieces of its largest table, as it was found by comparing.
+
+    If a split was demanded (`--split`), it is that one, or `whole` if that one does not hold.
+
+    Args:
+        input, kind, keys: as in `DeclaredSplit`.
         ordered: whether the answer depends on the order of the rows.
         comparisons: how often the answer for a whole table was compared with those for its pieces.
         complete: whether the check came to its end; if not, nothing is accepted, and it is made again.
         against: for each kind that does not hold, the first example that shows it, as a sentence.
     """
 
-    input: str
-    kind: SplitKind
-    keys: tuple[str, ...] = ()
     ordered: bool = True
     comparisons: Count = 0
     complete: bool = True
@@ -75,14 +90,8 @@ class Split(Record):
 
     @property
     def counterexample(self) -> str:
-        """Why it is not split more freely, as a sentence; "" if any batch of rows may be computed alone."""
+        """What speaks against splitting it more freely, as a sentence; "" if nothing does, or no other was tried."""
         return next(iter(self.against.values()), "")
-
-    @property
-    def words(self) -> str:
-        """How it may be split, in a few words."""
-        keys = f" of {', '.join(self.keys)}" if self.keys else ""
-        return visible(f"{_WORDS[self.kind]}{keys}")
 
     def __repr__(self) -> str:
         order = "the order of rows counts" if self.ordered else "the order of rows does not count"

@@ -13,7 +13,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import OutputSpec
-from autocoder_jupyter.types.split import demand
+from autocoder_jupyter.types.split import DeclaredSplit, demand
 from autocoder_jupyter.view.as_text import document_text
 from tests.engine.splitting_functions import orders
 from tests.runner import Runner, fenced
@@ -75,6 +75,10 @@ async def test_a_function_that_may_not_be_split_as_demanded_is_mended(runner: Ru
     assert "comparisons; the order of rows does not count" in shown
     kept = await runner.generate({}, split="groups:customer", **GIVEN)
     assert kept.report.success and kept.asked == []
+    for report in (played.report, kept.report):
+        assert report.plan is not None and report.plan.split == DeclaredSplit(
+            input="sales", kind="groups", keys=("customer",)
+        )
 
 
 @pytest.mark.local_sandbox

@@ -16,7 +16,8 @@ from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
-from autocoder_jupyter.types import CodeSolution, ImageConfig, InputSpec, OutputSpec, Report
+from autocoder_jupyter.types import CodePlan, CodeSolution, ImageConfig, InputSpec, OutputSpec, Report
+from autocoder_jupyter.types.split import DeclaredSplit
 
 FRAME = InputSpec(name="sales", type="DataFrame")
 
@@ -43,6 +44,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
         inputs: tuple[InputSpec, ...] = (FRAME,),
         before: str = "",
         lock: bool = False,
+        split: DeclaredSplit | None = None,
     ) -> CodeGenEvalResult:
         names = ", ".join(spec.name if spec.required else f"{spec.name}=None" for spec in inputs)
         imports = "import os, time, uuid\nimport pandas as pd\nCHILD = uuid.uuid4().hex\n"
@@ -53,6 +55,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
             prompt="…",
             success=True,
             solution=CodeSolution(code=code),
+            plan=CodePlan(description="", approach="", split=split),
             declared_inputs=inputs,
             declared_outputs=tuple(
                 OutputSpec(name=name, type=kind) for name, kind in (outputs or {"answer": "DataFrame"}).items()

@@ -11,6 +11,7 @@ import pytest
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.scaling import contract
 from autocoder_jupyter.types import InputSpec
+from autocoder_jupyter.types.split import DeclaredSplit
 from tests.engine.splitting_functions import orders
 from tests.scaling.conftest import FRAME, Build
 
@@ -89,3 +90,27 @@ def test_the_table_with_the_most_rows_is_split_and_the_others_go_whole(built: Bu
         inputs=(names, FRAME),
     )
     assert (growth.split.input, growth.split.kind) == ("sales", "rows")
+
+
+def test_a_demanded_split_is_used_in_place_of_the_freest_if_it_holds(built: Build, tmp_path: Path) -> None:
+    by_customer = DeclaredSplit(input="sales", kind="groups", keys=("customer",))
+    as_it_is = "return sales[['customer', 'amount']]"
+    growth = built(as_it_is, {"sales": SALES}, split=by_customer)
+    assert (growth.split.kind, growth.split.keys, growth.split.against) == ("groups", ("customer",), {})
+    assert built(as_it_is, {"sales": SALES}).split.kind == "rows"
+    SALES.to_parquet(tmp_path / "sales.parquet", index=False)
+    explained = growth.over.explain(tmp_path / "sales.parquet")
+    assert explained.split == growth.split
+    answer = growth.over(tmp_path / "sales.parquet")
+    assert len(answer) == len(SALES) and answer["amount"].sum() == pytest.approx(SALES["amount"].sum())
+
+
+def test_a_demand_of_a_record_is_a_claim(built: Build) -> None:
+    rows = DeclaredSplit(input="sales", kind="rows")
+    growth = built(BY_CUSTOMER, {"sales": SALES}, split=rows)
+    assert growth.split.kind == "whole" and growth.split.counterexample.startswith("rows: ")
+    nothing = DeclaredSplit(input="sales", kind="groups", keys=("nothing",))
+    with pytest.raises(InvalidRequest, match="sales has no column 'nothing'"):
+        _ = built(BY_CUSTOMER, {"sales": SALES}, split=nothing).split
+    other = DeclaredSplit(input="names", kind="groups", keys=("nothing",))
+    assert built(BY_CUSTOMER, {"sales": SALES}, split=other).split.keys == ("customer",)

@@ -22,7 +22,7 @@ from autocoder_jupyter.engine.splitting.answers import below, deviation, differe
 from autocoder_jupyter.engine.splitting.pieces import Division, by_groups, by_rows
 from autocoder_jupyter.engine.splitting.tables import compared_tables, large_enough
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types.split import Split, SplitKind
+from autocoder_jupyter.types.split import DeclaredSplit, Split, SplitKind
 from autocoder_jupyter.untrusted.visible import visible
 
 SECONDS = 120.0
@@ -87,7 +87,7 @@ class SplitCheck:
     _rows: int = 0
     _ordered: bool | None = None
 
-    def run(self, demanded: Split | None = None) -> Split:
+    def run(self, demanded: DeclaredSplit | None = None) -> Split:
         """The freest kind that holds.
 
         Args:

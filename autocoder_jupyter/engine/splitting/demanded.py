@@ -15,7 +15,7 @@ from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import CheckOutcome, InputSpec
-from autocoder_jupyter.types.split import Split, demand
+from autocoder_jupyter.types.split import DeclaredSplit, Split, demand
 from autocoder_jupyter.untrusted.visible import visible
 
 _TOLD = 500
@@ -34,17 +34,32 @@ def require_split_columns(text: str, inputs: Iterable[InputSpec], samples: Mappi
     Raises:
         InvalidRequest: it does not, or no sample is a table.
     """
-    _, keys = demand(text)
-    table = largest_table(inputs, samples)
-    if not table:
+    split = declared(text, inputs, samples)
+    if not split.input:
         raise InvalidRequest(
             f"--split {visible(text)} needs a table as a sample.", hint="Name one in the request: @orders."
         )
-    names = [str(name) for name in samples[table].columns] if isinstance(samples[table], pd.DataFrame) else []
-    for key in keys:
+    require_keys(split, samples[split.input])
+
+
+def declared(text: str, inputs: Iterable[InputSpec], samples: Mapping[str, Any]) -> DeclaredSplit:
+    """A demanded split with the table that is split, which is "" if no sample is one."""
+    kind, keys = demand(text)
+    return DeclaredSplit(input=largest_table(inputs, samples), kind=kind, keys=keys)
+
+
+def require_keys(split: DeclaredSplit, table: Any) -> None:
+    """Check that a table has the keys of a split.
+
+    Raises:
+        InvalidRequest: it lacks one.
+    """
+    names = [str(name) for name in table.columns] if isinstance(table, pd.DataFrame) else []
+    for key in split.keys:
         if key not in names:
             hint = did_you_mean(key, names) or f"Its columns: {', '.join(map(visible, names[:20])) or 'none'}."
-            raise InvalidRequest(f"--split {visible(text)}: {table} has no column {visible(key)!r}.", hint=hint)
+            what = f"--split {split.kind}:{','.join(map(visible, split.keys))}"
+            raise InvalidRequest(f"{what}: {visible(split.input)} has no column {visible(key)!r}.", hint=hint)
 
 
 async def run_split(
@@ -63,10 +78,8 @@ async def run_split(
     """
     if not text:
         return ()
-    kind, keys = demand(text)
-    table = largest_table(program.inputs, samples)
-    demanded = Split(input=table, kind=kind, keys=keys)
-    name = f"{table} may be split: {demanded.words}"
+    demanded = declared(text, program.inputs, samples)
+    name = f"{demanded.input} may be split: {demanded.words}"
     outputs = [spec.name for spec in program.outputs if spec.type == "DataFrame"]
     if not outputs or len(outputs) < len(program.outputs):
         told = "only tables can be put together from pieces, and it returns something else"
@@ -76,7 +89,7 @@ async def run_split(
         side = Side("the function", worker, program)
         return [
             SplitCheck(
-                lambda given, until: side.on(given, until, reuse=True), program, output, dict(samples), table
+                lambda given, until: side.on(given, until, reuse=True), program, output, dict(samples), demanded.input
             ).run(demanded)
             for output in outputs
         ]
