@@ -236,6 +236,8 @@ def check_type(kind: Any, path: str, fault: Any = Unencodable, depth: int = 0) -
     Raises:
         Unencodable, Corrupt: the type is refused.
     """
+    if kind.id in _LEAF_IDS:
+        return
     types = pa.types
     children: list[Any] = []
     if types.is_struct(kind):
@@ -244,7 +246,7 @@ def check_type(kind: Any, path: str, fault: Any = Unencodable, depth: int = 0) -
         children = [kind.key_type, kind.item_type]
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         children = [kind.value_type]
-    elif type(kind) not in _LEAVES and str(kind) not in _LEAF_NAMES:
+    elif not types.is_fixed_size_binary(kind):
         _refuse_type(kind, path, fault)
     zero_width = (
         (types.is_struct(kind) and not children)
@@ -257,19 +259,16 @@ def check_type(kind: Any, path: str, fault: Any = Unencodable, depth: int = 0) -
         check_type(child, path, fault, depth + 1)
 
 
-_LEAF_NAMES: set[str] = {
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float", "double",
-    "string", "large_string", "binary", "large_binary", "date32[day]", "date64[ms]",
-}  # fmt: skip
-_LEAVES: set[type] = {
-    pa.TimestampType,
-    pa.Time32Type,
-    pa.Time64Type,
-    pa.DurationType,
-    pa.Decimal128Type,
-    pa.Decimal256Type,
-    pa.FixedSizeBinaryType,
+_LEAF_IDS = {
+    kind.id
+    for kind in (
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64(), pa.decimal128(1), pa.decimal256(1)),
+        *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary()),
+        *(pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us"), pa.timestamp("s"), pa.duration("s")),
+    )
 }
+"""The kinds of types that are plain, whatever their parameters. An extension type has another id."""
 
 
 def _refuse_type(kind: Any, path: str, fault: Any) -> None:

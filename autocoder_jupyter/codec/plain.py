@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import functools
 import json
 import math
 import re
@@ -192,6 +193,7 @@ def _numpy_scalar_from_json(value: dict[str, Any]) -> Any:
     return dtype.type(from_json(value["item"]))
 
 
+@functools.lru_cache(maxsize=256)
 def plain_dtype(text: str) -> Any:
     """The numpy dtype with that name.
 

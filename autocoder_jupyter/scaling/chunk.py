@@ -95,9 +95,8 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
         except _OF_THE_CHILD:
             alone += small
             break
-        for place, outcome in zip(list(small), outcomes, strict=False):
-            _, key = small.pop(place)
-            found[place] = await background.call_blocking(partial(_outcome, function, options, outcome, key))
+        done = {place: (outcome, small.pop(place)[1]) for place, outcome in zip(list(small), outcomes, strict=False)}
+        found |= await background.call_blocking(partial(_outcomes, function, options, done))
     for place in alone:
         try:
             found[place] = await call(function, options, (), fetched[place])
@@ -121,6 +120,13 @@ async def _batch(function: Function, options: CallOptions, calls: Sequence[Packe
     for note in on_worker.notes:
         remark(note)
     return outcomes
+
+
+def _outcomes(
+    function: Function, options: CallOptions, done: Mapping[int, tuple[CallOutcome | SandboxError, str | None]]
+) -> dict[int, Any]:
+    """What a call returns or raises, by place, of outcomes and the keys under which they are stored."""
+    return {place: _outcome(function, options, outcome, key) for place, (outcome, key) in done.items()}
 
 
 def _outcome(function: Function, options: CallOptions, outcome: CallOutcome | SandboxError, key: str | None) -> Any:

@@ -117,9 +117,8 @@ def _bytes(value: Any) -> int:
             return path.stat().st_size
         except (OSError, ValueError):
             return len(str(value))
-    if callable(usage := getattr(value, "memory_usage", None)) and hasattr(value, "dtypes"):
-        used = usage(index=True)
-        return int(used.sum() if hasattr(used, "sum") else used)
+    if hasattr(value, "memory_usage") and hasattr(value, "dtypes"):
+        return 8 * math.prod(value.shape)  # pandas counts the bytes of all columns; that takes longer than to send them
     if hasattr(value, "columns"):
         return SMALL
     return len(value) * 64 if hasattr(value, "__len__") else 64
