@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar, cast
@@ -35,6 +37,10 @@ class Conversation:
         budget: allows each request, and is charged for it.
         emit: gets events for streamed text, retries and tokens.
         record: keeps a question for whose answer nobody waits any more; see `Journal.add_stopped`.
+
+    Attributes:
+        exchanges: all exchanges so far.
+        sent: for each stage an event that is set when its first question is sent, or has an answer without that.
     """
 
     def __init__(
@@ -49,6 +55,7 @@ class Conversation:
         self._emit = emit
         self._record = record
         self.exchanges: list[Exchange] = []
+        self.sent: Mapping[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """Run one exchange; see `LanguageModel.ask`. The budget is the meter, in place of the listener's.
@@ -56,7 +63,8 @@ class Conversation:
         Raises:
             BudgetSpent: too little of the budget is left.
         """
-        tab, began = Tab(self._budget), time.monotonic()
+        sent = self.sent[question.stage].set
+        tab, began = Tab(self._budget, sent), time.monotonic()
         try:
             exchange = await self._model.ask(question, replace(listener, meter=tab))
         except BaseException as error:  # also a cancel: what arrived is paid for
@@ -68,6 +76,8 @@ class Conversation:
                 with contextlib.suppress(AutocodeError):  # the reason why it was stopped matters more
                     self._record(without_answer)
             raise
+        finally:
+            sent()
         self.note(exchange)
         return exchange
 

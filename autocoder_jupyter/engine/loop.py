@@ -69,6 +69,9 @@ from autocoder_jupyter.versions.verification import keep_evidence, shown, untold
 
 _ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
 
+SECOND_AFTER = 1.0
+"""Seconds after the plan in which a second solution is not asked for yet, unless the code is there."""
+
 SAME_FAILURE_LIMIT = 4
 """The number of attempts with exactly the same failure after which the loop gives up."""
 
@@ -388,7 +391,7 @@ class _Generation:
             setup.services.journal.write_draft(draft.code, draft.tests, draft.parent)
         state, writer = self._planned(Planned(Brief(setup.request, draft.plan, version.context)))
         if self._lacks_answers and not setup.config.locked:
-            self._adviser.begin(version.context)
+            self._adviser.begin(setup.request, version.context)
         state.constraints.recall(setup.services.journal)
         if draft.tests:
             state.set_suite(read_suites(draft.tests, draft.blind))
@@ -403,17 +406,20 @@ class _Generation:
         return opinion is not None and bool(opinion.unanswered)
 
     async def _asked_for(self) -> tuple[GenerationState, Writer]:
-        """Plan; then code, tests and constraints concurrently, while the base environment is built."""
+        """Plan; then code, tests, constraints and a second solution, while the base environment is built."""
         setup, version = self._setup, self._version
         if setup.config.cache != "disable":
             surroundings.record(setup.services.journal, setup.prepared.key.id, version.environment)
-        self._adviser.begin(version.context)
         async with asyncio.TaskGroup() as group:
             self._packages.begin_base(group)
             state, writer = self._planned(await setup.stages.run("plan", self._make_brief))
-            group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))
             self._first = FirstRun(state, self._packages, self._offer_draft)
-            await writer.write()
+            writing = group.create_task(writer.write())
+            group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))
+            with suppress(TimeoutError):  # many local models answer one question after the other
+                await asyncio.wait_for(state.has_code.wait(), SECOND_AFTER)
+            self._adviser.begin(state.brief.request, version.context)
+            await writing
         return state, writer
 
     async def _offer_draft(self) -> None:

@@ -76,10 +76,12 @@ class Tab:
 
     Args:
         meter: the meter that decides.
+        on_granted: called when a request is allowed, just before it is sent.
     """
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, on_granted: Callable[[], object] = lambda: None) -> None:
         self._meter = meter
+        self._on_granted = on_granted
         self.spent = Usage()
 
     @asynccontextmanager
@@ -91,4 +93,5 @@ class Tab:
                 self.spent += usage
                 grant.spend(usage)
 
+            self._on_granted()
             yield replace(grant, spend=spend)

@@ -102,4 +102,4 @@ STAGES: dict[StageName, Stage] = {
         has_agent=True,
     ),
 }
-"""The stages by name, in the order of a first attempt. The second opinion begins together with the plan."""
+"""The stages by name, in the order of a first attempt. The second opinion begins with the code."""

@@ -49,13 +49,14 @@ async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(runner:
     assert [event.opinion for event in played.of(OpinionGiven)] == [opinion]
 
 
-async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_plan(runner: Runner) -> None:
-    played = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
+async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_after_what_is_shown_first(runner: Runner) -> None:
+    told = script(second=[fenced(AGREEING)]) | {"code": [Answer(fenced(CODE), delay=0.2)]}
+    played = await runner.generate(told, settings=ON)
     asked = next(r for r in played.model.requests if "experienced analyst" in prompt_of(r))
     told = json.dumps(asked)
     assert "Total revenue of @sales." in told and "quantity" in told and "total" in told
     assert "count as zero" not in told and "Multiply and sum" not in told and "test_sum" not in told
-    assert set(played.asked[:2]) == {"plan", "second"}
+    assert played.asked[:4] == ["plan", "code", "tests", "second"]
 
 
 async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_on(runner: Runner) -> None:

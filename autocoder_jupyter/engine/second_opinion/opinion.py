@@ -1,4 +1,4 @@
-"""The second opinion in a generation: requested together with the plan, used when the function is verified."""
+"""The second opinion in a generation: requested after the code and the tests, used when the function is verified."""
 
 from __future__ import annotations
 
@@ -96,13 +96,14 @@ class Adviser:
         """The opinion that found an error in the function; None if there is none."""
         return self._before_doubt
 
-    def begin(self, context: str) -> None:
-        """Start the request for the second solution, if one is wanted. Called with the question for the plan.
+    def begin(self, request: Request, context: str) -> None:
+        """Start the request for the second solution, if one is wanted. Called when code and tests are asked for.
 
         If tokens or cost are limited, the function has priority: the second solution is requested after it, with the
         rest of the budget.
 
         Args:
+            request: the request, with the user's answers to the plan's questions.
             context: the text about the data and the environment.
         """
         setup = self._setup
@@ -115,7 +116,7 @@ class Adviser:
         self._wanted = True
         setup.stages.started("second")
         if setup.budget.tokens is None and setup.budget.cost is None:
-            self._ask(setup.request, context)
+            self._ask(request, context)
 
     def _ask(self, request: Request, context: str) -> asyncio.Task[SecondSolution]:
         setup = self._setup

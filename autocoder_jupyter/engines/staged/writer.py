@@ -66,16 +66,23 @@ class StagedWriter:
         return self._fixer.unusable
 
     async def write(self) -> None:
-        """Write code and tests concurrently."""
-        state, setup = self._state, self._state.setup
+        """Write code and tests concurrently.
+
+        The code is asked for first: many local models answer one question after the other, and its rows are shown.
+        """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._write_code())
-            if not setup.config.skip_tests:
-                state.set_suite(await setup.stages.run("tests", partial(write_first_tests, state)))
+            if not self._state.setup.config.skip_tests:
+                group.create_task(self._write_tests())
 
     async def _write_code(self) -> None:
         """Write the code. It is there before the tests if it is written faster."""
         self._state.set_code(await self._state.setup.stages.run("code", self._code))
+
+    async def _write_tests(self) -> None:
+        state = self._state
+        await state.setup.talk.sent["code"].wait()
+        state.set_suite(await state.setup.stages.run("tests", partial(write_first_tests, state)))
 
     async def _code(self) -> str:
         """The module: a new one, or that of an earlier version, changed for the newest wish."""
