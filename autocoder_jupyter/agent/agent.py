@@ -67,7 +67,8 @@ class AutoCoderAgent(Constructor):
             schema: free text about the data, sent to the model unchanged.
             constraints: sentences that must be true.
             samples: DataFrame, Series, `File` or `Dir` by name. The model gets a description of them, the function is
-                run on them, and they are the defaults of `result.run()`.
+                run on them, and they are the defaults of `result.run()`. Of a lazy frame, a query, a dataset, a frame
+                of Dask and a path of Parquet files, at most 10,000 rows are drawn; `result.over(…)` computes all.
             inputs: classes or type names by name, such as `{"min_orders": int}`; an `InputSpec` for more details; a
                 pandera schema or `DataFrameModel` for a table that must satisfy it.
             outputs: classes or type names by name; an `OutputSpec` for more details; a pandera schema for a table. By
@@ -95,7 +96,9 @@ class AutoCoderAgent(Constructor):
         """
         given = {argument: value for argument, value in locals().items() if argument in ARGUMENTS}
         if isinstance(samples, Mapping):
-            given["samples"] = await all_fetched(samples)
+            from autocoder_jupyter.data.sampling import sampled  # imports pandas
+
+            given["samples"] = await sampled(await all_fetched(samples))
         request = build_request(prompt, name, **given)
         of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         root = default_journal_root() if journal_root is None else Path(journal_root)

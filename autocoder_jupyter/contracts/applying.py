@@ -19,7 +19,7 @@ from autocoder_jupyter.contracts.describing import check_record, check_text
 from autocoder_jupyter.contracts.library import pandera
 from autocoder_jupyter.contracts.reading import built, kind_of
 from autocoder_jupyter.data.cells import cell_text, is_null, label_literal, shorten
-from autocoder_jupyter.data.foreign import original_kind, with_original_kind
+from autocoder_jupyter.data.foreign import origin_of, with_origin
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 
@@ -126,7 +126,7 @@ def apply_contract(name: str, contract: Contract, table: Any) -> tuple[Any, Brea
         return table, Breach(name, contract.title, len(table), _violations(schema, cases, contract), cases)
     except Exception as error:
         return table, _raised(name, contract, table, error)
-    return with_original_kind(accepted, original_kind(table)), None
+    return with_origin(accepted, origin_of(table)), None
 
 
 def _raised(name: str, contract: Contract, table: Any, error: Exception) -> Breach:

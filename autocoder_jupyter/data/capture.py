@@ -11,7 +11,7 @@ from autocoder_jupyter.codec import Unencodable, encode
 from autocoder_jupyter.codec.geometry import is_geographic
 from autocoder_jupyter.codec.plain import to_json
 from autocoder_jupyter.data.elsewhere import refuse_elsewhere
-from autocoder_jupyter.data.foreign import converted, original_kind, with_original_kind
+from autocoder_jupyter.data.foreign import converted, origin_of, with_origin
 from autocoder_jupyter.errors import InvalidRequest, working_folder
 from autocoder_jupyter.kinds.checks import one_table
 from autocoder_jupyter.types import Dir, File
@@ -37,7 +37,7 @@ def capture(value: Any) -> Any:
     """
     refuse_elsewhere(value)
     if isinstance(value, pd.DataFrame | pd.Series):
-        return with_original_kind(value.copy(deep=not _copy_on_write()), original_kind(value))
+        return with_origin(value.copy(deep=not _copy_on_write()), origin_of(value))
     if isinstance(value, File | Dir):
         return with_absolute_path(value)
     if (table := converted(value)) is not None:

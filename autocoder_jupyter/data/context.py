@@ -13,7 +13,7 @@ from autocoder_jupyter.data.conflicts import conflicts
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import examples_text
 from autocoder_jupyter.data.files import describe_path
-from autocoder_jupyter.data.foreign import original_kind
+from autocoder_jupyter.data.foreign import origin_of
 from autocoder_jupyter.data.geography import geography
 from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts
 from autocoder_jupyter.data.mentions import mentioned
@@ -172,13 +172,11 @@ def _section(
         rows = sample_rows(frame, max_rows) if share == "rows" else None
         quotes = share == "rows" and not kept_back
         remarks = tuple(filter(None, (_check_text(check, value, masker, quotes) for check in _checks_on(name, checks))))
-        origin = (
-            f"came as a {original_kind(value)}, and is handed over as this table of pandas"
-            if original_kind(value)
-            else ""
-        )
+        origin = origin_of(value)
+        came = f"came as a {origin.kind}, and is handed over as this table of pandas" if origin.kind else ""
+        part = f"{origin.drawn.words}, so what follows is of the sample" if origin.drawn else ""
         said = (
-            *filter(None, [origin, neutral(masker.mask(geography(value)))]),
+            *filter(None, [came, part, neutral(masker.mask(geography(value)))]),
             *map(neutral, kept_back.notes),
             *(remarks if share != "schema" else ()),
         )

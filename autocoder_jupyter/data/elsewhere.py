@@ -1,7 +1,7 @@
 """Tables whose rows are not in the memory of the notebook: lazy frames, queries, datasets, tables of a cluster.
 
 They are recognised by the names of their classes, so no library is imported. To read such a table can take hours, and
-all memory, so it is never done only because a cell names it.
+all memory, so a cell that names one gets a sample (`sampling`), or an error if its engine gives none.
 """
 
 from __future__ import annotations
@@ -75,5 +75,11 @@ def refuse_elsewhere(value: Any, name: str = "table") -> None:
     raise InvalidRequest(
         f"A sample cannot be of type {kind.library} {type(value).__name__}: its rows are not in memory.",
         why="Nothing was read, because it may be large.",
-        hint=f"Take a part of it as the sample: few = {name}{kind.few}",
+        hint=few_of(value, name),
     )
+
+
+def few_of(value: Any, name: str) -> str:
+    """The line that takes a part of a table as a sample; "" for other values."""
+    kind = elsewhere(value)
+    return "" if kind is None else f"Take a part of it as the sample: few = {name}{kind.few}"

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from autocoder_jupyter.data.elsewhere import elsewhere
+from autocoder_jupyter.data.table_engines import engine_of, native, require_no_intervals
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types.drawn import Drawn
 from autocoder_jupyter.untrusted.visible import visible
 
 MOST_CELLS = 2**26
@@ -22,8 +25,22 @@ MOST_CELLS = 2**26
 
 Table = TypeVar("Table", pd.DataFrame, "pd.Series[Any]", "pd.DataFrame | pd.Series[Any]")
 
-_kinds: dict[int, str] = {}
-"""The original kind of a converted table, by the identity of the pandas table, as long as that exists."""
+
+@dataclass(frozen=True)
+class Origin:
+    """What a pandas table was made of.
+
+    Args:
+        kind: the kind of the other table, such as `polars DataFrame`; "" if it was always a pandas table.
+        drawn: says of which rows it is a sample; None if it has all.
+    """
+
+    kind: str = ""
+    drawn: Drawn | None = None
+
+
+_origins: dict[int, Origin] = {}
+"""The origin of a converted table, by the identity of the pandas table, as long as that exists."""
 
 
 def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
@@ -46,7 +63,7 @@ def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
             hint="Convert it yourself, then hand over the pandas DataFrame.",
         ) from error
-    return None if table is None else with_original_kind(table, kind_of(value))
+    return None if table is None else with_origin(table, Origin(kind_of(value)))
 
 
 def is_table(value: object) -> bool:
@@ -76,18 +93,20 @@ def computed(value: Any) -> Any:
     kind = elsewhere(value)
     if kind is None:
         return value
-    reader = _COUNTED.get((kind.library, kind.type_name))
-    if reader is None:
+    inner = native(value)
+    engine = engine_of(inner)
+    if engine is None or not engine.in_calls:
         raise InvalidRequest(
             f"A {kind_of(value)} is not computed for a call.",
             why="Its rows are not in memory, and it may be large.",
             hint=f"Compute what you need, and pass that: table{kind.few}",
         )
-    count, read = reader
-    rows, columns = count(value)
+    schema = engine.schema(inner)
+    require_no_intervals(schema)
+    columns = len(schema)
     most = MOST_CELLS // max(columns, 1)
-    _require_few(value, rows, columns, most)
-    table = read(value, most + 1)  # it may have more rows than were counted: a file has grown, a function drew others
+    _require_few(value, engine.count(inner), columns, most)
+    table = of_rows(engine.first(inner, most + 1), schema)  # a file may have grown, a function drawn more
     _require_few(value, len(table), columns, most)
     return table
 
@@ -101,30 +120,20 @@ def _require_few(value: Any, rows: int, columns: int, most: int) -> None:
         )
 
 
-def _count_polars(value: Any) -> tuple[int, int]:
-    import polars
+def of_rows(rows: Iterable[Any], schema: Any) -> pd.DataFrame:
+    """Tables of Arrow or of pandas, one below the other, as one of pandas.
 
-    return value.select(polars.len()).collect().item(), len(value.collect_schema())
+    Args:
+        rows: the tables.
+        schema: the columns, if there is none.
+    """
+    import pyarrow
 
-
-def _read_duckdb(value: Any, rows: int) -> pd.DataFrame:
-    first = value.limit(rows)
-    return _of_arrow_table(first.to_arrow_table() if hasattr(first, "to_arrow_table") else first.arrow())
-
-
-_COUNTED: dict[tuple[str, str], tuple[Callable[[Any], tuple[int, int]], Callable[[Any, int], Any]]] = {
-    ("polars", "LazyFrame"): (_count_polars, lambda value, rows: _converted(value.head(rows).collect())),
-    ("duckdb", "DuckDBPyRelation"): (lambda value: value.shape, _read_duckdb),
-    ("ibis", "Table"): (
-        lambda value: (int(value.count().execute()), len(value.columns)),
-        lambda value, rows: value.limit(rows).to_pandas(),
-    ),
-    ("pyarrow", "Dataset"): (
-        lambda value: (value.count_rows(), len(value.schema)),
-        lambda value, rows: _of_arrow_table(value.head(rows)),
-    ),
-}
-"""How the rows and columns of a table elsewhere are counted, and how its first rows are read. Others are not read."""
+    tables = list(rows)
+    if tables and isinstance(tables[0], pd.DataFrame):
+        together: pd.DataFrame = pd.concat(tables)
+        return together
+    return _of_arrow_table(pyarrow.concat_tables(tables) if tables else schema.empty_table())
 
 
 def kind_of(value: object) -> str:
@@ -134,14 +143,25 @@ def kind_of(value: object) -> str:
 
 def original_kind(table: object) -> str:
     """The kind of a table before `converted`, such as `polars DataFrame`; "" if it was always a pandas table."""
-    return _kinds.get(id(table), "")
+    return origin_of(table).kind
 
 
-def with_original_kind(table: Table, kind: str) -> Table:
-    """The same pandas table, with this original kind registered for `original_kind`."""
-    if kind:
-        _kinds[id(table)] = kind
-        weakref.finalize(table, _kinds.pop, id(table), None)
+def origin_of(table: object) -> Origin:
+    """What a pandas table was made of."""
+    return _origins.get(id(table), Origin())
+
+
+def drawn_samples(samples: Mapping[str, Any]) -> dict[str, Drawn]:
+    """The samples that have only some of the rows of their tables, by name."""
+    found = {name: origin_of(value).drawn for name, value in samples.items()}
+    return {name: drawn for name, drawn in found.items() if drawn is not None}
+
+
+def with_origin(table: Table, origin: Origin) -> Table:
+    """The same pandas table, with this origin registered for `origin_of`."""
+    if origin != Origin():
+        _origins[id(table)] = origin
+        weakref.finalize(table, _origins.pop, id(table), None)
     return table
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from autocoder_jupyter.data.cells import CELL_CHARACTERS, label_literal, number_text, shorten
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.files import DirProfile, FileProfile, describe_path
-from autocoder_jupyter.data.foreign import original_kind
+from autocoder_jupyter.data.foreign import origin_of
 from autocoder_jupyter.data.profile import SAMPLE_ROWS, FrameProfile, as_frame, profile_frame
 from autocoder_jupyter.data.rendering import SET_MAX_VALUES, SET_MIN_COUNT
 from autocoder_jupyter.data.sample import sample_rows
@@ -50,7 +50,9 @@ def overview(value: Any, share: Share | None = None) -> Overview:
     profile = profile_frame(value, COLUMNS)
     columns = described.columns(as_frame(value), profile)
     size = f"{rows:,} rows" + (f" × {profile.columns:,} columns" if profile.kind == "DataFrame" else "")
-    remarks = (*([f"came as a {original_kind(value)}"] if original_kind(value) else []), *described.remarks(profile))
+    origin = origin_of(value)
+    came = f"came as a {origin.kind}" if origin.kind else ""
+    remarks = (*filter(None, (came, origin.drawn.words if origin.drawn else "")), *described.remarks(profile))
     more = profile.columns - len(columns)
     return Overview(profile.kind, "; ".join((size, *remarks)), columns, more, rows, min(rows, profile.sampled))
 

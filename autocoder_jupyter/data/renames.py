@@ -14,6 +14,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
 from autocoder_jupyter.data.drift import column_literal, is_compatible, missing_columns
+from autocoder_jupyter.data.foreign import origin_of, with_origin
 from autocoder_jupyter.data.value_drift import similar_values
 from autocoder_jupyter.data.value_profile import TableValues
 from autocoder_jupyter.errors import InvalidRequest
@@ -42,7 +43,9 @@ def renamed(table: Any, renames: Mapping[str, str]) -> tuple[Any, dict[str, str]
         return table, {}
     labels = list(table.columns)
     used = {reads: has for reads, has in renames.items() if reads not in labels and labels.count(has) == 1}
-    return (table.rename(columns={has: reads for reads, has in used.items()}), used) if used else (table, {})
+    if not used:
+        return table, {}
+    return with_origin(table.rename(columns={has: reads for reads, has in used.items()}), origin_of(table)), used
 
 
 def renamed_samples(samples: Mapping[str, Any], renames: Mapping[str, str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.foreign import original_kind, with_original_kind
+from autocoder_jupyter.data.foreign import origin_of, with_origin
 from autocoder_jupyter.data.profile import FrameProfile
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
@@ -142,7 +142,7 @@ class WithheldColumns:
         if not isinstance(value, pd.DataFrame):
             return value
         told = value.loc[:, [str(label) not in self.hidden for label in value.columns]]
-        return with_original_kind(told, original_kind(value))
+        return with_origin(told, origin_of(value))
 
 
 NOTHING_WITHHELD = WithheldColumns()

@@ -72,6 +72,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Keep it", _keeping(state)),
         Row("Last good", lines([_last_good(state)]), prefix=""),
         Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
+        Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
         Row("Data", _differences(state), prefix="data"),
         Row("Written by", lines([clipped(state.writer, 600)]), prefix="written by"),
         Row("Failed", (*failed, *(best if failed else ()))),
@@ -256,6 +257,12 @@ def _differences(state: FunctionRun) -> tuple[Block, ...]:
     shown = [line(Span(clipped(words, 600), "warn")) for words in state.drift[:MOST_DIFFERENCES]]
     more = len(state.drift) - MOST_DIFFERENCES
     return (*shown, *([muted(f"and {more:,} more, in {state.name}.drift")] if more > 0 else []))
+
+
+def _samples(state: FunctionRun) -> tuple[str, ...]:
+    """The samples that have only some of the rows of their tables."""
+    over = f"{state.name}.over({{name}}) computes all rows"
+    return tuple(f"{name}: on {drawn.words}; {over.format(name=name)}" for name, drawn in state.drawn.items())
 
 
 def _keeping(state: FunctionRun) -> tuple[Block, ...]:

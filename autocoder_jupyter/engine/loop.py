@@ -11,6 +11,7 @@ from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
+from autocoder_jupyter.data.foreign import drawn_samples
 from autocoder_jupyter.engine import surroundings
 from autocoder_jupyter.engine.attempt import Trials
 from autocoder_jupyter.engine.brief import Brief
@@ -56,6 +57,7 @@ from autocoder_jupyter.run.events import (
     OpinionGiven,
     OptionOffered,
     PlanReady,
+    SamplesDrawn,
     SuiteChanged,
     VersionBegun,
     VersionsCompared,
@@ -179,6 +181,8 @@ async def _open_version(setup: GenerationSetup, packages: Packages, start: Start
     is_new = is_new and config.cache == "auto"
     written = start.written or (config.model if start.kept is None and author == "model" else "")
     setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, written))
+    if drawn := drawn_samples(setup.request.samples):
+        setup.emit(SamplesDrawn(drawn))
     if start.withheld:
         setup.emit(Noticed(start.withheld))
     return _OpenVersion(start, environment, surroundings.with_versions(setup.prepared.context.text, environment))

@@ -15,6 +15,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.drift import check_drift, missing_columns, shape_of
+from autocoder_jupyter.data.foreign import origin_of
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
 from autocoder_jupyter.data.value_profile import recorded_values
 from autocoder_jupyter.engine.adapting import adapted
@@ -465,13 +466,14 @@ def _why(request: Request, record: Mapping[str, Any], versions: Versions, known:
 
 def verified_on(samples: Mapping[str, Any]) -> str:
     """The data of the evidence as text: "5,061 rows"; for several samples each with its name."""
-    rows = {name: len(value) for name, value in samples.items() if isinstance(value, pd.DataFrame | pd.Series)}
+    rows = {name: _rows(value) for name, value in samples.items() if isinstance(value, pd.DataFrame | pd.Series)}
     if len(samples) == len(rows) == 1:
-        return _rows(*rows.values())
-    told = [f"{_rows(count)} of {name}" for name, count in rows.items()]
+        return next(iter(rows.values()))
+    told = [f"{count} of {name}" for name, count in rows.items()]
     told += [name for name in samples if name not in rows]
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1]))) if told else "its own tests"
 
 
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
+def _rows(table: Any) -> str:
+    drawn, count = origin_of(table).drawn, len(table)
+    return drawn.words if drawn else f"{count:,} row{'' if count == 1 else 's'}"

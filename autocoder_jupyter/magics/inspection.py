@@ -119,10 +119,12 @@ class NotebookCaller:
             InvalidRequest: it no longer exists, or is no longer data.
         """
         from autocoder_jupyter.data.capture import capture
+        from autocoder_jupyter.data.elsewhere import elsewhere
 
         if variable not in self._namespace:
             raise InvalidRequest(f"There is no {variable!r} in the notebook any more.", hint="Choose another variable.")
-        return capture(self._namespace[variable])
+        value = self._namespace[variable]
+        return value if elsewhere(value) is not None else capture(value)  # the call computes it, if it is small
 
     async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run the function. Returns its outputs by name."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.checks import one_table
 from autocoder_jupyter.magics.command import CellCommand
@@ -46,16 +49,21 @@ def kind_of(value: object) -> str | None:
         return "Series"
     # The type is inspected, because an attribute of a proxy object may start a computation.
     converts = any(callable(getattr(type(value), way, None)) for way in ("to_pandas", "__dataframe__"))
-    return "table" if converts and not isinstance(value, type) else None
+    return "table" if (converts or elsewhere(value) is not None) and not isinstance(value, type) else None
 
 
-def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[str, Any]:
+def collect_samples(command: CellCommand, namespace: Mapping[str, Any], *, may_sample: bool = True) -> dict[str, Any]:
     """The data of a request, captured as they are now: each `@name` in order of occurrence, then those of `-s`.
+
+    Args:
+        command: the cell.
+        namespace: the variables of the notebook.
+        may_sample: whether a sample is drawn from a table whose rows are elsewhere; if not, it is refused.
 
     Raises:
         InvalidRequest: a name does not exist or is not data, or an expression fails.
     """
-    from autocoder_jupyter.data.capture import capture, require_plain
+    from autocoder_jupyter.data.capture import require_plain
 
     named = {option.name: option.expression for option in command.samples}
     declared = {spec.name: spec.type for spec in command.inputs}
@@ -70,7 +78,7 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[
             samples[name] = _evaluated(name, expression, namespace)
     for name, value in samples.items():
         require_plain(name, value)
-    captured = {name: capture(value) for name, value in samples.items() if value is not None}
+    captured = _captured({name: value for name, value in samples.items() if value is not None}, may_sample)
     _refuse_outputs(command, captured)
     _refuse_other_types(captured, declared)
     return captured
@@ -82,9 +90,20 @@ def named_samples(names: Sequence[str], namespace: Mapping[str, Any]) -> dict[st
     Raises:
         InvalidRequest: there is no such variable, or it is no data.
     """
-    from autocoder_jupyter.data.capture import capture
+    return _captured({name: referred(name, namespace, {}) for name in (name.removeprefix("@") for name in names)})
 
-    return {name: capture(referred(name, namespace, {})) for name in (name.removeprefix("@") for name in names)}
+
+def _captured(samples: Mapping[str, Any], may_sample: bool = True) -> dict[str, Any]:
+    from autocoder_jupyter.data.capture import capture
+    from autocoder_jupyter.data.elsewhere import refuse_elsewhere
+    from autocoder_jupyter.data.sampling import is_source, sampled
+
+    for name, value in samples.items():
+        if not (may_sample and is_source(value)):
+            refuse_elsewhere(value, name)
+    if any(map(is_source, samples.values())):
+        samples = background.run(sampled(samples))
+    return {name: capture(value) for name, value in samples.items()}
 
 
 def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]:
@@ -175,8 +194,7 @@ def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str
             hint=f"{hint} If it is not a variable, write @@{name}.".strip(),
         )
     value = namespace[name]
-    _refuse_elsewhere(value, name)
-    if kind_of(value) is None:
+    if not _is_data(value):
         if name in declared:
             return None
         raise InvalidRequest(
@@ -216,18 +234,19 @@ def _evaluated(name: str, expression: str, namespace: Mapping[str, Any]) -> Any:
         value = eval(expression, {"File": File, "Dir": Dir, **namespace})
     except Exception as error:
         raise InvalidRequest(f"-s {name}={expression} fails.", why=f"{type(error).__name__}: {error}") from error
-    _refuse_elsewhere(value, expression if expression.isidentifier() else name)
-    if kind_of(value) is None:
+    if not _is_data(value):
         raise InvalidRequest(
             f"-s {name} is {_a(value)}; a sample is {WHAT_CAN_BE_REFERRED_TO}.", hint=_way_out(name, value)
         )
     return value
 
 
-def _refuse_elsewhere(value: Any, name: str) -> None:
-    from autocoder_jupyter.data.elsewhere import refuse_elsewhere
+def _is_data(value: Any) -> bool:
+    if isinstance(value, str | PurePath):
+        from autocoder_jupyter.data.sampling import is_source
 
-    refuse_elsewhere(value, name)
+        return is_source(value)
+    return kind_of(value) is not None
 
 
 def _refuse_outputs(command: CellCommand, samples: Mapping[str, Any]) -> None:

@@ -332,7 +332,8 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         Waits if pending; `await result.verify.aio(…)` on your own loop.
 
         Args:
-            samples: values by input name; those that the result already has are used too.
+            samples: values by input name; those that the result already has are used too. Of a table whose rows are
+                elsewhere, such as a lazy frame, a sample is drawn.
 
         Returns:
             This result, also if it failed: check `success` and `error`.
@@ -342,10 +343,11 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
                 neither passed nor in the record.
             SandboxUnavailable: there is no sandbox.
         """
+        from autocoder_jupyter.data.sampling import sampled
         from autocoder_jupyter.result.verification import verified
 
         resolution = self._settled(await self._pending.settled())._pending.wait()
-        given = {**self._samples, **samples}
+        given = {**self._samples, **await sampled(samples)}
         work = verified(resolution, self._options, self._root, given, self._contracts)
         found = await asyncio.wrap_future(background.submit(work))
         self._samples, self._function, self._pending = given, None, Pending.resolved(found)

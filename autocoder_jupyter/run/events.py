@@ -5,7 +5,7 @@ A generation emits the first ones; code mode emits those of a turn, of calls and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +24,7 @@ from autocoder_jupyter.types import (
     ToolOutcome,
     Usage,
 )
+from autocoder_jupyter.types.drawn import Drawn
 from autocoder_jupyter.types.overview import Glimpse
 from autocoder_jupyter.types.stages import Asking, StageName
 
@@ -265,6 +266,13 @@ class KeptHolds:
 
 
 @dataclass(frozen=True)
+class SamplesDrawn:
+    """Of which rows the samples are that were drawn from tables whose rows are elsewhere, by their names."""
+
+    drawn: Mapping[str, Drawn]
+
+
+@dataclass(frozen=True)
 class DriftFound:
     """The values of today's samples differ from the recorded ones; one sentence for each difference."""
 
@@ -418,6 +426,7 @@ Event = (
     | OpinionGiven
     | VersionBegun
     | KeptHolds
+    | SamplesDrawn
     | DriftFound
     | OptionOffered
     | TurnBegun

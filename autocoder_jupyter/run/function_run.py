@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Literal
 
@@ -23,6 +24,7 @@ from autocoder_jupyter.types import (
     ToolUse,
     Trace,
 )
+from autocoder_jupyter.types.drawn import Drawn
 from autocoder_jupyter.types.stages import STAGES, StageName
 
 SLOW_SECONDS = 30.0
@@ -109,6 +111,7 @@ class FunctionRun(RunRecord):
         is_kept: whether an existing function is only verified again.
         kept: the data on which it was verified.
         is_new_request: whether it is written from scratch although there is a version that could be refined.
+        drawn: of which rows the samples are that were drawn from tables whose rows are elsewhere.
         drift: how the values of today's samples differ from the recorded ones, one sentence for each difference.
         option: options with which the cell would keep the existing function; "" for none.
         has_before: whether the name had a good function before this run.
@@ -146,6 +149,7 @@ class FunctionRun(RunRecord):
     writer: str = ""
     is_kept: bool = False
     kept: str = ""
+    drawn: Mapping[str, Drawn] = field(default_factory=dict)
     drift: tuple[str, ...] = ()
     option: str = ""
     has_before: bool = False
@@ -285,6 +289,12 @@ def _(event: events.VersionBegun, state: FunctionRun) -> FunctionRun:
 @_after.register
 def _(event: events.KeptHolds, state: FunctionRun) -> FunctionRun:
     return _noted(replace(state, kept=event.verified_on), f"verified on {event.verified_on}")
+
+
+@_after.register
+def _(event: events.SamplesDrawn, state: FunctionRun) -> FunctionRun:
+    told = "; ".join(f"{name} is {drawn.words}" for name, drawn in event.drawn.items())
+    return _noted(replace(state, drawn=dict(event.drawn)), told)
 
 
 @_after.register

@@ -18,7 +18,7 @@ from autocoder_jupyter.types.stages import STAGES
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
-FACTS = ("author", "changes", "drift", "second_opinion")
+FACTS = ("author", "changes", "drawn", "drift", "second_opinion")
 """What was found about a function, and is a field of the record and of the report."""
 
 

@@ -16,12 +16,13 @@ import pandas as pd
 
 from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.data.foreign import restored
+from autocoder_jupyter.data.parquet_files import parquet_dataset
+from autocoder_jupyter.data.sampling import MOST_COLUMNS
+from autocoder_jupyter.data.table_engines import duckdb_reader, ibis_tables, polars_schema, require_no_intervals
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
 
-MOST_FILES = 100_000
-MOST_COLUMNS = 10_000
 MOST_METADATA = 2**24
 """Bytes of what pandas wrote about a table into a file."""
 
@@ -141,7 +142,7 @@ def _plain(schema: Any) -> Any:
     """A schema with the values of categories in their place, if it may be used.
 
     Raises:
-        InvalidRequest: it has too many columns, or two with the same name.
+        InvalidRequest: it has too many columns, two with the same name, or intervals.
     """
     import pyarrow
 
@@ -150,6 +151,7 @@ def _plain(schema: Any) -> Any:
     if len(set(schema.names)) < len(schema):
         doubled = next(name for name in schema.names if schema.names.count(name) > 1)
         raise InvalidRequest(f"It has more than one column {visible(doubled)!r}.")
+    require_no_intervals(schema)
     types = [each.value_type if pyarrow.types.is_dictionary(each) else each for each in schema.types]
     told = {key: text for key, text in (schema.metadata or {}).items() if key == b"pandas"}
     kept = told if sum(map(len, told.values())) <= MOST_METADATA else {}
@@ -224,8 +226,6 @@ def _parquet(path: Path) -> TableSource:
         raise
     except Exception as error:  # what is in the files may raise any exception
         raise _unreadable(name, error) from error
-    if not files:
-        raise InvalidRequest(f"There are no Parquet files in {visible(str(path))}.")
     first = schemas[files[0].path]
 
     def common(columns: Sequence[str]) -> Any:
@@ -262,14 +262,10 @@ def _files(path: Path) -> list[_File]:
 
     if path.is_file():
         return [_File(path, {})]
-    hive = dataset.HivePartitioning.discover()
-    found = dataset.dataset(path, format="parquet", partitioning=hive)
-    files: list[_File] = []
-    for fragment in found.get_fragments():
-        if len(files) == MOST_FILES:
-            raise InvalidRequest(f"{visible(path.name)} has more than {MOST_FILES:,} files.")
-        files.append(_File(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression))))
-    return files
+    return [
+        _File(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression)))
+        for fragment in parquet_dataset(path).get_fragments()
+    ]
 
 
 def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
@@ -343,7 +339,7 @@ def _polars(value: Any) -> TableSource:
             hint="Install a newer one; or write it with frame.sink_parquet(file), and call over(file).",
         )
     oldest = polars.CompatLevel.oldest()
-    schema = _plain(value.collect_schema().to_frame().to_arrow(compat_level=oldest).schema)
+    schema = _plain(polars_schema(value))
 
     def tables(columns: Sequence[str]) -> Iterator[Any]:
         batches = value.select(list(columns)).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, lazy=True)
@@ -361,14 +357,9 @@ def _duckdb(value: Any) -> TableSource:
     import duckdb
     import pyarrow
 
-    def reader(relation: Any) -> Any:
-        if hasattr(relation, "to_arrow_reader"):
-            return relation.to_arrow_reader(BATCH_ROWS)
-        return relation.fetch_record_batch(BATCH_ROWS)
-
     def tables(columns: Sequence[str]) -> Iterator[Any]:
         chosen = value.select(*(duckdb.ColumnExpression(name) for name in columns))
-        return (pyarrow.Table.from_batches([batch]) for batch in reader(chosen))
+        return (pyarrow.Table.from_batches([batch]) for batch in duckdb_reader(chosen, BATCH_ROWS))
 
     def like(answer: Any) -> Any:
         _autocode_answer = restored(answer, "pyarrow Table") if isinstance(answer, pd.DataFrame) else answer
@@ -377,15 +368,12 @@ def _duckdb(value: Any) -> TableSource:
         except duckdb.Error:  # the connection may not read variables, or is closed
             return duckdb.from_arrow(_autocode_answer)
 
-    return _of_engine(_plain(reader(value.limit(0)).schema), tables, like)
+    return _of_engine(_plain(duckdb_reader(value.limit(0), BATCH_ROWS).schema), tables, like)
 
 
 def _ibis(value: Any) -> TableSource:
-    import pyarrow
-
     def tables(columns: Sequence[str]) -> Iterator[Any]:
-        reader = pyarrow.RecordBatchReader.from_stream(value.select(*columns))
-        return (pyarrow.Table.from_batches([batch]) for batch in reader)
+        return ibis_tables(value.select(*columns))
 
     def like(answer: Any) -> Any:
         import ibis

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from autocoder_jupyter.types.drawn import Drawn
 from autocoder_jupyter.types.evidence import Changes, Evidence, SecondOpinion
 from autocoder_jupyter.types.interface import CodePlan, InputSpec, OutputSpec
 from autocoder_jupyter.types.record import Count, Record
@@ -97,6 +98,7 @@ class Report(Record):
     `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in old reports.
     `sample_values` are the values of the samples in figures (`data.value_profile`), `drift` how today's samples differ
     from those of an existing function, one sentence for each difference.
+    `drawn` says of which rows a sample is, for tables whose rows are elsewhere.
     `renames` are names of columns in the data, by the names that the function reads.
     `contracts` are the user's schemas as data, without code that could be run.
     `trace` has the tool calls of a writing agent; None for the staged loop. `blind_tests` are the tests that the agent
@@ -142,6 +144,7 @@ class Report(Record):
     sample_shapes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     sample_values: dict[str, dict[str, Any]] = Field(default_factory=dict)
     drift: tuple[str, ...] = ()
+    drawn: dict[str, Drawn] = Field(default_factory=dict, max_length=300)
     renames: dict[str, str] = Field(default_factory=dict, max_length=300)
     usage: Usage = Usage()
     overspent: str = ""

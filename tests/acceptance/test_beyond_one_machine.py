@@ -34,4 +34,6 @@ def test_each_example_of_the_page_runs(lend_kernel: LendKernel, tmp_path: Path) 
         )
         assert shown.status == "ok", shown.error
         assert shown.text.strip().startswith("DataDrift 1 ") and shown.text.strip().endswith(" 2")
+        preview = kernel.run("%%autocode daily --dry-run\nThe number of @trades a day.")
+        assert preview.status == "ok" and "came as a polars LazyFrame" in str(preview.displays)
         assert model.requests == []

@@ -1,4 +1,4 @@
-"""Tables whose rows are not in memory: none is read because a cell, a sample or an example names it."""
+"""Tables whose rows are not in memory: none is read whole because a cell, a sample or an example names it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ import autocoder_jupyter
 from autocoder_jupyter.data import foreign
 from autocoder_jupyter.data.capture import capture, captured_value
 from autocoder_jupyter.data.foreign import computed, converted, is_lazy, is_table
+from autocoder_jupyter.data.sampling import is_source
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.references import referred
+from autocoder_jupyter.magics.command import parse_cell
+from autocoder_jupyter.magics.references import collect_samples
 
 PLAIN = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
 
@@ -65,7 +67,9 @@ def lazy_tables(dataset: Any) -> dict[str, Any]:
     }
 
 
-def test_a_sample_is_never_read_from_elsewhere_and_the_error_says_how_to_take_a_part(dataset: Any) -> None:
+def test_a_value_that_is_captured_is_never_read_from_elsewhere_and_the_error_says_how_to_take_a_part(
+    dataset: Any,
+) -> None:
     for name, table in lazy_tables(dataset).items():
         assert is_lazy(table) and is_table(table), name
         with pytest.raises(InvalidRequest, match="its rows are not in memory") as refused:
@@ -75,17 +79,25 @@ def test_a_sample_is_never_read_from_elsewhere_and_the_error_says_how_to_take_a_
             captured_value(table)
 
 
-def test_a_request_that_refers_to_one_names_its_variable(dataset: Any) -> None:
-    for table in lazy_tables(dataset).values():
+NO_SAMPLE = set(OF_CLUSTERS) - {"ibis", "ibis cached", "dask"} | {"reader"}
+
+
+def test_a_request_that_refers_to_one_of_which_no_sample_is_drawn_names_its_variable(dataset: Any) -> None:
+    for name, table in lazy_tables(dataset).items():
+        assert is_source(table) is (name not in NO_SAMPLE), name
+        command = parse_cell("g", "@sales")
         with pytest.raises(InvalidRequest, match="its rows are not in memory") as refused:
-            referred("sales", {"sales": table}, {})
+            collect_samples(command, {"sales": table}, may_sample=False)
         assert "few = sales." in refused.value.hint
+        if name in NO_SAMPLE:
+            with pytest.raises(InvalidRequest, match="its rows are not in memory"):
+                collect_samples(command, {"sales": table})
 
 
 def test_the_agent_refuses_one_as_a_sample() -> None:
     agent = autocoder_jupyter.AutoCoderAgent()
-    with pytest.raises(InvalidRequest, match="samples: sales: A sample cannot be of type ibis Table"):
-        asyncio.run(agent.generate.aio("x", samples={"sales": IBIS()}))
+    with pytest.raises(InvalidRequest, match="samples: sales: A sample cannot be of type daft DataFrame"):
+        asyncio.run(agent.generate.aio("x", samples={"sales": OF_CLUSTERS["daft"]()}))
 
 
 def test_the_part_that_the_hint_takes_is_a_sample(dataset: Any) -> None:
@@ -114,12 +126,14 @@ class Count:
 
 
 def test_a_query_of_ibis_is_counted_by_its_engine_before_a_call_reads_it() -> None:
-    facts = {"__module__": "ibis.expr.types.relations", "columns": ("a",)}
+    schema = type("Schema", (), {"to_pyarrow": lambda _: pa.schema([("a", pa.int64())])})
+    facts = {"__module__": "ibis.expr.types.relations", "schema": lambda _: schema()}
     large = type("Table", (IBIS,), {**facts, "count": lambda _: Count(2**30)})
     with pytest.raises(InvalidRequest, match="1,073,741,824 rows × 1 columns is not computed"):
         converted(large())
-    few = type("Few", (), {"to_pandas": lambda _: PLAIN})()
-    small = type("Table", (IBIS,), {**facts, "count": lambda _: Count(3), "limit": lambda *_: few})
+    small = type(
+        "Table", (IBIS,), {**facts, "count": lambda _: Count(3), "limit": lambda *_: pa.Table.from_pandas(PLAIN)}
+    )
     pd.testing.assert_frame_equal(computed(small()), PLAIN)
 
 

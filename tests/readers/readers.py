@@ -848,8 +848,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.table_file:<module>",
         "scaling.partition:_opened",
         "scaling.sources:source_of",
-        "scaling.sources:_duckdb",
-        "scaling.sources:_duckdb.tables",
         "data.table_file:read_table",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",

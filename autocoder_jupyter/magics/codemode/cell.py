@@ -101,7 +101,7 @@ def retried(request: CodeRequest) -> CodeRequest:
 
 
 def _frames(command: CellCommand, namespace: Mapping[str, Any]) -> dict[str, Any]:
-    samples = collect_samples(command, namespace)
+    samples = collect_samples(command, namespace, may_sample=False)
     for name, value in samples.items():
         if kind_of(value) not in ("DataFrame", "Series"):
             raise InvalidRequest(

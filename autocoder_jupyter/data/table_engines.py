@@ -1,0 +1,281 @@
+"""Tables whose rows are elsewhere, read by their own engines: columns, number of rows, first rows, a sample of rows.
+
+Rows come through Arrow. Nothing is imported for a table of a library that the user has not imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.elsewhere import elsewhere
+from autocoder_jupyter.data.sample import sample_positions
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.untrusted.visible import visible
+
+SEED = 0
+BATCH_ROWS = 2**12
+"""Rows of a batch of a sample. With more, texts that are stored once and repeated could need any amount of memory."""
+
+MOST_GROUPS = 32
+"""Row groups of Parquet files that a sample is drawn from, with at most `MOST_READ` cells."""
+
+MOST_READ = 2**27
+
+IN_PROCESS = frozenset({"duckdb", "polars", "datafusion", "sqlite"})
+"""The backends of Ibis that compute in this process. Others may be a warehouse that takes money for a query."""
+
+Rows = Iterable[Any]
+"""Tables of Arrow, one after the other; or of pandas."""
+
+
+@dataclass(frozen=True)
+class TableEngine:
+    """How the tables of one kind are read.
+
+    Args:
+        schema: the columns, a `pyarrow.Schema`. Nothing is computed.
+        count: the number of the rows.
+        first: the first rows, so many at most.
+        sample: so many rows of so many, or a few more or less, and whether they were drawn with a seed.
+        in_calls: whether a call computes such a table, if it is small.
+    """
+
+    schema: Callable[[Any], Any]
+    count: Callable[[Any], int]
+    first: Callable[[Any, int], Rows]
+    sample: Callable[[Any, int, int], tuple[Rows, bool]]
+    in_calls: bool = True
+
+
+def native(value: Any) -> Any:
+    """The table that a lazy frame of narwhals wraps; any other value unchanged."""
+    kind = elsewhere(value)
+    return native(value.to_native()) if kind is not None and kind.library == "narwhals" else value
+
+
+def engine_of(value: Any) -> TableEngine | None:
+    """How a table is read; None for other values, and for tables that are not read here. It is not looked into."""
+    kind = elsewhere(value)
+    return _ENGINES.get((kind.library, kind.type_name)) if kind is not None else None
+
+
+def require_no_intervals(schema: Any) -> None:
+    """Refuse columns of calendar intervals, such as one month and two days.
+
+    Args:
+        schema: a `pyarrow.Schema`.
+
+    Raises:
+        InvalidRequest: there is one.
+    """
+    for field in schema:
+        if _has_interval(field.type):
+            raise InvalidRequest(
+                f"The column {visible(field.name)!r} has intervals of months and days.",
+                why="They have no fixed length, and pandas has no dtype for them.",
+                hint="Convert it first, to a duration, a number or a text; or leave it out.",
+            )
+
+
+def _has_interval(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_interval(kind) or any(_has_interval(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def fraction(wanted: int, of: int) -> float:
+    """The part of the rows to draw, each by chance, so that hardly ever more than `wanted` come."""
+    return min(1.0, (wanted - 3 * math.sqrt(wanted)) / of) if wanted > 9 else min(1.0, wanted / of)
+
+
+# Polars
+
+
+def polars_schema(value: Any) -> Any:
+    """The schema of a lazy frame, as PyArrow has it."""
+    import polars
+
+    return value.collect_schema().to_frame().to_arrow(compat_level=polars.CompatLevel.oldest()).schema
+
+
+def _count_polars(value: Any) -> int:
+    import polars
+
+    return int(value.select(polars.len()).collect().item())
+
+
+def _first_polars(value: Any, rows: int) -> Rows:
+    return [_of_polars(value.head(rows).collect())]
+
+
+def _sample_polars(value: Any, wanted: int, of: int) -> tuple[Rows, bool]:
+    import polars
+
+    row = "_autocode_row"
+    while row in value.collect_schema():
+        row += "_"
+    positions = polars.Series(sample_positions(of, wanted), dtype=polars.get_index_type())
+    chosen = value.with_row_index(row).filter(polars.col(row).is_in(positions.implode())).drop(row)
+    return [_of_polars(chosen.collect(engine="streaming"))], True
+
+
+def _of_polars(frame: Any) -> Any:
+    import polars
+
+    return frame.to_arrow(compat_level=polars.CompatLevel.oldest())
+
+
+# DuckDB
+
+
+def duckdb_reader(relation: Any, rows: int) -> Any:
+    """A reader of the batches of a relation.
+
+    Args:
+        relation: it is computed while it is read.
+        rows: of a batch.
+    """
+    if hasattr(relation, "to_arrow_reader"):
+        return relation.to_arrow_reader(rows)
+    return relation.fetch_record_batch(rows)
+
+
+def _sample_duckdb(value: Any, wanted: int, of: int) -> tuple[Rows, bool]:
+    percent = 100 * fraction(wanted, of)
+    query = f"SELECT * FROM _autocode_source USING SAMPLE {percent:.12f} PERCENT (bernoulli, {SEED})"
+    return _tables(duckdb_reader(value.query("_autocode_source", query), BATCH_ROWS)), True
+
+
+def _tables(batches: Iterable[Any]) -> Iterator[Any]:
+    import pyarrow
+
+    return (pyarrow.Table.from_batches([batch]) for batch in batches)
+
+
+# Ibis
+
+
+def ibis_tables(value: Any) -> Iterator[Any]:
+    """The rows of an Ibis table. Its own `to_pyarrow_batches` fails with some versions of DuckDB."""
+    import pyarrow
+
+    return _tables(pyarrow.RecordBatchReader.from_stream(value))
+
+
+def _count_ibis(value: Any) -> int:
+    return int(value.count().execute())
+
+
+def _sample_ibis(value: Any, wanted: int, of: int) -> tuple[Rows, bool]:
+    from ibis.common.exceptions import UnsupportedOperationError
+
+    part = fraction(wanted, of)
+    try:
+        return ibis_tables(value.sample(part, method="row", seed=SEED)), True
+    except UnsupportedOperationError:
+        return ibis_tables(value.sample(part, method="row")), False
+
+
+# PyArrow
+
+
+def _first_dataset(value: Any, rows: int) -> Rows:
+    return [value.head(rows)]
+
+
+def _sample_dataset(value: Any, wanted: int, of: int) -> tuple[Rows, bool]:
+    """Rows of a few row groups, which are spread over the files; of other datasets, rows of all."""
+    groups = _row_groups(value)
+    if groups:
+        chosen = [groups[place] for place in sample_positions(len(groups), MOST_GROUPS, first=1)]
+        most, total = MOST_READ // max(1, len(value.schema)), 0
+        kept: list[Any] = []
+        for fragment, rows in chosen:
+            if kept and total + rows > most:
+                break
+            kept.append(fragment)
+            total += rows
+        batches = (
+            batch
+            for fragment in kept
+            for batch in fragment.to_batches(schema=value.schema, batch_size=BATCH_ROWS, batch_readahead=1)
+        )
+        return _taken(batches, sample_positions(total, wanted)), True
+    batches = value.to_batches(batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
+    return _taken(batches, sample_positions(of, wanted)), True
+
+
+def _row_groups(value: Any) -> list[tuple[Any, int]]:
+    """The row groups of Parquet files with their numbers of rows; nothing if the dataset is not one of such files."""
+    groups: list[tuple[Any, int]] = []
+    try:
+        for fragment in value.get_fragments():
+            for group in fragment.split_by_row_group():
+                groups.append((group, group.row_groups[0].num_rows))
+    except (ValueError, AttributeError):  # it is filtered, or has no row groups
+        return []
+    return [(group, rows) for group, rows in groups if rows > 0]
+
+
+def _taken(batches: Iterable[Any], positions: Any) -> Iterator[Any]:
+    """The rows of these positions, which are ascending."""
+    import numpy as np
+    import pyarrow
+
+    start = 0
+    for batch in batches:
+        end = start + batch.num_rows
+        low, high = np.searchsorted(positions, (start, end))
+        yield pyarrow.Table.from_batches([batch]).take(pyarrow.array(positions[low:high] - start))
+        start = end
+        if high == len(positions):
+            return
+
+
+# Dask
+
+
+def _schema_dask(value: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.Schema.from_pandas(value._meta, preserve_index=False)
+
+
+def _first_dask(value: Any, rows: int) -> Rows:
+    return [_plainly_numbered(value.head(rows, npartitions=-1))]
+
+
+def _sample_dask(value: Any, wanted: int, of: int) -> tuple[Rows, bool]:
+    return [_plainly_numbered(value.sample(frac=fraction(wanted, of), random_state=SEED).compute())], True
+
+
+def _plainly_numbered(table: pd.DataFrame) -> pd.DataFrame:
+    """The table without numbers of rows, which begin again with each partition."""
+    is_numbered = table.index.name is None and table.index.dtype.kind in "iu"
+    return table.reset_index(drop=True) if is_numbered else table
+
+
+_ENGINES: dict[tuple[str, str], TableEngine] = {
+    ("polars", "LazyFrame"): TableEngine(polars_schema, _count_polars, _first_polars, _sample_polars),
+    ("duckdb", "DuckDBPyRelation"): TableEngine(
+        lambda value: duckdb_reader(value.limit(0), 1).schema,
+        lambda value: int(value.shape[0]),
+        lambda value, rows: _tables(duckdb_reader(value.limit(rows), BATCH_ROWS)),
+        _sample_duckdb,
+    ),
+    ("ibis", "Table"): TableEngine(
+        lambda value: value.schema().to_pyarrow(),
+        _count_ibis,
+        lambda value, rows: ibis_tables(value.limit(rows)),
+        _sample_ibis,
+    ),
+    ("pyarrow", "Dataset"): TableEngine(
+        lambda value: value.schema, lambda value: int(value.count_rows()), _first_dataset, _sample_dataset
+    ),
+    ("dask", "DataFrame"): TableEngine(_schema_dask, len, _first_dask, _sample_dask, in_calls=False),
+}
