@@ -43,8 +43,9 @@ def _of_effort(config: AgentConfig, size: int) -> str:
     """What the effort asks and takes, before anything is sent."""
     effort = EFFORTS[config.effort]
     own = effort.questions - effort.has_second_opinion + config.wants_second_opinion - config.skip_tests
+    more = ", one more if the tests are weak" if effort.is_examined and not config.skip_tests else ""
     takes = f", and up to {effort.seconds:g} s of checks" if effort.is_examined else ""
     return (
-        f"Effort {config.effort}: {own} questions like this one if the first attempt passes, "
+        f"Effort {config.effort}: {own} questions like this one if the first attempt passes{more}, "
         f"~{own * size // 4:,} tokens and the answers{takes}."
     )

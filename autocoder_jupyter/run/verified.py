@@ -93,4 +93,5 @@ def _alone(strength: Strength | None) -> Verified:
     if strength is None:
         return Verified()
     depends = (f"depends on {one.on}" for one in strength.dependences if one.differs)
-    return Verified(lacks=(*depends, *(one.words for one in strength.broken)))
+    fails = (f"fails {counted(len(strength.dropped), 'further test')}",) if strength.dropped else ()
+    return Verified(lacks=(*depends, *(one.words for one in strength.broken), *fails))

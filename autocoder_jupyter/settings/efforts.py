@@ -15,11 +15,11 @@ class Effort:
 
     Args:
         title: what it is, on JupyterLab's settings page.
-        questions: the number of questions to the model for a function that passes at once.
+        questions: the number of questions to the model for a function that passes at once. If the effort examines it
+            and its tests let too many changes pass, there is one more, for further tests.
         has_second_opinion: whether a second solution is written, if `second_opinion` is `auto`.
         changes: the maximum number of changes of the function on which its tests are run.
         parts: the number of small parts of the sample.
-        asks_for_tests: whether the model is asked for more tests if too many changes pass the tests.
         seconds: the most that all this may take, without the answers of the model.
     """
 
@@ -28,7 +28,6 @@ class Effort:
     has_second_opinion: bool
     changes: int
     parts: int
-    asks_for_tests: bool
     seconds: float
 
     @property
@@ -44,25 +43,22 @@ EFFORTS: Mapping[EffortName, Effort] = {
         has_second_opinion=False,
         changes=0,
         parts=0,
-        asks_for_tests=False,
         seconds=0,
     ),
     "normal": Effort(
-        "A second solution, and small changes of the code that the tests must notice",
+        "A second solution, small changes of the code, and more tests if they do not notice enough of them",
         questions=4,
         has_second_opinion=True,
         changes=12,
         parts=60,
-        asks_for_tests=False,
         seconds=10,
     ),
     "high": Effort(
-        "The same with more changes, and more tests if they do not notice enough of them",
-        questions=5,
+        "The same with more changes and more parts of the sample",
+        questions=4,
         has_second_opinion=True,
         changes=40,
         parts=200,
-        asks_for_tests=True,
         seconds=30,
     ),
 }

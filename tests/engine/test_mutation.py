@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -122,6 +123,12 @@ def test_a_function_in_one_line_and_one_with_a_docstring_are_changed_too() -> No
     assert first.line == 5 and first.code.splitlines()[4] == "    a = a.iloc[::-1].reset_index(drop=True)"
 
 
+def eval_table(source: str) -> pd.DataFrame:
+    names: dict[str, pd.DataFrame] = {}
+    exec(source.strip(), {"pd": pd}, names)
+    return names["sales"]
+
+
 MORE = '''
 def test_two_pieces():
     """Orders of two pieces or more count."""
@@ -131,14 +138,20 @@ def test_two_pieces():
 def test_wrong():
     """Orders of one piece count."""
     assert run(sales=pd.DataFrame({"price": [1.0], "quantity": [1]})) == 1.0
+
+
+def test_broken():
+    """Orders of a customer count."""
+    assert run(sales=pd.DataFrame({"price": [1.0]})["customer"]) == 1.0
 '''
 
 
 async def test_tests_are_added_for_changes_that_none_notices(runner: Runner) -> None:
     told = script(FILTERED, WEAK, more_tests=[fenced(MORE)])
-    played = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, "effort": "high"})
+    played = await runner.generate(told, samples={"sales": orders()}, settings=NORMAL)
     found = strength(played)
     assert found.added == ("test_two_pieces",) and found.dropped == ("Orders of one piece count.",)
+    assert found.note == "Tests that could not run were not added: Orders of a customer count."
     assert {outcome.id for outcome in played.report.evidence.tests} == {"test_type", "test_two_pieces"}
     assert "def test_two_pieces" in played.report.tests and "test_wrong" not in played.report.tests
     by = {change.words: change.noticed_by for change in found.changes}
@@ -146,6 +159,8 @@ async def test_tests_are_added_for_changes_that_none_notices(runner: Runner) -> 
     (asked,) = (prompt for prompt in map(prompt_of, played.model.requests) if "You add tests to those" in prompt)
     assert "<input>" in asked and "def test_type" in asked and ".sum()" not in asked and ">= 2" not in asked
     assert played.asked.count("more_tests") == 1
+    few, *smallest = re.findall(r"<input>(.*?)</input>", asked, re.DOTALL)  # a part on which many changes matter
+    assert len(eval_table(few)) >= 3 and smallest and all(len(eval_table(one)) <= 2 for one in smallest)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +174,7 @@ async def test_a_function_stays_verified_if_no_tests_can_be_added(
     runner: Runner, settings: dict[str, object], note: str
 ) -> None:
     told = script(FILTERED, WEAK)
-    played = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, "effort": "high", **settings})
+    played = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, **settings})
     assert note in strength(played).note and [o.id for o in played.report.evidence.tests] == ["test_type"]
 
 
@@ -194,6 +209,5 @@ async def test_a_defect_of_the_examination_loses_no_function_that_was_verified(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, layer: str
 ) -> None:
     monkeypatch.setattr(f"{PLACE}.examiner.{layer}", raising)
-    settings = {**NORMAL, "effort": "high"}
-    found = strength(await runner.generate(script(FILTERED, WEAK), samples={"sales": orders()}, settings=settings))
+    found = strength(await runner.generate(script(FILTERED, WEAK), samples={"sales": orders()}, settings=NORMAL))
     assert "RuntimeError" in f"{found.ended} {found.note}"

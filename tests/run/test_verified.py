@@ -70,6 +70,11 @@ def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is
             "second opinion agrees on 1 of 2 outputs",
         ),
         (Evidence(strength=Strength(ended="there are no tests")), AGREES, "no tests"),
+        (
+            Evidence(tests=PASSED, strength=Strength(changes=noticed(10, 12), dropped=("Orders of one piece count.",))),
+            AGREES,
+            "fails 1 further test",
+        ),
         (Evidence(tests=PASSED), AGREES, "tests not tried on changed code"),
         (
             Evidence(tests=PASSED, strength=Strength(changes=noticed(9, 12))),

@@ -70,11 +70,11 @@ async def objections(session: SandboxSession, trial: OpinionTrial, matched: Name
         outcomes += run.outcomes
     if not any(outcome.id == new and outcome.outcome == "passed" for outcome in outcomes):
         return "A test of the difference could not be shown to pass for the value that it asserts."
-    against = [outcome.id for outcome in outcomes if outcome.outcome == "failed" and _asserts(outcome)]
+    against = [outcome.id for outcome in outcomes if outcome.outcome == "failed" and asserts(outcome)]
     return f"The test {against[0]} contradicts it." if against else ""
 
 
-def _asserts(outcome: TestOutcome) -> bool:
+def asserts(outcome: TestOutcome) -> bool:
     """Whether an assertion failed. Other errors say nothing about the value."""
     return bool(_ASSERTION.match(last_line(outcome.message)))
 

@@ -135,7 +135,7 @@ class Examiner:
         return Relation(name=broken.name, holds=not broken.where, where=broken.where, smallest=source)
 
     async def further_tests(self, state: GenerationState, strength: Strength) -> tuple[TestSuite | None, Strength]:
-        """Ask for tests of the changes that no test noticed, if the effort is to do so and they are too many.
+        """Ask for tests of the changes that no test noticed, if they are too many.
 
         Args:
             state: has the verified function and its tests.
@@ -145,7 +145,7 @@ class Examiner:
             The wider suite, or None if no test was added; and the strength, which says what became of it.
         """
         trial = self._trial
-        if trial is None or not self._effort.asks_for_tests or not strength.is_weak:
+        if trial is None or not strength.is_weak:
             return None, strength
         setup = self._setup
         try:
@@ -159,7 +159,8 @@ class Examiner:
         if more is None:
             why = "No input on which they matter may be sent to the model."
             return None, strength.model_copy(update={"note": f"No more tests were added. {why}"})
-        told = strength.model_copy(update={"added": more.added, "dropped": more.dropped})
+        note = f"Tests that could not run were not added: {'; '.join(more.broken)}" if more.broken else ""
+        told = strength.model_copy(update={"added": more.added, "dropped": more.dropped, "note": note})
         return (more.suite if more.added else None), told
 
     async def again(self, suite: TestSuite, strength: Strength) -> Strength:

@@ -7,7 +7,8 @@ test that it adds must pass on the verified function, or it is left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,7 +19,9 @@ from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.kept_tests import joined, without_tests
 from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.engine.second_opinion.counterexample import is_complete
+from autocoder_jupyter.engine.second_opinion.rehearsal import asserts
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sizes import small_parts
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
@@ -26,6 +29,7 @@ from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutan
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.sandbox.protocol import TestSpec, Worker
+from autocoder_jupyter.types import TestOutcome
 
 MOST = 5
 """The maximum number of inputs in the question."""
@@ -34,12 +38,16 @@ TRIALS = 80
 """The maximum number of runs for one smallest input."""
 
 SEARCH_SECONDS = 10.0
-"""Wall-clock seconds for all smallest inputs."""
+"""Wall-clock seconds for all inputs."""
+
+PARTS, ROWS = 40, 12
+"""How many small parts of the sample are made, and how many rows the tables of one may have together, so that it can be
+worked out by hand."""
 
 _INSTRUCTIONS = """\
 You add tests to those of one Python function, `run`, which somebody else wrote and you do not see. The tests under
-<tests_that_stay> are there already and do not change. Each <input> is a small input on which a function with a small
-slip returns something else than the right one, and none of these tests would tell.
+<tests_that_stay> are there already and do not change. They let small slips pass: each <input> is a small input on which
+a function with such a slip returns something else.
 
 For each input, find the sentence of the request or the assumption of the plan that decides what must come out, work
 that out by hand, row by row, and write one test: it calls `run` with the input, or with a clearer one that the same
@@ -57,12 +65,14 @@ class MoreTests:
     Args:
         suite: the suite.
         added: ids of new tests that pass on the function.
-        dropped: the sentences of those that do not, and were left out.
+        dropped: the sentences of those whose assertion fails on it. They were left out.
+        broken: the sentences of those that end with another error, and were left out too.
     """
 
     suite: TestSuite
     added: tuple[str, ...]
     dropped: tuple[str, ...]
+    broken: tuple[str, ...]
 
 
 def survivor_messages(brief: Brief, kept: str, inputs: Sequence[str]) -> Messages:
@@ -96,28 +106,43 @@ async def ask_for_tests(state: GenerationState, trial: MutationTrial) -> MoreTes
     except (SyntaxError, ValueError) as error:
         raise UnusableAnswer(f"The tests that were added cannot stand below the others: {error}.") from None
     new = [test for test in wider.ids if test not in kept.ids]
-    passing = await _passing(state, wider, new)
-    failing = [test for test in new if test not in passing]
-    dropped = tuple(wider.sentences[test] or test for test in failing)
+    sentences = {test: wider.sentences[test] or test for test in new}
+    outcomes = await _outcomes(state, wider, new)
+    failing: dict[str, bool] = {}
+    for one in (outcome for outcome in outcomes if outcome.outcome != "passed"):
+        test = one.id.partition("[")[0]  # of one that is run several times
+        failing[test] = failing.get(test, False) or asserts(one)
     if failing:
         wider = joined(without_tests(wider.source, failing), "")
     whole = wider if suite.blind is None else replace(suite, blind=wider)
-    return MoreTests(whole, tuple(test for test in new if test in passing), dropped)
+    return MoreTests(
+        whole,
+        tuple(test for test in new if test not in failing),
+        tuple(sentences[test] for test, is_wrong in failing.items() if is_wrong),
+        tuple(sentences[test] for test, is_wrong in failing.items() if not is_wrong),
+    )
 
 
-async def _passing(state: GenerationState, suite: TestSuite, new: Sequence[str]) -> Collection[str]:
-    """The new tests that pass on the verified function."""
+async def _outcomes(state: GenerationState, suite: TestSuite, new: Sequence[str]) -> Sequence[TestOutcome]:
+    """The outcomes of the new tests on the verified function."""
     if not new:
         return ()
     program, spec = state.program(), TestSpec(suite.source, new)
     run = await state.setup.session.work_with_two(lambda tester, callee: tester.test(program, spec, callee=callee))
-    return {outcome.id for outcome in run.outcomes if outcome.outcome == "passed"}
+    return run.outcomes
 
 
 def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> list[SmallInput]:
-    """The smallest inputs on which changes matter that no test noticed, each input once. Blocks."""
+    """A few rows on which many changes matter, then the smallest inputs on which those matter that no test noticed.
+
+    Each input is given once. The few rows come first, because a function that is wrong in another way than its changes
+    is seldom right on them. Blocks.
+    """
     deadline, found = time.monotonic() + SEARCH_SECONDS, dict[str, SmallInput]()
     ours = Side("the function", callee, trial.program)
+    few = _few_rows(trial, ours, deadline)
+    if few is not None:
+        found[few.source] = few
     for tried in (one for one in trial.found if not one.noticed_by):
         if len(found) == MOST or time.monotonic() >= deadline or not (tester.alive and callee.alive):
             break
@@ -126,6 +151,25 @@ def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> lis
         if small is not None:
             found.setdefault(small.source, small)
     return list(found.values())
+
+
+def _few_rows(trial: MutationTrial, ours: Side, deadline: float) -> SmallInput | None:
+    """The small part of the sample on which the most changes matter; None if none matters on one."""
+    parts = [part for part in small_parts(trial.tables, PARTS) if sum(map(len, part.values())) <= ROWS]
+    matter = [0] * len(parts)
+    with suppress(TrialEnded):  # those that were tried decide
+        answers = [ours.on({**trial.others, **part}, deadline, reuse=True) for part in parts]
+        for tried in trial.found:
+            changed = replace(ours, program=replace(ours.program, code=tried.mutant.code))
+            for place, (part, answer) in enumerate(zip(parts, answers, strict=True)):
+                other = changed.on({**trial.others, **part}, deadline, reuse=True)
+                both = not answer.error and not other.error
+                matter[place] += both and trial.differ(answer.values, other.values)
+    for place in sorted(range(len(parts)), key=lambda place: -matter[place]):
+        small = SmallInput.of(Smallest("", parts[place]), {**trial.others, **trial.tables})
+        if matter[place] and small is not None:
+            return small
+    return None
 
 
 def _smallest(trial: MutationTrial, tried: TriedMutant, differs: Any, deadline: float) -> SmallInput | None:

@@ -15,12 +15,26 @@ from tests.benchmarks.trust.task import Change, Task
 from tests.benchmarks.trust.words import words
 from tests.runner import Runner
 
-Tests = Literal["types", "weak", "strong"]
+Tests = Literal["types", "weak", "derived", "strong"]
+"""How good the tests are: of types alone; one careless test; the same, and those that are worked out when the loop asks
+for more; all of a careful tester. The first two testers work out nothing when they are asked for more."""
 
-LAYERS = ("tests", "run", "outputs", "changes", "relations", "depends", "second", "parts", "larger")
-"""What can speak against a function: a test that fails; the run on the sample; an output that says nothing; tests that
-notice too few changes; a change of the data that matters; a dependence on the clock, chance or the process; the second
-solution on the sample and its variations, on small parts, and on the sample several times as large."""
+LAYERS = (
+    "tests",
+    "run",
+    "outputs",
+    "further",
+    "relations",
+    "depends",
+    "second",
+    "parts",
+    "larger",
+    CHANGES := "changes",
+)
+"""What can speak against a function: a test that fails; the run on the sample; an output that says nothing; a further
+test that fails; a change of the data that matters; a dependence on the clock, chance or the process; the second
+solution on the sample and its variations, on small parts, and on the sample several times as large. The last one,
+tests that notice too few changes, speaks of the tests and not of the function."""
 
 OUTSIDE = "if "
 """The start of the words for a variation that the data do not allow. A difference there is no evidence."""
@@ -55,6 +69,11 @@ class Outcome:
     def is_plainly_green(self) -> bool:
         """Whether it is accepted, and nothing is said against it."""
         return self.accepted and not self.seen_by
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether something is said against the function itself, and not only of its tests."""
+        return not self.accepted or bool(self.seen_by - {CHANGES})
 
 
 @dataclass(frozen=True)
@@ -91,9 +110,11 @@ async def play(played: Play, root: Path) -> Outcome:
         if isinstance(event, EvidenceGathered):
             gathered.append(time.monotonic())
 
-    tests = {"types": task.tests_of_types, "weak": task.weak, "strong": {**task.weak, **task.strong}}[played.tests]
+    strong = {**task.weak, **task.strong}
+    tests = {"types": task.tests_of_types, "weak": task.weak, "derived": task.weak, "strong": strong}[played.tests]
+    derives = played.tests in ("derived", "strong")
     generated = await Runner(root, "local").generate(
-        words(task, played.code, tests, played.second, played.reading),
+        words(task, played.code, tests, played.second, played.reading, derives=derives),
         prompt=task.request,
         samples=task.sample(),
         outputs=(task.output,),
@@ -132,7 +153,8 @@ def layers(report: Report) -> set[str]:
         "tests": any(test.outcome != "passed" for test in evidence.tests),
         "run": any(not check.passed for check in evidence.checks),
         "outputs": bool(evidence.remarks),
-        "changes": strength is not None and strength.is_weak,
+        "further": strength is not None and bool(strength.dropped),
+        CHANGES: strength is not None and strength.is_weak,
         "relations": strength is not None and bool(strength.broken),
         "depends": strength is not None and any(one.differs for one in strength.dependences),
         "second": any(on != SMALL_PART and LARGER not in on for on in differs_on),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal
+from typing import Literal, get_args
 
-from tests.benchmarks.trust.play import LAYERS, Outcome, Play, Tests
+from tests.benchmarks.trust.play import CHANGES, LAYERS, Outcome, Play, Tests
 from tests.benchmarks.trust.task import Task
 
 Kind = Literal["right", "wrong", "pair", "against", "other"]
@@ -44,6 +44,7 @@ class Row:
 SETTINGS: Sequence[tuple[Tests, bool]] = (
     ("types", False),
     ("weak", False),
+    ("derived", False),
     ("strong", False),
     ("types", True),
     ("weak", True),
@@ -51,19 +52,12 @@ SETTINGS: Sequence[tuple[Tests, bool]] = (
 )
 
 
-WEAK: Mapping[Tests, frozenset[str]] = {
-    "types": frozenset({"changes"}),
-    "weak": frozenset({"changes"}),
-    "strong": frozenset(),
-}
-"""What is said of a right function with such tests and is no false alarm: that they notice few changes."""
-
-
 def rows_of(family: str, task: Task) -> Iterator[Row]:
     """All generations of a task."""
     wrong = next(iter(task.wrong.values()))
-    for tests in ("weak", "strong"):
-        yield Row(family, "right", "right", Play(task, task.right, tests))
+    for label, right in (("right", task.right), ("same", task.same)):
+        for tests in get_args(Tests):
+            yield Row(family, "right", label, Play(task, right, tests))
     yield Row(family, "pair", "right, same", Play(task, task.right, "strong", task.same))
     yield Row(family, "pair", "same, right", Play(task, task.same, "strong", task.right))
     yield Row(family, "against", "right, wrong", Play(task, task.right, "strong", wrong))
@@ -113,16 +107,22 @@ def _accepted(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
 
 
 def _seen(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
-    """What each layer says of the wrong functions, and of right ones, alone and beside another right one."""
-    yield f"{'seen by':32}{''.join(f'{layer:>10}' for layer in LAYERS)}  any"
+    """What each layer says of the wrong functions, and of right ones, alone and beside another right one.
+
+    `doubted`: something is said against the function, which is a false alarm for a right one; `marked`: or its tests
+    leave out changes.
+    """
+    yield f"{'seen by':34}{''.join(f'{layer:>10}' for layer in LAYERS)}  doubted / marked"
     for kind in ("wrong", "right", "pair"):
         for setting in SETTINGS:
             found = [outcome for row, outcome in _of(done, kind) if row.setting == setting]
             if found:
                 tests, with_second = setting
                 words = f"{kind}, {tests} tests, second {'on' if with_second else 'off'}"
+                doubted = _share(sum(one.is_doubted for one in found), len(found))
                 by_layer = "".join(f"{sum(layer in outcome.seen_by for outcome in found):>10}" for layer in LAYERS)
-                yield f"{words:32}{by_layer}  {_share(sum(not one.is_plainly_green for one in found), len(found))}"
+                marked = _share(sum(not one.is_plainly_green for one in found), len(found))
+                yield f"{words:34}{by_layer}  {doubted} / {marked}"
 
 
 def _costs(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
@@ -149,13 +149,15 @@ def _missed(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
         if (
             row.kind == "wrong"
             and outcome.is_plainly_green
-            and row.setting in (("types", False), ("weak", False), ("strong", True))
+            and row.setting in (("types", False), ("weak", False), ("derived", False), ("strong", True))
         ):
             tests, with_second = row.setting
             yield f"green and wrong ({tests} tests, second {'on' if with_second else 'off'}): {where}"
         elif row.kind != "wrong" and not outcome.accepted:
             yield f"right and refused: {where}: {outcome.error or sorted(outcome.seen_by)}"
-        elif row.kind in ("right", "pair") and outcome.seen_by - WEAK[row.setting[0]]:
-            yield f"false alarm of {', '.join(sorted(outcome.seen_by))}: {where}"
+        elif row.kind in ("right", "pair") and outcome.is_doubted:
+            yield f"false alarm of {', '.join(sorted(outcome.seen_by - {CHANGES}))}: {where}"
+        elif row.kind in ("right", "pair") and row.setting[0] == "strong" and outcome.seen_by:
+            yield f"right, and its careful tests leave out changes: {where}"
         elif row.kind == "other" and not (outcome.readings or "second" in outcome.seen_by):
             yield f"another reading is not shown: {where}"
