@@ -11,7 +11,7 @@ from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.contracts.reading import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.element_types import elements_of
+from autocoder_jupyter.kinds.element_types import WHOLE, elements_of
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.settings import parameters as check
@@ -188,7 +188,8 @@ def _type(parameter: str, name: str, declared: Any, allowed: tuple[str, ...]) ->
             why="It is a class of another library, which only has the name of a type.",
             hint=f'Write "{declared.__name__}".',
         )
-    if found not in allowed:
+    is_of_tables = parameter == "inputs" and _elements(declared) in WHOLE
+    if found not in allowed or is_of_tables:
         shown = declared if isinstance(declared, str) else getattr(declared, "__name__", repr(declared))
         raise InvalidRequest(
             f"{parameter}: {name} cannot be a {shown}.",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import Figure, OutputSpec, TypeName
+from autocoder_jupyter.types import Figure, OutputSpec
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.version import VERSION
@@ -120,12 +120,13 @@ def clear() -> int:
     return size
 
 
-def _encoded(value: Any, type_name: TypeName) -> Encoded:
-    from autocoder_jupyter.codec import encode, encoded_parts
+def _encoded(value: Any, type_name: str) -> Encoded:
+    from autocoder_jupyter.codec import encode, encoded_parts, write_parts
 
     if isinstance(value, Figure):  # a figure is already rendered
         return encoded_parts(value.kind, value.png, value.svg, json.dumps(value.spec).encode())
-    return encode(value, type_name)
+    parts = write_parts(value, _encoded) if isinstance(value, list | dict) else None
+    return parts or encode(value, type_name)
 
 
 def _home() -> Path:

@@ -15,8 +15,19 @@ created; it imports nothing else of this package, because it is sent into the sa
 from __future__ import annotations
 
 from .codec import decode, encode
+from .containers import write_parts
 from .encoded import Encoded
 from .errors import Corrupt, TypeMismatch, Unencodable
 from .pictures import Picture, encoded_parts
 
-__all__ = ["Corrupt", "Encoded", "Picture", "TypeMismatch", "Unencodable", "decode", "encode", "encoded_parts"]
+__all__ = [
+    "Corrupt",
+    "Encoded",
+    "Picture",
+    "TypeMismatch",
+    "Unencodable",
+    "decode",
+    "encode",
+    "encoded_parts",
+    "write_parts",
+]

@@ -33,6 +33,11 @@ class Allowance:
         self.containers, self.items = containers, items
         self._most = f"more than {containers:,} lists and dicts, or {items:,} entries, in one value"
 
+    @classmethod
+    def part(cls, share: int) -> Allowance:
+        """The budget of one of several values that share that of one."""
+        return cls(MAX_CONTAINERS // share, MAX_ITEMS // share)
+
     def take(self, containers: int, items: int) -> None:
         """Subtract what will be built from a text.
 

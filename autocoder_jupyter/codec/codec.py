@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .containers import read_parts, write_parts
 from .encoded import Encoded
 from .errors import Corrupt, Unencodable
 from .files import HostFault, read_path, write_dir, write_file
@@ -26,14 +27,23 @@ KINDS = (*SCALARS, *_WRITERS)
 """The names of all types of values that can cross."""
 
 
-def encode(value: Any, type_name: str) -> Encoded:
+def encode(value: Any, type_name: str, *, is_output: bool = False) -> Encoded:
     """Encode `value`, which is declared as `type_name` (one of `KINDS`).
+
+    Args:
+        value: what to encode.
+        type_name: its declared type.
+        is_output: whether it is an output: only then may a list or dict hold tables and figures.
 
     Raises:
         TypeMismatch: the value does not have that type.
         Unencodable: the type is right, but the value cannot cross unchanged; `path` names the refused part.
         KeyError: `type_name` is not one of `KINDS`.
     """
+    if is_output and type(value).__name__ == type_name in ("list", "dict"):
+        parts = write_parts(value, encode)
+        if parts is not None:
+            return parts
     if type_name in SCALARS:
         return write_scalar(value, type_name)
     try:
@@ -49,6 +59,7 @@ def decode(
     folder: Path,
     wrap_path: Callable[[str, Path], Any] | None = None,
     trusted: bool,
+    share: int = 1,
 ) -> Any:
     """Decode what `encode` wrote.
 
@@ -61,6 +72,7 @@ def decode(
             default the path itself is returned.
         trusted: False if the writer may be hostile. Then everything is validated, and extension types and arrays
             that share bytes are refused.
+        share: the number of values that share the memory of one.
 
     Raises:
         Corrupt: header or payload is invalid.
@@ -70,14 +82,20 @@ def decode(
         type_name = header["type"]
         if payload.nbytes != header["size"]:
             raise Corrupt(f"{payload.nbytes} bytes where {header['size']} were announced")
+        if type_name in ("list", "dict") and "of" in header:
+            return read_parts(
+                header,
+                payload,
+                lambda part, own, count: decode(part, own, folder=folder, trusted=trusted, share=count),
+            )
         if type_name in SCALARS:
             return read_scalar(header, payload)
         if type_name == "DataFrame":
-            return read_frame(header, payload, trusted=trusted)
+            return read_frame(header, payload, trusted=trusted, share=share)
         if type_name == "Series":
-            return read_series(header, payload, trusted=trusted)
+            return read_series(header, payload, trusted=trusted, share=share)
         if type_name == "Figure":
-            return read_picture(header, payload)
+            return read_picture(header, payload, share=share)
         if type_name in ("File", "Dir"):
             path = read_path(header, payload, folder)
             return path if wrap_path is None else wrap_path(type_name, path)

@@ -61,11 +61,11 @@ def write_series(series: Any) -> Encoded:
     return _finish(header, out)
 
 
-def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
+def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool, share: int = 1) -> Any:
     """The DataFrame that was written. Its numeric columns are writable views of `payload`: do not use it afterwards."""
     if len(header["values"]) > MAX_COLUMNS:
         raise Corrupt(f"{len(header['values'])} columns")
-    index, source = _open(header, payload, trusted)
+    index, source = _open(header, payload, trusted, share)
     labels = read_index(header["columns"], source)
     columns = {place: _column(note, source, index) for place, note in enumerate(header["values"])}
     if len(labels) != len(columns):
@@ -75,9 +75,9 @@ def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool)
     return _with_extras(frame, header)
 
 
-def read_series(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
+def read_series(header: Mapping[str, Any], payload: memoryview, *, trusted: bool, share: int = 1) -> Any:
     """The Series that was written. Numeric values are a writable view of `payload`: do not use it afterwards."""
-    index, source = _open(header, payload, trusted)
+    index, source = _open(header, payload, trusted, share)
     (note,) = header["values"]
     series = pd.Series(_column(note, source, index), index=index, copy=False)
     series.name = from_json(header["name"])
@@ -124,8 +124,8 @@ def _finish(header: dict[str, Any], out: ArrowWriter) -> Encoded:
     return Encoded({**header, "size": size, "streams": streams}, pieces, tuple(out.arrays))
 
 
-def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool) -> tuple[Any, ArrowReader]:
-    source = ArrowReader(header["streams"], payload, trusted=trusted)
+def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool, share: int) -> tuple[Any, ArrowReader]:
+    source = ArrowReader(header["streams"], payload, trusted=trusted, share=share)
     # The narrowest column, of type bool, takes one bit of the payload per row.
     index = read_index(header["index"], source, backed=8 * payload.nbytes)
     if len(index) != header["rows"]:

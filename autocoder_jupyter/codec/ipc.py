@@ -113,18 +113,19 @@ class ArrowReader:
         streams: the first result of `ArrowWriter.finish`.
         payload: the bytes. The caller must not use them afterwards.
         trusted: False if the writer may be hostile. Then types, structure and memory are checked completely.
+        share: the number of payloads that share the memory of one.
 
     Raises:
         Corrupt: the bytes do not fit `streams`, or a check failed.
     """
 
-    def __init__(self, streams: Sequence[Sequence[int]], payload: memoryview, *, trusted: bool) -> None:
+    def __init__(self, streams: Sequence[Sequence[int]], payload: memoryview, *, trusted: bool, share: int = 1) -> None:
         if len(streams) > MAX_STREAMS:
             raise Corrupt(f"{len(streams)} streams")
         self._payload, self._base = _writable(payload)
         self._arrays: dict[tuple[int, int], Any] = {}
-        self._unbacked_left = payload.nbytes + UNBACKED_BYTES
-        self.allowance = Allowance()
+        self._unbacked_left = payload.nbytes + UNBACKED_BYTES // share
+        self.allowance = Allowance.part(share)
         self.trusted = trusted
         start = 0
         for rows, size in streams:

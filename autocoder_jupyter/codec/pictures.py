@@ -87,7 +87,7 @@ def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes) -> Encoded:
     return Encoded(header, tuple(memoryview(part) for part in parts))
 
 
-def read_picture(header: Mapping[str, Any], payload: memoryview) -> Picture:
+def read_picture(header: Mapping[str, Any], payload: memoryview, *, share: int = 1) -> Picture:
     """Read a figure that may come from hostile code.
 
     The structure of the PNG is checked, the SVG is rewritten, and the size of the data is checked before it is built.
@@ -103,7 +103,7 @@ def read_picture(header: Mapping[str, Any], payload: memoryview) -> Picture:
         raise Corrupt("the figure has no picture")
     if sizes[2] > MAX_SPEC_BYTES:
         raise Corrupt(f"the figure's data have {sizes[2]} bytes, more than {MAX_SPEC_BYTES}")
-    spec = parse(payload[sizes[0] + sizes[1] :], Allowance())
+    spec = parse(payload[sizes[0] + sizes[1] :], Allowance.part(share))
     width, height = size_of(png) if png else (0, 0)
     return Picture(png, width, height, svgs.rewritten(svg) if svg else b"", kind, spec, data_of(kind, spec))
 

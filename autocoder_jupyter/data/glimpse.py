@@ -5,7 +5,7 @@ Private values and secrets are masked before the text is truncated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,9 @@ from autocoder_jupyter.untrusted.charts import chart_place
 
 ROWS = 5
 COLUMNS = 6
+PARTS = 4
+"""Most tables or figures of one list or dict that are shown."""
+
 CHARACTERS = 24
 """Maximum length of a cell."""
 
@@ -42,9 +45,23 @@ def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Gli
         secrets: values that must not be shown, by the name that replaces each.
     """
     tell = _telling(secrets)
-    found = tuple(_carefully(name, value, tell) for name, value in values.items())
+    found = tuple(
+        _carefully(name, one, tell) for output, value in values.items() for name, one in _parts(output, value, tell)
+    )
     # Nothing can be masked in a picture, and a function that gets secrets could draw them.
     return tuple(replace(glimpse, picture=b"", chart="") for glimpse in found) if secrets else found
+
+
+def _parts(name: str, value: Any, tell: Tell) -> Iterable[tuple[str, Any]]:
+    """A value; or the first parts of a list or dict of tables or figures, each with its place in it."""
+    items = (
+        list(value.items() if isinstance(value, dict) else enumerate(value)) if isinstance(value, list | dict) else []
+    )
+    if not items or not isinstance(items[0][1], pd.DataFrame | pd.Series | Figure):
+        return [(name, value)]
+    shown = [(f"{name}[{tell([shorten(repr(key), CHARACTERS)])[0]}]", part) for key, part in items[:PARTS]]
+    more = len(items) - PARTS
+    return [*shown, (name, f"and {more} more")] if more > 0 else shown
 
 
 def _carefully(name: str, value: Any, tell: Tell) -> Glimpse:

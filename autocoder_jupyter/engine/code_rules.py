@@ -13,7 +13,7 @@ _OF_TYPES: dict[tuple[str, ...], str] = {
 
 def code_rules(plan: CodePlan) -> str:
     """The rules that apply because of the types of inputs and outputs, besides the general ones."""
-    used = {spec.type for spec in plan.inputs} | {spec.type for spec in plan.outputs}
+    used = {spec.type for spec in plan.inputs} | {spec.whole for spec in plan.outputs}
     rules: dict[tuple[str, ...], str] = {**_OF_TYPES, ("Figure",): how_to_draw(plan)}
     told = [rule for types, rule in rules.items() if not used.isdisjoint(types)]
     return "\n".join(["The module also:", *told]) if told else ""

@@ -6,6 +6,7 @@ import ast
 
 from autocoder_jupyter.engine.entry import entry_problem
 from autocoder_jupyter.engine.figures import figure_class
+from autocoder_jupyter.kinds.element_types import written
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.untrusted.parsing import complaint, parse
@@ -21,7 +22,8 @@ def annotation(name: TypeName) -> str:
 
 def annotated(spec: InputSpec | OutputSpec) -> str:
     """The type of an input or output as it is written in the solution, with the type of its elements."""
-    return spec.written_type if spec.elements else annotation(spec.type)
+    held = annotation(spec.whole) if isinstance(spec, OutputSpec) and spec.whole != spec.type else spec.elements
+    return written(spec.type, held) if held else annotation(spec.type)
 
 
 def signature(plan: CodePlan) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.type_words import meant_type
+from autocoder_jupyter.kinds.element_types import WHOLE
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.models.repair import Unreadable
 from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
@@ -143,6 +144,8 @@ def _parameter(item: _Parameter, problems: list[str]) -> InputSpec | None:
     """A proposed parameter as an optional input. If it cannot be one: None, and the reason is added to the problems."""
     try:
         name, meant = _required_name(item.name), meant_type(item.type)
+        if meant.elements in WHOLE:
+            raise ValueError(f"a {item.type} can only be an output")
         default = None if meant.optional and item.default is None else _default(item.default, meant.name)
         kind: dict[str, Any] = {"type": meant.name, "elements": meant.elements}
         spec = InputSpec(name=name, **kind, required=False, default=default, meaning=item.meaning)

@@ -123,7 +123,7 @@ def tests_messages(brief: Brief) -> Messages:
     """The question for the tests. It must never contain the solution."""
     plan = brief.plan
     told = {"Figure": how_it_comes_back(plan), **_HOW_IT_COMES_BACK}
-    notes = [told[kind] for kind in told if any(output.type == kind for output in plan.outputs)]
+    notes = [told[kind] for kind in told if any(output.whole == kind for output in plan.outputs)]
     return brief.question(*notes, _INSTRUCTIONS)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from autocoder_jupyter.kinds.element_types import elements_of
+from autocoder_jupyter.kinds.element_types import WHOLE, elements_of
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import TYPE_NAMES, TypeName
 
@@ -116,6 +116,8 @@ def _type_of_value(text: str) -> str:
 
 
 def _require_parts_that_cross(text: str, arguments: str) -> None:
+    if elements_of(text) in WHOLE:
+        return
     held = {_MEANT.get(word.casefold()) for word in re.findall(r"\w+", arguments)}
     whole = [name for name, kind in KINDS.items() if kind.stands_alone and name in held]
     if whole:

@@ -1,4 +1,7 @@
-"""The element types of lists and dicts: `str` in `list[str]`, `float` in `dict[str, float]`. Keys are always texts."""
+"""The element types of lists and dicts: `str` in `list[str]`, `float` in `dict[str, float]`. Keys are always texts.
+
+An output may also be a list or dict of tables or figures: `list[Figure]`, `dict[str, DataFrame]`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,9 @@ _SAME = {
     "Sequence": "list",
     "array": "list",
 }
+WHOLE = ("DataFrame", "Series", "Figure")
+"""Types that only the elements of an output itself may have, not those of a list inside it."""
+
 _DEEPEST = 8
 LONGEST = 200
 """Maximum length of a type annotation."""
@@ -65,6 +71,8 @@ def _written(node: ast.expr, depth: int) -> str:
         inner = _inner(node, depth)
         return f"list[{inner}]" if _name(node.value) == "list" else f"dict[str, {inner}]"
     name = _name(node)
+    if name in WHOLE and depth == 1:
+        return name
     if name not in (*_SCALARS, "list", "dict"):
         raise ValueError(name)
     return name
@@ -84,8 +92,13 @@ def python_type(kind: type, elements: str) -> Any:
     """The class with its element type, for a signature: `list[str]`."""
     if not elements:
         return kind
-    inner = _python(parse_expression(elements))
-    return dict[str, inner] if kind is dict else list[inner]  # type: ignore[valid-type]
+    if elements in WHOLE:
+        from autocoder_jupyter.kinds.table import KINDS
+
+        inner: Any = next(found.python_type for name, found in KINDS.items() if name == elements)
+    else:
+        inner = _python(parse_expression(elements))
+    return dict[str, inner] if kind is dict else list[inner]
 
 
 def _python(node: ast.expr) -> Any:
@@ -127,6 +140,8 @@ def misfit(value: Any, elements: str) -> str:
 
 def _is(value: Any, node: ast.expr) -> bool:
     match node:
+        case ast.Name(id=name) if name in WHOLE:
+            return name in (kind.__name__ for kind in type(value).__mro__)
         case ast.BinOp(left=left, right=right):
             return _is(value, left) or _is(value, right)
         case ast.Constant():

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.element_types import elements_of, misfit
+from autocoder_jupyter.kinds.element_types import WHOLE, elements_of, misfit
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
@@ -65,6 +65,12 @@ def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tup
     """The type, and the type of the elements of a list or dict."""
     bare = text.removeprefix("pd.").removeprefix("datetime.").removeprefix("dt.")
     elements = elements_of(bare)
+    if elements in WHOLE and flag == "-i":
+        raise InvalidRequest(
+            f"{name!r} cannot be a {text}: a list or dict of tables or figures is for outputs only.",
+            hint=f"Pass one table: {name}: DataFrame, with a column for what tells them apart.",
+            about=text,
+        )
     bare = bare.partition("[")[0] if elements else bare
     for known in allowed:
         if known == bare:

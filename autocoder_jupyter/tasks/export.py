@@ -77,7 +77,7 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
     written = {path.name: script(report, function)}
     if tests and report.tests:
         source, version = readable(report.tests, report.name), function.environment.python_version
-        draws = any(spec.type == "Figure" for spec in function.outputs)
+        draws = any(spec.whole == "Figure" for spec in function.outputs)
         tested = without_metadata(source, report.name)
         how = (
             f"#   uv run --no-project --python {'.'.join(map(str, version))} --with pytest "

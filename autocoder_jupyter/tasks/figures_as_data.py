@@ -38,6 +38,10 @@ def as_tested(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return list(map(_shown, value))
+    if isinstance(value, dict):
+        return {key: _shown(item) for key, item in value.items()}
     return FigureAsData(value) if specification(value)[0] else value
 
 

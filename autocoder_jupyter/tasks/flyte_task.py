@@ -74,7 +74,7 @@ def require_no_figure(outputs: tuple[OutputSpec, ...], hint: str) -> None:
     Raises:
         InvalidRequest: an output is one.
     """
-    if figure := next((spec.name for spec in outputs if spec.type == "Figure"), None):
+    if figure := next((spec.name for spec in outputs if spec.whole == "Figure"), None):
         raise InvalidRequest(f"A task of Flyte cannot return the figure {visible(figure)!r}.", hint=hint)
 
 

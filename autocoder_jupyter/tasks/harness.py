@@ -59,7 +59,8 @@ def command_line(
     if inputs:
         used.add("_cli_mounted")
     parts = [source for name, source in functions().items() if name in used]
-    parts.append(_writer({KINDS[spec.type].form for spec in outputs}))
+    forms = {KINDS[spec.whole].form for spec in outputs}
+    parts.append(_writer(forms | ({"parts"} if any(spec.whole != spec.type for spec in outputs) else set())))
     if contracts:
         parts.append(_contracts(contracts))
     tables = recorded_tables(inputs, shapes or {}, reads, renames or {})

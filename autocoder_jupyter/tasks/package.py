@@ -74,7 +74,7 @@ def export_package(
         f"src/{name}/{file}": f"{about}\n\n{text}" for file, text in (more or {}).items()
     }
     if tests and report.tests:
-        draws = any(spec.type == "Figure" for spec in function.outputs)
+        draws = any(spec.whole == "Figure" for spec in function.outputs)
         source = export.without_metadata(readable(report.tests, name), name)
         how = (
             "#   uv run --no-project --with pytest --with . --with-requirements constraints.txt python -m pytest tests"

@@ -255,6 +255,14 @@ def _cli_write(name, value, folder, everything):
     import json
 
     exact = folder / name
+    # region parts
+    if isinstance(value, (dict, list)) and value:
+        exact.mkdir(exist_ok=True)
+        for number, (key, part) in enumerate(value.items() if isinstance(value, dict) else enumerate(value), start=1):
+            part_name = "".join(sign if sign.isalnum() else "_" for sign in str(key))[:80]
+            _cli_write(f"{number}-{part_name}" if isinstance(value, dict) else str(number), part, exact, False)
+        return
+    # endregion
     # region table
     if hasattr(value, "to_frame") or hasattr(value, "columns"):
         table = value.to_frame(name) if hasattr(value, "to_frame") and not hasattr(value, "columns") else value

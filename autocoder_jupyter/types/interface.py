@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from autocoder_jupyter.kinds.element_types import written
+from autocoder_jupyter.kinds.element_types import WHOLE, written
 from autocoder_jupyter.kinds.kind import TypeName
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types.record import Elements, Record
@@ -62,6 +62,11 @@ class OutputSpec(Record):
     def written_type(self) -> str:
         """The type with that of its elements, as Python writes it: `list[str]`."""
         return written(self.type, self.elements)
+
+    @property
+    def whole(self) -> TypeName:
+        """The type of the value, or of the tables or figures in a list or dict."""
+        return cast(TypeName, self.elements) if self.elements in WHOLE else self.type
 
 
 class CodePlan(Record):

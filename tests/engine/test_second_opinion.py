@@ -50,8 +50,8 @@ async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(runner:
 
 
 async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_after_what_is_shown_first(runner: Runner) -> None:
-    told = script(second=[fenced(AGREEING)]) | {"code": [Answer(fenced(CODE), delay=0.2)]}
-    played = await runner.generate(told, settings=ON)
+    slowly = {"code": [Answer(fenced(CODE), delay=0.2)]}
+    played = await runner.generate(script(second=[fenced(AGREEING)]) | slowly, settings=ON)
     asked = next(r for r in played.model.requests if "experienced analyst" in prompt_of(r))
     told = json.dumps(asked)
     assert "Total revenue of @sales." in told and "quantity" in told and "total" in told

@@ -372,7 +372,8 @@ def run(text, number, ratio, flag, at, day, span, file, folder, table, column, f
 
 def test_each_part_of_the_writer_is_for_a_form_that_outputs_have() -> None:
     regions = re.findall(r"# region (\w+)", harness.functions()["_cli_write"])
-    assert regions == ["table", "path", "figure"] and set(regions) <= {kind.form for kind in KINDS.values()}
+    assert regions == ["parts", "table", "path", "figure"]
+    assert set(regions[1:]) <= {kind.form for kind in KINDS.values()}
 
 
 def test_a_figure_that_a_page_draws_is_written_as_data(report: Any, tmp_path: Path) -> None:

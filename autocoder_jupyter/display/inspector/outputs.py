@@ -34,7 +34,24 @@ def outputs_html(name: str, values: Mapping[str, Any], excerpt: Callable[[Any], 
         values: outputs by name.
         excerpt: gives the first rows of a table.
     """
-    return join(*(_named(output, _output(name, output, value, excerpt)) for output, value in values.items()))
+    shown = (one for output, value in values.items() for one in _parts(output, value))
+    return join(*(_named(output, _output(name, output, value, excerpt)) for output, value in shown))
+
+
+def _parts(output: str, value: Any) -> list[tuple[str, Any]]:
+    """A value; or the parts of a list or dict of tables or figures, each with its place in it."""
+    items = (
+        list(value.items() if isinstance(value, dict) else enumerate(value)) if isinstance(value, list | dict) else []
+    )
+    if not items or not (isinstance(items[0][1], Figure) or _is_table(items[0][1])):
+        return [(output, value)]
+    shown = [(f"{output}[{key!r}]", part) for key, part in items[:_LISTED]]
+    more = len(items) - _LISTED
+    return [*shown, (output, f"and {more} more")] if more > 0 else shown
+
+
+def _is_table(value: Any) -> bool:
+    return type(value).__name__ in ("DataFrame", "Series") and hasattr(value, "index")
 
 
 def _named(output: str, shown: Html) -> Html:
@@ -55,7 +72,7 @@ def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt
         return _file(value.path)
     if isinstance(value, Dir):
         return _dir(value.path)
-    if type(value).__name__ in ("DataFrame", "Series") and hasattr(value, "index"):
+    if _is_table(value):
         return table_html(excerpt(value))
     return value_text(value)
 

@@ -492,4 +492,4 @@ def _is_table(value: Any) -> bool:
 
 
 def _type_of(outputs: Sequence[OutputSpec], name: str) -> TypeName:
-    return next(spec.type for spec in outputs if spec.name == name)
+    return next(spec.whole for spec in outputs if spec.name == name)

@@ -130,7 +130,7 @@ def _values(
 
 
 def _agree(program: Program, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    compared = (spec.name for spec in program.outputs if KINDS[spec.type].is_compared)
+    compared = (spec.name for spec in program.outputs if KINDS[spec.whole].is_compared)
     return all(equal(one[name], other[name]) for name in compared)
 
 

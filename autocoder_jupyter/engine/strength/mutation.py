@@ -137,7 +137,7 @@ class MutationTrial:
 
     def differ(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two answers of the function differ, in outputs that can be compared."""
-        compared = (spec.name for spec in self.program.outputs if KINDS[spec.type].is_compared)
+        compared = (spec.name for spec in self.program.outputs if KINDS[spec.whole].is_compared)
         return any(not equal(one[name], other[name]) for name in compared)
 
     def _noticed_by(self, changed: Program, tester: Worker, callee: Worker) -> str:

@@ -127,7 +127,7 @@ def _where(
     answers = [side.on({**others, **one}, deadline, reuse=True) for one in (tables, changed)]
     if answers[0].error:
         return None
-    names = [spec.name for spec in side.program.outputs if KINDS[spec.type].is_compared]
+    names = [spec.name for spec in side.program.outputs if KINDS[spec.whole].is_compared]
     if answers[1].error:
         return names[0] if names else None
     same = _without_order if change is _shuffled else _without_new if change is _with_column else _without_numbers

@@ -88,7 +88,7 @@ def first_question(
         begun = _BEFORE.format(tests=both, failures=failures_text(failures))
     elif earlier:
         begun = _EARLIER.format(tests=both)
-    figure = tested and any(output.type == "Figure" for output in plan.outputs)
+    figure = tested and any(output.whole == "Figure" for output in plan.outputs)
     given = _FILES.format(files=", ".join(files), s="" if len(files) > 1 else "s") if files else ""
     part = _PART.format(
         what="that function and its tests" if tested else "that function",

@@ -32,7 +32,7 @@ def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) ->
     """
     if header.get("type") not in ("File", "Dir"):
         value = codec.decode(header, payload, folder=Path(), trusted=trusted)
-        return Figure(**vars(value)) if header.get("type") == "Figure" else value
+        return _with_figures(value) if header.get("type") == "Figure" or "of" in header else value
     folder = tempfile.mkdtemp(dir=_outputs())
     try:
         path = codec.decode(header, payload, folder=Path(folder), wrap_path=_wrap, trusted=trusted)
@@ -41,6 +41,15 @@ def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) ->
         raise
     weakref.finalize(path, shutil.rmtree, folder, ignore_errors=True)
     return path
+
+
+def _with_figures(value: Any) -> Any:
+    """The pictures as figures, also in a list or dict."""
+    if isinstance(value, list):
+        return list(map(_with_figures, value))
+    if isinstance(value, dict):
+        return {key: _with_figures(item) for key, item in value.items()}
+    return Figure(**vars(value)) if isinstance(value, codec.Picture) else value
 
 
 def _outputs() -> Path:

@@ -218,7 +218,7 @@ def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> Packed
     for spec in specs:
         name = spec["name"]
         try:
-            packed.add(name, spec["type"], encoded(values[name], spec["type"]))
+            packed.add(name, spec["type"], encoded(values[name], spec["type"], is_output=True))
         except TypeMismatch as error:
             raise OutputMismatch(f"{name!r} is declared {error.wanted} and came back as {error.got}") from None
         except Unencodable as error:
@@ -226,10 +226,10 @@ def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> Packed
     return packed
 
 
-def encoded(value: Any, kind: str) -> Any:
+def encoded(value: Any, kind: str, *, is_output: bool = False) -> Any:
     """Encode a value with the codec. None is not encoded.
 
     Raises:
         TypeMismatch, Unencodable: it cannot be encoded as `kind`.
     """
-    return None if value is None else encode(value, kind)
+    return None if value is None else encode(value, kind, is_output=is_output)
