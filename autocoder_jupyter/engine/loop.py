@@ -513,7 +513,11 @@ class _Generation:
         verified = _Verified(replace(turn, verdict=replace(verdict, strength=strength)), suite)
         weighed = replace(weighed, strength=strength)
         if weighed.success and strength is not None and self._may_be_changed:
-            weighed = await self._with_further_tests(state, trials, weighed, strength)
+            fault = await self._examiner.doubt(state, self._adviser.agreed)
+            if fault is not None:
+                weighed = replace(weighed, failures=(*weighed.failures, fault))
+            else:
+                weighed = await self._with_further_tests(state, trials, weighed, strength)
         weighed = replace(weighed, costs=self._costs(weighed))
         self._setup.emit(EvidenceGathered(turn.number, weighed.evidence))
         return verified, weighed
@@ -576,12 +580,14 @@ class _Generation:
         setup, journal = self._setup, self._setup.services.journal
         if setup.config.cache != "disable":
             report = await self._report("", (*self._turns[:-1], doubted.turn))
-            self._keep(report.model_copy(update={"second_opinion": self._adviser.doubt}), is_last=False)
+            opinion = self._adviser.doubt or self._adviser.opinion
+            self._keep(report.model_copy(update={"second_opinion": opinion}), is_last=False)
             key, made = setup.prepared.key.id, self._version.start.version
             version = await call_blocking(lambda: journal.versions.free_id(key))
             known = await call_blocking(lambda: journal.versions.get(made))
             self._overturned = self._version
-            start = self._version.start.overturned(version, known.number if known else 1)
+            by = "the second opinion" if self._adviser.doubt else "a change of the data"
+            start = self._version.start.overturned(version, known.number if known else 1, by)
             self._version = await _open_version(setup, self._packages, start)
         self._offer(None)
         setup.emit(FunctionVerified(setup.stages.attempt))

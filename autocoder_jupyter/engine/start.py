@@ -151,9 +151,9 @@ class Start:
         why = f"{self.why}; version {self.carried.number} does not hold it: {visible(' '.join(failure.split()))}"
         return replace(self, draft=replace(self.draft, author="model"), why=why, written="", carried=None)
 
-    def overturned(self, version: str, number: int) -> Start:
-        """The start of a new version that is made from this one, because the second opinion found an error in it."""
-        why = f"the second opinion found an error in version {number}"
+    def overturned(self, version: str, number: int, by: str) -> Start:
+        """The start of a new version that is made from this one, because an error was found in it, `by` what."""
+        why = f"{by} found an error in version {number}"
         return Start(version, why=why, parent=self.version, has_before=True)
 
     def failed(self, version: str, failure: str) -> Start:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.strength import ZONE
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
+from tests.scripted_model import Script
 
 HEAD = """\
 from __future__ import annotations
@@ -224,3 +226,50 @@ async def test_a_time_bomb_is_verified_only_in_part(runner: Runner) -> None:
     played = await runner.generate(script, settings={"effort": "normal", "second_opinion": "off"})
     line = verified(played.report.evidence, None, 1)
     assert played.report.success and "depends on the date" in line.lacks
+
+
+NUMBERED = CODE.replace("    return", "    sales = sales.loc[list(range(len(sales)))]\n    return")
+"""A function that takes the index for row numbers."""
+
+LAST = CODE.replace(".sum())", ".iloc[-1])")
+"""A function for which the order of the rows counts."""
+
+
+ONE_ROW = '''\
+import pandas as pd
+from solution import run
+
+
+def test_one():
+    """Total revenue of @sales."""
+    assert run(sales=pd.DataFrame({"price": [2.0], "quantity": [3]})) == 6.0'''
+
+
+def twice(code: str, second: str, **more: Script) -> dict[str, Script]:
+    told = f'"""How it is read:\n"""\n\nOUTPUTS = {{"total": "float"}}\n\n{second}'
+    return {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(ONE_ROW)], "second": [fenced(told)], **more}
+
+
+async def test_a_broken_relation_that_the_second_solution_keeps_is_a_test_that_fails(runner: Runner) -> None:
+    edit = {"find": "    sales = sales.loc[list(range(len(sales)))]\n", "replace": "", "mends": ["test_relation_1"]}
+    told = twice(NUMBERED, CODE, fix_code=[json.dumps({"edits": [edit]})])
+    played = await runner.generate(told, settings={"effort": "normal", "second_opinion": "on"})
+    report = played.report
+    assert report.success and report.attempts == 2 and "loc" not in played.code and "diagnose" not in played.asked
+    assert "test_relation_1" in {outcome.id for outcome in report.evidence.tests}
+    assert report.evidence.strength is not None and not report.evidence.strength.broken
+    assert report.change == "a change of the data found an error in version 1"
+
+
+async def test_a_function_stays_if_its_relation_cannot_be_mended_or_the_second_solution_breaks_it_too(
+    runner: Runner,
+) -> None:
+    useless = json.dumps({"edits": [{"find": "loc[list(", "replace": "loc[tuple(", "mends": ["test_relation_1"]}]})
+    both = {"effort": "normal", "second_opinion": "on", "max_iterations": 2, "cache": "disable"}
+    data = {"sales": pd.DataFrame({"price": [3.0, 1.0, 2.0, 5.0], "quantity": [2, 1, 2, 1]})}
+    for code, second, name, fixes in ((NUMBERED, CODE, INDEX, 1), (LAST, LAST, ORDER, 0)):
+        played = await runner.generate(twice(code, second, fix_code=[useless]), settings=both, samples=data)
+        found = played.report.evidence.strength
+        assert played.report.success and played.code.strip() == code and played.asked.count("fix_code") == fixes
+        assert found is not None and [one.name for one in found.broken] == [name]
+        assert "test_relation" not in (played.report.tests or "")

@@ -32,10 +32,10 @@ def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> lis
     return [p for p in places if p.others and not p.where.startswith(rows) and _expression(p, outputs)]
 
 
-def free_number(suite: TestSuite) -> int:
+def free_number(suite: TestSuite, prefix: str = PREFIX) -> int:
     """A number for a new test that no test of the suite has; a refined function keeps its earlier ones."""
     taken = {test.rpartition("::")[2] for module in suite.modules for test in module.ids}
-    return next(number for number in itertools.count(1) if f"{PREFIX}{number}" not in taken)
+    return next(number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
 
 
 def as_test(number: int, small: SmallInput, plan: CodePlan, places: Sequence[OpenPlace], derivation: Derivation) -> str:

@@ -70,6 +70,7 @@ class Adviser:
     Attributes:
         opinion: the opinion, or a note why there is none; None before that is known, and if none is wanted.
         seconds: what the comparisons took, without the model.
+        agreed: if both agree, the trial that compared them, and for columns of the second one those of the function.
     """
 
     def __init__(self, setup: GenerationSetup, packages: Packages) -> None:
@@ -77,6 +78,7 @@ class Adviser:
         self._packages = packages
         self.opinion: SecondOpinion | None = None
         self.seconds = 0.0
+        self.agreed: tuple[OpinionTrial, Names] | None = None
         self._wanted = False
         self._writing: asyncio.Task[SecondSolution] | None = None
         self._rounds = 0
@@ -180,6 +182,7 @@ class Adviser:
     async def _weighed(self, state: GenerationState, verdict: Verdict, *, may_doubt: bool) -> TestFailure | None:
         """The failure of the code, if the second opinion found one."""
         setup, brief = self._setup, state.brief
+        self._before_doubt = self.agreed = None
         self._unanswered.clear()
         writing = self._ask(brief.request, brief.context)
         done, _ = await asyncio.wait({writing}, timeout=self._left)
@@ -229,6 +232,8 @@ class Adviser:
         same = "agree" if len(found.compared) == len(found.outputs) else "not compared"
         differs = any(not is_outside(difference.on) for difference in differences)
         opinion = opinion.model_copy(update={"state": "differ" if differs else same, "differences": differences})
+        if opinion.state == "agree":
+            self.agreed = trial, outcome.matched
         if outcome.smallest is None:
             readings = await self._read_otherwise(brief, second) if opinion.state == "agree" else None
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -14,21 +14,23 @@ import pandas as pd
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.second_opinion.matching import Names
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
-from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
+from autocoder_jupyter.engine.second_opinion.trial import OpinionTrial, Smallest, SmallInput
 from autocoder_jupyter.engine.second_opinion.variations import Tables, trimmed_tables
 from autocoder_jupyter.engine.strength.conditions import dependences
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutant
 from autocoder_jupyter.engine.strength.other_inputs import OtherInputs, on_other_inputs
+from autocoder_jupyter.engine.strength.relation_tests import doubt
 from autocoder_jupyter.engine.strength.relations import Broken, order_may_count, tried
 from autocoder_jupyter.engine.strength.survivors import ask_for_tests
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
-from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength
+from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength, TestFailure
 
 LOST_WORKERS = 4
 """How many workers changes may end, until no more of them are tried."""
@@ -57,6 +59,7 @@ class Examiner:
         self._setup = setup
         self._effort = EFFORTS[setup.config.effort]
         self._trial: MutationTrial | None = None
+        self._broken: Sequence[Broken] = ()
         self.seconds: dict[str, float] = {}
 
     async def examine(self, state: GenerationState) -> Strength | None:
@@ -99,6 +102,7 @@ class Examiner:
         try:
             with self._timed("clock, chance and changes of the data"):
                 depends, broken = await self._setup.session.work(job)
+            self._broken = broken
         except Exception:  # odd data and values of untrusted code must not fail a verified function
             return Strength()
         return Strength(dependences=tuple(depends), relations=tuple(self._relation(one, trial) for one in broken))
@@ -133,6 +137,20 @@ class Examiner:
     def _relation(self, broken: Broken, trial: MutationTrial) -> Relation:
         source = self._source(broken.tables, trial) if broken.tables is not None else ""
         return Relation(name=broken.name, holds=not broken.where, where=broken.where, smallest=source)
+
+    async def doubt(self, state: GenerationState, agreed: tuple[OpinionTrial, Names] | None) -> TestFailure | None:
+        """The failure of a verified function that depends on what it must not, if the second solution does not.
+
+        Only a second solution that agrees otherwise can say so: one that reads the request differently may keep a
+        relation that the request does not demand.
+
+        Args:
+            state: has the verified function and its tests. The test that fails is added to them.
+            agreed: see `Adviser`.
+        """
+        with suppress(Exception):  # the function was verified; nothing here may lose it
+            return await doubt(state, self._broken, *agreed) if agreed is not None else None
+        return None
 
     async def further_tests(self, state: GenerationState, strength: Strength) -> tuple[TestSuite | None, Strength]:
         """Ask for tests of the changes that no test noticed, if they are too many.

@@ -212,7 +212,12 @@ def searched(base: Tables, shows: Callable[[Tables, float], bool]) -> Tables:
 
 
 def _shuffled(table: Any) -> Any:
-    return taken(table, np.random.default_rng(SEED).permutation(len(table)))
+    return taken(table, shuffled_positions(table))
+
+
+def shuffled_positions(table: Any) -> list[int]:
+    """The rows of a table in another order."""
+    return [int(place) for place in np.random.default_rng(SEED).permutation(len(table))]
 
 
 def _with_column(table: Any) -> Any:
