@@ -268,6 +268,10 @@ class PackageRefused(PackageError):
 # Many inputs, and tables in pieces
 
 
+class VersionsDiffer(AutocodeError):
+    """A worker of an engine has other versions of this package, of Python, pandas or PyArrow than the caller."""
+
+
 class ItemsFailed(AutocodeError):
     """Items of a map have no outcome, so their table cannot be made."""
 

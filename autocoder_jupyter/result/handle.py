@@ -274,6 +274,25 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
         return Over(self._ready, self._options)
 
+    def prepare(self, client: Any, /) -> tuple[str, ...]:
+        """Build the function's environment once on each machine of a Dask cluster, also of workers that come later, so
+        that the first call does not wait for it. Waits if pending.
+
+        Args:
+            client: a client of Dask. Its workers need this package and, if their cache is empty, a package index.
+
+        Returns:
+            The addresses of the workers.
+
+        Raises:
+            GenerationFailed: there is no function that passed.
+            InvalidRequest: it is no client of Dask, or a package was not approved.
+            VersionsDiffer, SandboxUnavailable, PackageError: a worker cannot build it; the message has its address.
+        """
+        from autocoder_jupyter.scaling.prepare import prepare
+
+        return prepare(self._usable(), self._options, client)
+
     @property
     def split(self) -> Split:
         """How the function may be split into pieces of its largest table, found by comparing, without a model.

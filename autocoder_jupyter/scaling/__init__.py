@@ -12,5 +12,7 @@ partition   divides rows by their keys into files
 piece_calls calls the function for pieces, and compares the largest with their parts
 answers     puts the answers of pieces together
 over        `growth.over`
+prepare     `growth.prepare`: builds environments on the machines of a Dask cluster, by a `dask_plugin`
+versions_sent  the versions that the caller and the workers of an engine must share
 on_dask     `growth.over` of a frame of Dask
 """

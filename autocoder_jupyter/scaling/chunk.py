@@ -34,6 +34,7 @@ from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.scaling.items import SMALL
+from autocoder_jupyter.scaling.versions_sent import require_same
 from autocoder_jupyter.types.of_flyte import all_fetched
 
 Calls = Mapping[int, Mapping[str, Any]]
@@ -43,8 +44,19 @@ _OF_THE_CHILD = (OutOfMemory, OutputRefused, SandboxCrash, SandboxTimeout)
 """Failures after which the items of a chunk are called alone."""
 
 
-def compute(function: Function, options: CallOptions, calls: Calls) -> dict[int, Any]:
-    """The outcomes by place, or the errors. It blocks; an executor calls it."""
+def compute(versions: Mapping[str, str], function: Function, options: CallOptions, calls: Calls) -> dict[int, Any]:
+    """The outcomes by place, or the errors. It blocks; an executor calls it.
+
+    Args:
+        versions: the caller's.
+        function: the function.
+        options: of the calls.
+        calls: the inputs of each.
+
+    Raises:
+        VersionsDiffer: this process has other versions than the caller.
+    """
+    require_same(versions)
     return background.run(computed(function, options, calls))
 
 

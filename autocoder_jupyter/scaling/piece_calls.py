@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.scaling.chunk import Calls
 from autocoder_jupyter.scaling.running import collect, here
+from autocoder_jupyter.scaling.versions_sent import require_same, versions_here
 from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -60,6 +61,7 @@ class PieceCalls:
         keys: for groups their columns, as the table calls them.
         workers: so many pieces are computed at once.
         limit: bytes that the answers have at most that are merged in one call.
+        versions: the caller's.
     """
 
     function: Function
@@ -69,9 +71,15 @@ class PieceCalls:
     keys: tuple[str, ...]
     workers: int
     limit: int
+    versions: Mapping[str, str] = field(default_factory=versions_here)
 
     def all(self, pieces: Iterable[tuple[int, Piece]], keep: Callable[[int, Piece, pd.DataFrame], None]) -> None:
-        """Compute pieces, with one more than there are workers in memory."""
+        """Compute pieces, with one more than there are workers in memory.
+
+        Raises:
+            VersionsDiffer: this process has other versions than the one that made this object.
+        """
+        require_same(self.versions)
         names: dict[int, Piece] = {}
 
         def chunks() -> Iterator[Calls]:

@@ -14,6 +14,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import EngineGone, InvalidRequest
 from autocoder_jupyter.scaling.chunk import Calls, compute, computed
+from autocoder_jupyter.scaling.versions_sent import versions_here
 
 Ended = concurrent.futures.Future[dict[int, Any]]
 
@@ -55,7 +56,11 @@ def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
             place: {**{name: function.samples[name] for name in needed - call.keys()}, **call}
             for place, call in chunk.items()
         }
-        future: Ended = pool.submit(compute, bare, options, sent)
+        try:
+            future: Ended = pool.submit(compute, versions_here(), bare, options, sent)
+        except concurrent.futures.BrokenExecutor as error:  # it knows already that it is broken
+            future = concurrent.futures.Future()
+            future.set_exception(error)
         return future
 
     return submit

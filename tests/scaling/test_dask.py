@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import dask
 import dask.dataframe as dd
 import pandas as pd
+import psutil
 import pytest
 from distributed import Client, LocalCluster
 
@@ -107,8 +107,12 @@ def test_a_killed_worker_loses_and_doubles_nothing(built: Build, client: Client)
     while sum(future.done() for future in futures) < 8:
         time.sleep(0.05)
     assert sum(future.done() for future in futures) < 40
-    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    worker = psutil.Process(next(iter(client.run(os.getpid).values())))
+    sandboxes = worker.children(recursive=True)
+    assert sandboxes
+    worker.kill()
     pd.testing.assert_frame_equal(by(answer.compute(), "shop"), by(plain(BY_GROUPS, table), "shop"))
+    assert psutil.wait_procs(sandboxes, timeout=10)[1] == []  # no sandbox survives its worker
 
 
 def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Build, client: Client) -> None:

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "openai": "a part of litellm, which is loaded before litellm asks for it",
     "pydantic_monty": "of the extra `codemode`; the same",
     "dask": "of the extra `dask`, or of who passes its frames",
+    "distributed": "the same",
     "duckdb": "only for who passes its relations, or tables of Ibis",
     "flyte": "only for who passes its values, or asks for its tasks",
     "geopandas": "only for who passes its tables; without it they are refused by name",

@@ -45,7 +45,13 @@ _NETWORK_SIGNS = (
     "request failed after",
     "network connectivity is disabled",
     "error decoding response body",
+    "the network was disabled",
+    "index lookups were disabled",
+    "lack of valid authentication credentials",
 )
+_NO_INDEX = ("Packages were unavailable", "An index URL")
+"""The beginnings of uv's sentences about an index that it may not, or cannot, ask."""
+
 _REMOVED_VARIABLES = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON"),  # they select another Python
     *("UV_PROJECT", "UV_WORKING_DIR", "UV_WORKING_DIRECTORY"),  # they select another working directory
@@ -125,13 +131,13 @@ def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
     if _is_network_failure(stderr):
         return IndexUnreachable(
             "The package index cannot be reached, and the packages are not all in uv's cache.",
-            why=_first(lines, "Failed to fetch", "error sending request", "dns error") or text[:300],
+            why=_first(lines, "Failed to fetch", "error sending request", "dns error", *_NO_INDEX) or text[:300],
             hint="Check the connection, the proxy and the index configuration of pip or uv.",
         )
     if "os error 28" in stderr or "no space left on device" in stderr.lower():
         return disk_is_full()
     if unknown := re.search(rf"{_NAME} (?:was not found in the (?:package registry|provided)|is not in the)", text):
-        return _unknown(unknown["name"])
+        return _unknown(unknown["name"], has_index="not found in the provided" not in unknown[0])
     if wheelless := re.search(rf"{_NAME}(?:[=<>!~][^ ]{{0,200}})? has no (?:usable )?wheels", text):
         name = wheelless["name"]
         return PackageRefused(
@@ -139,6 +145,14 @@ def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
             why=_essence(lines),
             hint="Ask for another version or another package.",
             package=name,
+        )
+    if missing := re.search(rf"there is no version of {_NAME}==(?P<version>[^ ,]{{1,100}})", text):
+        return PackageError(
+            f"The package index has no {missing['name']}=={missing['version']}.",
+            why=_essence(lines),
+            hint="Ask for another version, or check the index configuration of pip or uv: without an index, there are "
+            "only the packages of uv's cache.",
+            package=missing["name"],
         )
     if mismatch := re.search(rf"Hash mismatch for `{_NAME}", text):
         return PackageRefused(
@@ -266,12 +280,21 @@ def _essence(lines: Sequence[str]) -> str:
     return " ".join(sentences)[:600]
 
 
-def _unknown(name: str) -> PackageError:
+def _unknown(name: str, has_index: bool) -> PackageError:
     """The error for an unknown package. It suggests a distribution of the notebook with a similar name, if any."""
     installed = {canonicalize_name(found) for d in importlib.metadata.distributions() if (found := d.metadata["Name"])}
     close = difflib.get_close_matches(canonicalize_name(name), installed, n=1, cutoff=0.8)
     return PackageError(
-        f"There is no package {name} on the package index.",
-        hint=f"Did you mean {close[0]}?" if close else "Check the spelling; the model may have made the name up.",
+        f"There is no package {name} "
+        + ("on the package index." if has_index else "in the configured folders, and no package index is asked."),
+        hint=_other_name(canonicalize_name(name), close),
         package=name,
     )
+
+
+def _other_name(name: str, close: Sequence[str]) -> str:
+    if not close:
+        return "Check the spelling, and the index configuration of pip or uv; the model may have made the name up."
+    if close[0] == name:  # the notebook has it, so it exists
+        return "The configured index does not have it: check the index configuration of pip or uv."
+    return f"Did you mean {close[0]}?"

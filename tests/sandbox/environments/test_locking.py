@@ -189,6 +189,33 @@ def test_a_name_spelled_nearly_like_an_installed_one_gets_a_suggestion(wheelhous
     assert caught.value.hint == "Did you mean pydantic?"
 
 
+def test_a_lock_that_cannot_be_fetched_is_not_called_a_conflict(
+    wheelhouse: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = tuple(line for line in lock(_spec("alpha")) if line.startswith("alpha"))
+
+    def said() -> str:
+        with pytest.raises(PackageError) as caught:
+            install_target(known, HERE, None, tmp_path / "target")
+        assert "index configuration" in caught.value.hint
+        return caught.value.what
+
+    for wheel in wheelhouse.glob("alpha-2*"):
+        wheel.unlink()
+    assert said() == "The package index has no alpha==2.0."
+    (tmp_path / "pip.conf").write_text("[global]\nno-index = true\n", "utf-8")
+    assert said() == "There is no package alpha in the configured folders, and no package index is asked."
+    (tmp_path / "pip.conf").write_text("", "utf-8")
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    assert said().startswith("The package index cannot be reached")
+
+
+def test_a_package_that_the_index_lacks_is_not_said_to_be_misspelled(wheelhouse: Path) -> None:
+    with pytest.raises(PackageError) as caught:
+        lock(_spec("pydantic"))
+    assert caught.value.hint.startswith("The configured index does not have it")
+
+
 def test_a_package_without_a_wheel_is_never_built(wheelhouse: Path) -> None:
     with pytest.raises(PackageRefused) as caught:
         lock(_spec("gamma"))

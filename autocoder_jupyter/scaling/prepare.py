@@ -1,0 +1,93 @@
+"""`growth.prepare`: builds the environment of a function on the machines of a Dask cluster, before it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.runtime import runtime_for
+from autocoder_jupyter.errors import AutocodeError, InvalidRequest
+from autocoder_jupyter.request import SandboxChoice
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.scaling.versions_sent import require_same, versions_here
+from autocoder_jupyter.settings.tiers import SandboxMinimum
+from autocoder_jupyter.types import ImageConfig
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What a worker needs to build an environment.
+
+    Args:
+        environment: the packages, locked.
+        sandbox: the user's choice of a sandbox.
+        image_config: the base of Docker images.
+        minimum: the weakest accepted sandbox.
+        built_in: the sandbox in which the function was tested.
+        versions: the caller's.
+    """
+
+    environment: EnvironmentSpec
+    sandbox: SandboxChoice
+    image_config: ImageConfig
+    minimum: SandboxMinimum
+    built_in: str | None
+    versions: Mapping[str, str] = field(default_factory=versions_here)
+
+    def done(self, place: str) -> None:
+        """Build the environment on this machine, if it is not there. It blocks.
+
+        Args:
+            place: what this machine is called, for messages.
+
+        Raises:
+            VersionsDiffer: this process has other versions than the caller.
+            SandboxUnavailable: there is no sandbox.
+            PackageError: the packages cannot be installed.
+        """
+        try:
+            require_same(self.versions)
+            runtime_for(self.sandbox, self.image_config, self.minimum, built_in=self.built_in).environment(
+                self.environment
+            )
+        except AutocodeError as error:
+            error.what = f"{place}: {error.what}"
+            raise
+
+
+def prepare(function: Function, options: CallOptions, client: Any) -> tuple[str, ...]:
+    """Build the environment of a function once on each machine of a cluster, also of workers that come later.
+
+    Args:
+        function: the function.
+        options: of its calls.
+        client: a client of Dask.
+
+    Returns:
+        The addresses of the workers.
+
+    Raises:
+        InvalidRequest: it is no client of Dask, or a package was not approved.
+        AutocodeError: a worker cannot build it; the message has its address.
+    """
+    if not callable(getattr(client, "register_plugin", None)):
+        raise InvalidRequest(
+            f"prepare takes a client of Dask, not {type(client).__name__}.",
+            hint="Write from distributed import Client; growth.prepare(Client(…)).",
+        )
+    from autocoder_jupyter.scaling.dask_plugin import BuildsEnvironment
+
+    options.require_agreed(function.name)
+    plugin = BuildsEnvironment(
+        Preparation(
+            function.environment, options.sandbox, options.image_config, options.sandbox_minimum, function.sandbox
+        )
+    )
+    try:
+        return tuple(sorted(client.register_plugin(plugin, name=plugin.name)))
+    except AutocodeError:
+        client.unregister_worker_plugin(plugin.name)
+        raise

@@ -1,0 +1,42 @@
+"""The versions that a caller and the workers of its engine must share."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping
+
+from autocoder_jupyter.errors import VersionsDiffer
+from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.version import VERSION
+
+
+@functools.cache
+def versions_here() -> Mapping[str, str]:
+    """The version of this package, and the first two numbers of Python, pandas and PyArrow, which decide dtypes."""
+    import pandas
+    import pyarrow
+
+    found = {"Python": sys.version, "pandas": pandas.__version__, "PyArrow": pyarrow.__version__}
+    return {"autocoder-jupyter": VERSION, **{name: ".".join(text.split(".")[:2]) for name, text in found.items()}}
+
+
+def require_same(sent: Mapping[str, str]) -> None:
+    """Compare the caller's versions with those of this process.
+
+    Args:
+        sent: the caller's.
+
+    Raises:
+        VersionsDiffer: they differ.
+    """
+    here = versions_here()
+    differ = [
+        f"{name} {visible(sent.get(name, 'none'))} and {here[name]}" for name in here if sent.get(name) != here[name]
+    ]
+    if differ:
+        raise VersionsDiffer(
+            f"The caller and a worker have different versions: {'; '.join(differ)}.",
+            why="The first is the caller's. With other versions, the same call may have another outcome.",
+            hint="Install the same versions for the workers, or use an image that has them.",
+        )

@@ -1,0 +1,88 @@
+"""Workers on other machines: their environments, their versions, and what is left of a worker that was killed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import dask
+import dask.dataframe as dd
+import pytest
+from distributed import Client, LocalCluster
+
+from autocoder_jupyter.errors import InvalidRequest, PackageError, VersionsDiffer
+from autocoder_jupyter.scaling import running, versions_sent
+from tests.scaling.conftest import Build
+from tests.scaling.test_over import BY_ROWS, SAMPLE
+
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
+
+
+@contextmanager
+def machine(folder: Path, **variables: str) -> Iterator[Client]:
+    """A worker on a machine whose cache is empty."""
+    own = {"AUTOCODE_CACHE_DIR": str(folder / "cache"), **variables}
+    with (
+        dask.config.set({"distributed.admin.tick.limit": "60s"}),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=str(folder), env=own
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def environments(folder: Path) -> list[Path]:
+    return list((folder / "cache" / "environments").glob("*/autocode.json"))
+
+
+def test_an_empty_machine_builds_the_environment_ahead(built: Build, tmp_path: Path) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True)
+    with machine(tmp_path) as client:
+        (address,) = growth.prepare(client)
+        assert address.startswith("tcp://") and len(environments(tmp_path)) == 1
+        (made,) = environments(tmp_path)
+        when = made.stat().st_mtime_ns
+        assert growth.prepare(client) == (address,)
+        mapped = growth.map([SAMPLE.head(20), SAMPLE.tail(20)], executor=client)
+        assert not mapped.errors and [len(table) for table in mapped] == [20, 20]
+        assert environments(tmp_path) == [made] and made.stat().st_mtime_ns == when
+
+
+def test_a_machine_without_a_package_index_says_that(built: Build, tmp_path: Path) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True)
+    away = {
+        "UV_CACHE_DIR": str(tmp_path / "uv"),
+        "UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple",
+        "UV_HTTP_RETRIES": "0",
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_FIND_LINKS": "",
+    }
+    with machine(tmp_path, **away) as client:
+        with pytest.raises(PackageError, match=r"worker tcp://.*: The package index cannot be reached") as said:
+            growth.prepare(client)
+        assert "index configuration" in said.value.hint
+        with pytest.raises(PackageError, match="The package index cannot be reached"):
+            growth.map([SAMPLE.head(20)], executor=client)
+        with pytest.raises(PackageError, match="The package index cannot be reached"):
+            growth.over(dd.from_pandas(SAMPLE, npartitions=2, sort=False)).compute()
+    with pytest.raises(InvalidRequest, match="prepare takes a client of Dask, not ThreadPoolExecutor"):
+        growth.prepare(ThreadPoolExecutor(1))
+
+
+def test_another_version_stops_at_once(built: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE})
+    here = versions_sent.versions_here()
+    assert set(here) == {"autocoder-jupyter", "Python", "pandas", "PyArrow"} and here["Python"].count(".") == 1
+    monkeypatch.setattr(running, "versions_here", lambda: {**here, "pandas": "1.0"})
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(VersionsDiffer, match=rf"pandas 1\.0 and {here['pandas']}\.") as said,
+    ):
+        growth.map([SAMPLE.head(20)] * 300, executor=executor)
+    assert "Python" not in said.value.what
+    assert pickle.loads(pickle.dumps(said.value)).what == said.value.what
