@@ -239,6 +239,21 @@ def test_problems_are_reached_and_read_by_the_keyboard(notebook: Open) -> None:
     assert listed.get_attribute("role") == "option"
 
 
+def test_a_table_that_is_named_without_its_at_sign_is_underlined_and_tab_or_a_click_adds_it(notebook: Open) -> None:
+    page = notebook("daily_visits = sales.head(10)", "")
+    page.run(1)
+    page.wait_for_prompt(1)
+    cell = write(page, 2, "%%autocode growth\nCompare the daily visits")
+    cell.locator(".cm-lintRange", has_text="daily visits").wait_for(timeout=SOON)
+    page.page.keyboard.press("Tab")
+    page.cell(2).locator(".autocode-known", has_text="@daily_visits").wait_for(timeout=SOON)
+    assert text_of(page, 2).endswith("Compare the @daily_visits")
+    page.page.keyboard.type(" with sales now")
+    point_at(page, cell.locator(".cm-lintRange", has_text="sales").last, "Write @sales")
+    page.page.get_by_role("button", name="Write @sales").click()
+    assert text_of(page, 2).endswith("Compare the @daily_visits with @sales now")
+
+
 def test_data_that_comes_into_being_is_known_at_once(notebook: Open) -> None:
     page = notebook("orders = sales", "%%autocode growth\nGrowth of @orders.")
     page.cell(2).locator(".autocode-unknown").wait_for(timeout=SOON)

@@ -45,6 +45,18 @@ function diagnosticOf({ from, to, severity, what, hint, instead }: IProblem): Di
   return { from, to, severity, message, actions: [{ name: `Write ${instead}`, apply }] };
 }
 
+/** Writes the other text of an underlined range at the cursor, if it has one. Returns whether it did. */
+export function writeOffer(view: EditorView, offset: number): boolean {
+  let write: (() => void) | null = null;
+  forEachDiagnostic(view.state, ({ actions }, from, to) => {
+    if (from < offset && offset <= to && actions?.length) {
+      write = () => actions[0].apply(view, from, to);
+    }
+  });
+  (write as (() => void) | null)?.();
+  return write !== null;
+}
+
 function goToNext(view: EditorView): boolean {
   if (!nextDiagnostic(view)) {
     return false;

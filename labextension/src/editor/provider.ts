@@ -4,12 +4,15 @@ import type {
   ICompletionProvider,
   ICompletionProviderManager
 } from '@jupyterlab/completer';
+import type { CodeMirrorEditor } from '@jupyterlab/codemirror';
+import { CompletionTriggerKind } from '@jupyterlab/completer';
 import { Text } from '@jupyterlab/coreutils';
 import { NotebookPanel } from '@jupyterlab/notebook';
 import type { SourceChange } from '@jupyter/ydoc';
 
 import type { ICompletions } from './completions';
 import { complete } from './completions';
+import { writeOffer } from './diagnostics';
 import type { Knowledge } from './knowledge';
 
 const KERNEL = 'CompletionProvider:kernel';
@@ -42,10 +45,14 @@ export class CellCompletion implements ICompletionProvider {
 
   async fetch(
     request: CompletionHandler.IRequest,
-    context: ICompletionContext
+    context: ICompletionContext,
+    trigger?: CompletionTriggerKind
   ): Promise<CompletionHandler.ICompletionItemsReply> {
     const offset = Text.charIndexToJsIndex(request.offset, request.text);
     const found = this.at(request.text, offset, context);
+    if (found?.items.length === 0 && trigger === CompletionTriggerKind.Invoked && this.writesOffer(context, offset)) {
+      return { start: request.offset, end: request.offset, items: [] };
+    }
     return {
       start: Text.jsIndexToCharIndex(found?.from ?? offset, request.text),
       end: request.offset,
@@ -75,6 +82,12 @@ export class CellCompletion implements ICompletionProvider {
       return null;
     }
     return this.at(editor.model.sharedModel.getSource(), editor.getOffsetAt(editor.getCursorPosition()), context);
+  }
+
+  /** Write what an underlined name at the cursor should be, such as `@sales`: Tab does what a click does. */
+  private writesOffer({ editor }: ICompletionContext, offset: number): boolean {
+    const view = (editor as CodeMirrorEditor | undefined)?.editor;
+    return view !== undefined && writeOffer(view, offset);
   }
 
   private at(text: string, offset: number, { widget }: ICompletionContext): ICompletions | null {
