@@ -26,7 +26,8 @@ def parquet_dataset(path: Path) -> Any:
     if not (path.is_file() or path.is_dir()):
         raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
     path = path.resolve()
-    found = dataset.dataset(path, format="parquet", partitioning=dataset.HivePartitioning.discover())
+    hive = dataset.HivePartitioning.discover() if path.is_dir() else None  # a file has the columns that are in it
+    found = dataset.dataset(path, format="parquet", partitioning=hive)
     if not found.files:
         raise InvalidRequest(f"There are no Parquet files in {shown}.")
     if len(found.files) > MOST_FILES:

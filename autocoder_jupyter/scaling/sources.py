@@ -419,7 +419,7 @@ def _invented(schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
     for kind in part_of(schema, columns).types:
         text = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
         try:
-            row.append(pyarrow.array(["a" if text else 1]).cast(kind))
+            row.append(pyarrow.array(["a" if text else 0]).cast(kind))
         except pyarrow.ArrowException:  # no number is a value of this type
             row.append(pyarrow.nulls(1, kind))
     yield Batch(pyarrow.Table.from_arrays(row, schema=part_of(schema, columns)))

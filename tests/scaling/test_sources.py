@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,15 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import dataset
+from pyarrow import dataset, parquet
 
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.data import sampling
+from autocoder_jupyter.data.drift import check_drift, shape_of
+from autocoder_jupyter.data.foreign import origin_of
+from autocoder_jupyter.data.sampling import sampled
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
+from autocoder_jupyter.scaling.frames import frame_of
 from autocoder_jupyter.scaling.sources import Batches, source_of
 from tests.scaling.conftest import Build
 from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SMALL, plain, sales
@@ -102,6 +110,34 @@ def test_each_source_gives_what_pandas_gives(built: Build, tmp_path: Path, name:
         if kind == "groups":
             found, expected = by_values(found), by_values(expected)
         pd.testing.assert_frame_equal(found.reset_index(drop=True), expected, check_dtype=False)
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES.keys() - {"a reader", "dask"}))
+def test_pieces_have_the_columns_and_dtypes_of_the_sample(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, day = 300, dt.datetime(2024, 1, 1)
+    columns = {
+        "gaps": pa.array([None, 1, 2] * 100),
+        "open": pa.array([None, True, False] * 100),
+        "day": pa.array([day.date()] * rows),
+        "at": pa.array([day] * rows, pa.timestamp("us", "UTC")),
+        "time": pa.array([dt.time(1)] * rows),
+        "price": pa.array([Decimal("1.50")] * rows),
+        "shop": pa.array(["a", "b"] * 150).dictionary_encode(),
+        "tags": pa.array([["x"]] * rows),
+    }
+    (tmp_path / "year=2024").mkdir()
+    file = tmp_path / "year=2024" / "sales.parquet"
+    parquet.write_table(pa.table(columns), file)
+    monkeypatch.setattr(sampling, "MOST_ROWS", 200)
+    for source in (SOURCES[name][0](file), *([tmp_path] if name == "a file" else [])):
+        sample = background.run(sampled({"sales": source}))["sales"]
+        assert origin_of(sample).drawn is not None
+        shape, opened = shape_of(sample), source_of(source)
+        assert isinstance(opened, Batches)
+        for batch in (*opened.examples(opened.names), *opened.read(opened.names)):
+            assert not check_drift("sales", frame_of(batch.table, shape), shape)
 
 
 @pytest.mark.parametrize("name", ["polars", "duckdb", "ibis"])
