@@ -118,7 +118,9 @@ def _bytes(value: Any) -> int:
         except (OSError, ValueError):
             return len(str(value))
     if hasattr(value, "memory_usage") and hasattr(value, "dtypes"):
-        return 8 * math.prod(value.shape)  # pandas counts the bytes of all columns; that takes longer than to send them
+        return 8 * int(
+            math.prod(value.shape)
+        )  # pandas counts the bytes of all columns; that takes longer than to send them
     if hasattr(value, "columns"):
         return SMALL
     return len(value) * 64 if hasattr(value, "__len__") else 64

@@ -42,9 +42,13 @@ def frame_of(rows: int) -> pd.DataFrame:
 
 @pytest.fixture(params=EACH)
 def result(request: pytest.FixtureRequest, tmp_path: Path) -> CodeGenEvalResult:
-    """A finished result whose function was tested with a small frame of the same columns."""
-    sandbox = open_sandbox(request.param)
-    spec = base_spec(request.param)
+    return finished_result(request.param, tmp_path)
+
+
+def finished_result(name: str, root: Path) -> CodeGenEvalResult:
+    """A result in the sandbox `name`, whose function was tested with a small frame of the same columns."""
+    sandbox = open_sandbox(name)
+    spec = base_spec(name)
     sample = frame_of(100)
     report = Report(
         name="bench",
@@ -62,7 +66,7 @@ def result(request: pytest.FixtureRequest, tmp_path: Path) -> CodeGenEvalResult:
     )
     options = CallOptions(sandbox=sandbox.name, resources=Resources(cpu=1.0, memory="4Gi"))
     finished = Pending.resolved(Resolution("ready", report))
-    return CodeGenEvalResult("bench", finished, samples={"frame": sample}, options=options, root=tmp_path)
+    return CodeGenEvalResult("bench", finished, samples={"frame": sample}, options=options, root=root)
 
 
 def timed(benchmark: Any, call: Callable[[], Any]) -> None:

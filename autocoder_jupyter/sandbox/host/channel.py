@@ -26,7 +26,7 @@ from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.bundle import bundle
 from autocoder_jupyter.sandbox.host.changes import changed
 from autocoder_jupyter.sandbox.host.exchange import Expired, Malformed, NotTaken, OnFrame, ProcessStreams, StreamEnded
-from autocoder_jupyter.sandbox.host.packing import describe, digest, enclosed, pack_arguments
+from autocoder_jupyter.sandbox.host.packing import describe, digest, envelope_of, pack_arguments
 from autocoder_jupyter.sandbox.host.process import Process
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.host.testing import Testing
@@ -324,7 +324,8 @@ class ChannelWorker:
                 raise Malformed("answers that are larger than allowed")
             answers.append((header, payload))
 
-        report = self._exchange(enclosed(pieces, program=name, again=again, keep=keep), on_frame, seconds)
+        envelope = envelope_of(pieces, program=name, again=again, keep=keep)
+        report = self._exchange([envelope], on_frame, seconds, body=pieces)
         if not report["finished"] or report["out_of_memory"] or not answers:
             raise self._failed(report)
         stdout, stderr = clean(report["stdout"]), stable(report["stderr"], self._folder)
@@ -335,8 +336,9 @@ class ChannelWorker:
         name = secrets.token_bytes(32)
         begun = False
         while True:
-            request = enclosed(testing.request, program=name, again=begun, keep=True)
-            report = self._exchange(request, testing.take, testing.seconds_left)
+            body = testing.request
+            envelope = envelope_of(body, program=name, again=begun, keep=True)
+            report = self._exchange([envelope], testing.take, testing.seconds_left, body=body)
             if not report["finished"] or not testing.make_call():
                 return report
             begun = True
@@ -348,13 +350,20 @@ class ChannelWorker:
     def _start(self, setup: dict[str, Any], seconds: float) -> None:
         try:
             with self._lock:
+                setup = {**setup, "linked": self._streams.linked}
                 self.facts = self._exchange(
                     [bundle(), pack(setup)], _no_frame, seconds, until="ready", take_seconds=seconds
                 )
+                try:
+                    self._streams.send_links()
+                except BaseException:
+                    self._end()
+                    raise
         except OutOfMemory:
             raise
-        except SandboxError as error:
-            raise EngineGone("The worker did not start.", why=error.why or error.what) from None
+        except (SandboxError, StreamEnded) as error:
+            why = error.why or error.what if isinstance(error, SandboxError) else "It ended at once."
+            raise EngineGone("The worker did not start.", why=why) from None
 
     def _exchange(
         self,
@@ -362,6 +371,7 @@ class ChannelWorker:
         on_frame: OnFrame,
         seconds: float,
         *,
+        body: Iterable[Any] = (),
         until: str = "done",
         take_seconds: float = TAKE_SECONDS,
     ) -> dict[str, Any]:
@@ -372,7 +382,9 @@ class ChannelWorker:
             raise EngineGone("The worker has ended.", hint="Start a new one.")
         self._process.watch(at_work=True)
         try:
-            report = self._streams.exchange(pieces, on_frame, until=until, seconds=seconds, take_seconds=take_seconds)
+            report = self._streams.exchange(
+                pieces, on_frame, body=body, until=until, seconds=seconds, take_seconds=take_seconds
+            )
         except Expired:
             late = _too_long(seconds)
             self._end(str(late))

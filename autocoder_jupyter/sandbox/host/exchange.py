@@ -1,7 +1,11 @@
-"""Send one request over the three streams of a process and read the answer, without deadlock and with a time limit.
+"""Send one request to a process and read the answer, without deadlock and with a time limit.
 
 All streams are polled together, so a program that writes while it is sent a gigabyte does not block. The data stream is
 written by generated code: lengths, sizes and JSON are checked before use.
+
+If the stream of requests is a Unix socket, each child of the worker has a link instead of the data stream: a pair of
+sockets that is made here. The worker gets one end ahead of time, so that its next child is forked with it. Bytes then
+need not be forwarded inside, and what a child sends late is thrown away with its link.
 """
 
 from __future__ import annotations
@@ -9,7 +13,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import select
+import socket
+import stat
+import sys
 import threading
 import time
 from collections import deque
@@ -18,13 +26,16 @@ from typing import Any
 
 from autocoder_jupyter.codec.bounded_json import Allowance, parse
 from autocoder_jupyter.sandbox.host.process import Process
-from autocoder_jupyter.sandbox.worker import frames
+from autocoder_jupyter.sandbox.worker import envelope, frames
 
 HEADER_LIMIT = 1 << 20
 """Most bytes of one JSON header from a program."""
 
 REPORT_LIMIT = 64 << 20
 """Most bytes of one JSON header from the zygote, which has two captured texts."""
+
+_LINK_BUFFER = 1 << 20
+"""Bytes of the buffer to a child. The kernel usually allows less. The child's own end keeps the size that is counted."""
 
 _SHORT = 1 << 16
 _PIECES = 64
@@ -131,8 +142,59 @@ def _parse(room: memoryview) -> dict[str, Any]:
     return header
 
 
+class Route:
+    """How the bytes of a child travel.
+
+    Args:
+        sink: non-blocking descriptor for the requests.
+        source: non-blocking descriptor of the frames.
+        payload_limit: most bytes of one payload.
+        link: the socket, if both are its descriptor.
+
+    Attributes:
+        ended: whether the child has closed its link.
+    """
+
+    def __init__(self, sink: int, source: int, payload_limit: int, link: socket.socket | None = None) -> None:
+        self.sink, self.source, self.link = sink, source, link
+        self.frames = FrameReader(source, header_limit=HEADER_LIMIT, payload_limit=payload_limit)
+        self.ended = False
+
+    def read(self, on_frame: OnFrame) -> None:
+        """Read the available bytes.
+
+        Raises:
+            StreamEnded: the data stream has ended. The end of a link is none of the worker.
+            Malformed: the bytes are not a frame.
+        """
+        try:
+            self.frames.read(on_frame)
+        except StreamEnded:
+            if self.link is None:
+                raise
+            self.ended = True
+
+    def present(self) -> int:
+        """Number of bytes that can be read now."""
+        import fcntl
+        import termios
+
+        waiting = bytearray(4)
+        fcntl.ioctl(self.source, termios.FIONREAD, waiting)
+        return 0 if self.ended else int.from_bytes(waiting, sys.byteorder)
+
+    def close(self) -> None:
+        """Close the link."""
+        if self.link is not None:
+            self.link.close()
+
+
 class ProcessStreams:
-    """The three streams of a process: non-blocking and polled together. Another thread can interrupt the wait."""
+    """The streams of a process: non-blocking and polled together. Another thread can interrupt the wait.
+
+    Attributes:
+        linked: whether its children have links.
+    """
 
     def __init__(self, process: Process, *, payload_limit: int) -> None:
         self._process = process
@@ -140,8 +202,12 @@ class ProcessStreams:
         for fd in (self._requests, data, control):
             os.set_blocking(fd, False)
             _enlarge(fd)
-        self._data_fd, self._control_fd = data, control
-        self._data = FrameReader(data, header_limit=HEADER_LIMIT, payload_limit=payload_limit)
+        self._control_fd = control
+        self._payload_limit = payload_limit
+        self._data = Route(self._requests, data, payload_limit)
+        self.linked = _is_unix_socket(self._requests)
+        self._links: dict[str, Route] = {}  # that of the child which has taken a request last, and later ones
+        self._last_link = ""
         self._control = FrameReader(control, header_limit=REPORT_LIMIT, payload_limit=0)
         self._woken, self._wake = os.pipe()
         self._closed = False
@@ -170,19 +236,29 @@ class ProcessStreams:
             self._closed = True
             for stream in (self._process.requests, self._process.data, self._process.control):
                 stream.close()
+            self._forget_links()
             os.close(self._woken)
             os.close(self._wake)
 
     def exchange(
-        self, pieces: Iterable[Any], on_frame: OnFrame, *, until: str, seconds: float, take_seconds: float
+        self,
+        pieces: Iterable[Any],
+        on_frame: OnFrame,
+        *,
+        body: Iterable[Any] = (),
+        until: str,
+        seconds: float,
+        take_seconds: float,
     ) -> dict[str, Any]:
-        """Send `pieces`, call `on_frame` for every data frame, and return the zygote's report of the kind `until`.
+        """Send `pieces` to the zygote and `body` to its child, call `on_frame` for every data frame, and return the
+        zygote's report of the kind `until`.
 
-        It returns when the report has come and all data bytes that the report announces have been read. The zygote
-        sends a report "taken" before the program runs.
+        It returns when the report has come and all data bytes before it have been read. The zygote sends a report
+        "taken" before the program runs.
 
         Args:
             pieces: bytes-like objects, sent one after the other without a copy. Do not change them meanwhile.
+            body: likewise; they are sent when the request is taken.
             on_frame: called with header and payload of each data frame. It may raise to stop the exchange.
             until: kind of the last report.
             seconds: time limit from the report "taken" to the end. The wait for that report does not count.
@@ -194,31 +270,45 @@ class ProcessStreams:
             NotTaken: the worker did not take the request.
             Malformed: a frame is invalid. After each of these errors the worker cannot be used any more.
         """
-        outgoing = deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view.nbytes)
+        outgoing = _views(pieces)
         reports: list[dict[str, Any]] = []
         taken = False
         deadline = time.monotonic() + take_seconds
+        route = self._data
+        end: int | None = None
 
         def on_report(header: dict[str, Any], _payload: memoryview) -> None:
-            nonlocal taken, deadline
+            nonlocal taken, deadline, route, end
             if header["kind"] == "taken" and not taken:
                 taken = True
                 deadline = time.monotonic() + seconds
+                route = self._route_to(header.get("link"))
+                end = None
+                outgoing.extend(_views(body))
             else:
                 reports.append(header)
 
-        start = self._data.consumed
+        start = self._data.frames.consumed
         try:
+            if self._links:  # else the worker is starting
+                self.send_links()
             while True:
-                if reports and self._is_last(reports[-1], until, start):
-                    return reports[-1]
-                ready = self._poll(deadline, sending=bool(outgoing))
+                if reports:
+                    report = reports[-1]
+                    if end is None:
+                        sent = report.get("data_bytes", 0)
+                        end = start + sent if sent is not None else route.frames.consumed + route.present()
+                    if _is_last(report, until, route.frames, end):
+                        if route.link is not None:
+                            self._settle(report, route, unsent=bool(outgoing))
+                        return report
+                ready = self._poll(deadline, route, sending=bool(outgoing))
                 if self._woken in ready:
                     raise StreamEnded
-                if self._requests in ready and outgoing:
-                    self._send(outgoing)
-                if self._data_fd in ready:
-                    self._data.read(on_frame)
+                if outgoing and ready.get(route.sink, 0) & ~select.POLLIN:
+                    self._send(outgoing, route)
+                if ready.get(route.source, 0) & ~select.POLLOUT:
+                    route.read(on_frame)
                 if self._control_fd in ready:
                     self._control.read(on_report)
         except (StreamEnded, Expired) as error:
@@ -229,40 +319,119 @@ class ProcessStreams:
             late = isinstance(error, Expired)
             raise NotTaken(f"It was not ready after {take_seconds:g} s." if late else "") from None
 
-    def _is_last(self, report: dict[str, Any], until: str, start: int) -> bool:
-        if report["kind"] != until:
-            raise Malformed(str(report.get("text") or f"an unexpected report {report['kind'][:30]!r}"))
-        left = report.get("data_bytes", 0) - (self._data.consumed - start)
-        if left < 0:
-            raise Malformed("more bytes than were reported")
-        if left == 0 and not self._data.between_frames and report.get("finished"):
-            raise Malformed("a frame that breaks off")
-        return bool(left == 0)
+    def send_links(self) -> None:
+        """Make the links of the next two children, and send the worker its ends.
 
-    def _poll(self, deadline: float, *, sending: bool) -> dict[int, int]:
+        The second child is forked while no request is under way. Its link is sent before, because a descriptor that
+        waits in a socket while a program runs counts as a file of unknown size.
+
+        Raises:
+            StreamEnded: the worker has ended.
+            OSError: this process has too many open files.
+        """
+        while self.linked and (unused := len(self._links.keys() - {self._last_link})) < 2:
+            try:
+                self._send_link()
+            except OSError:
+                if not unused:
+                    raise
+                return  # there is one for the next child
+
+    def _send_link(self) -> None:
+        with socket.socket(fileno=os.dup(self._requests)) as requests:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            name = secrets.token_bytes(32)
+            self._links[name.hex()] = Route(ours.fileno(), ours.fileno(), self._payload_limit, ours)
+            ours.setblocking(False)
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LINK_BUFFER)
+            try:
+                socket.send_fds(requests, [envelope.pack_link(name)], [theirs.fileno()])
+            except OSError:
+                raise StreamEnded from None
+            finally:
+                theirs.close()
+
+    def _route_to(self, link: Any) -> Route:
+        """The route to the child that has taken a request. The links of earlier children are closed."""
+        if not self.linked:
+            return self._data
+        if link not in self._links:
+            raise Malformed("a child without a link")
+        while (first := next(iter(self._links))) != link:
+            self._links.pop(first).close()
+        self._last_link = link
+        return self._links[link]
+
+    def _settle(self, report: dict[str, Any], route: Route, *, unsent: bool) -> None:
+        """Close the link of a child that has ended. Of one that is kept, the next request uses it."""
+        if not report.get("kept"):
+            self._links.pop(self._last_link).close()
+        elif unsent:
+            raise Malformed("an answer before the request was read")
+
+    def _forget_links(self) -> None:
+        while self._links:
+            self._links.popitem()[1].close()
+
+    def _poll(self, deadline: float, route: Route, *, sending: bool) -> dict[int, int]:
         left = deadline - time.monotonic()
         if left <= 0:
             raise Expired
+        wanted = {self._control_fd: select.POLLIN, self._woken: select.POLLIN}
+        if not route.ended:
+            wanted[route.source] = select.POLLIN
+            if sending:
+                wanted[route.sink] = wanted.get(route.sink, 0) | select.POLLOUT
         poll = select.poll()
-        for fd in (self._data_fd, self._control_fd, self._woken):
-            poll.register(fd, select.POLLIN)
-        if sending:
-            poll.register(self._requests, select.POLLOUT)
+        for fd, events in wanted.items():
+            poll.register(fd, events)
         return dict(poll.poll(min(left, 3600) * 1000 + 1))
 
-    def _send(self, outgoing: deque[memoryview]) -> None:
+    def _send(self, outgoing: deque[memoryview], route: Route) -> None:
         try:
-            count = os.writev(self._requests, [outgoing[place] for place in range(min(len(outgoing), _PIECES))])
+            count = os.writev(route.sink, [outgoing[place] for place in range(min(len(outgoing), _PIECES))])
         except BlockingIOError:
             return
         except OSError:
-            raise StreamEnded from None
+            if route.link is None:
+                raise StreamEnded from None
+            outgoing.clear()  # the child has closed its link; the zygote will report its end
+            return
         while count:
             piece = outgoing.popleft()
             if count < piece.nbytes:
                 outgoing.appendleft(piece[count:])
                 return
             count -= piece.nbytes
+
+
+def _is_last(report: dict[str, Any], until: str, source: FrameReader, end: int) -> bool:
+    """Whether everything has come that a report announces.
+
+    Args:
+        report: the last one.
+        until: the kind of the report that is waited for.
+        source: of the frames.
+        end: the value of its `consumed` at the end of the answer.
+    """
+    if report["kind"] != until:
+        raise Malformed(str(report.get("text") or f"an unexpected report {report['kind'][:30]!r}"))
+    if source.consumed > end:
+        raise Malformed("more bytes than were reported")
+    if source.consumed == end and not source.between_frames and report.get("finished"):
+        raise Malformed("a frame that breaks off")
+    return source.consumed == end
+
+
+def _views(pieces: Iterable[Any]) -> deque[memoryview]:
+    return deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view.nbytes)
+
+
+def _is_unix_socket(fd: int) -> bool:
+    if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+        return False
+    with socket.socket(fileno=os.dup(fd)) as link:
+        return link.family == socket.AF_UNIX
 
 
 def _enlarge(fd: int) -> None:

@@ -14,10 +14,10 @@ from autocoder_jupyter.sandbox.worker import envelope
 from autocoder_jupyter.sandbox.worker.entries import Packed
 
 
-def enclosed(request: Sequence[Any], *, program: bytes, again: bool, keep: bool) -> list[Any]:
-    """The pieces of a request, with its envelope in front; see `worker.envelope`."""
+def envelope_of(request: Sequence[Any], *, program: bytes, again: bool, keep: bool) -> bytes:
+    """The envelope of the pieces of a request; see `worker.envelope`."""
     size = sum(memoryview(piece).nbytes for piece in request)
-    return [envelope.pack(size, program, again=again, keep=keep), *request]
+    return envelope.pack(size, program, again=again, keep=keep)
 
 
 def describe(program: Program) -> dict[str, Any]:

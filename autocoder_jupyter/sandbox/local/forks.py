@@ -23,7 +23,13 @@ from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.sandbox.host.bundle import bundle
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.forked_worker import Share
-from autocoder_jupyter.sandbox.local.process import SupervisedProcess, read_line, start_supervisor, widen
+from autocoder_jupyter.sandbox.local.process import (
+    SupervisedProcess,
+    read_line,
+    request_sockets,
+    start_supervisor,
+    widen,
+)
 from autocoder_jupyter.sandbox.local.shared_supervisor import Loading
 from autocoder_jupyter.sandbox.local.supervisor import Policy
 from autocoder_jupyter.sandbox.protocol import Environment
@@ -160,8 +166,7 @@ class ForkedProcess(SupervisedProcess):
         self.name = name
         self._loading = loading
         self.requests, self.data, self.control = FileIO(requests, "wb"), FileIO(data, "rb"), FileIO(control, "rb")
-        for stream in (self.requests, self.data):
-            widen(stream)
+        widen(self.data)
         line = read_line(self._report, _ARRIVAL_SECONDS)
         self.folder = str(json.loads(line).get("folder", "")) if line else ""
         if not self.folder:
@@ -187,11 +192,13 @@ def _made(folder: Path) -> str:
 
 
 def _pipes() -> tuple[list[int], list[int]]:
-    """Five pipes: the notebook's ends, and the ends of the worker (three streams) and supervisor (lifeline, report)."""
+    """A socket for requests and four pipes: the notebook's ends, and the ends of the worker (three streams) and the
+    supervisor (lifeline, report).
+    """
     with contextlib.ExitStack() as opened:
         pipes: list[tuple[int, int]] = []
-        for _ in range(5):
-            pipes.append(os.pipe())
+        for number in range(5):
+            pipes.append(os.pipe() if number else request_sockets())
             for end in pipes[-1]:
                 opened.callback(os.close, end)
         opened.pop_all()

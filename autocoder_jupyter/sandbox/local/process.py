@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
 import threading
@@ -35,13 +36,16 @@ _PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
 
 
-def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
+def start_supervisor(
+    module: str, descriptors: Sequence[int], output: int, requests: int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
     """Start a supervisor in an isolated interpreter and its own session.
 
     Args:
         module: name of a module of `sandbox.local`; its `main` gets the descriptors.
         descriptors: the supervisor inherits them.
         output: `subprocess.PIPE`, or `subprocess.DEVNULL` if its output is not read.
+        requests: descriptor of its standard input; `subprocess.PIPE` for a new pipe.
     """
     import_path = str(Path(errors.__file__).parent.parent)
     return subprocess.Popen(
@@ -56,7 +60,7 @@ def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> su
             module,
             *map(str, descriptors),
         ],
-        stdin=subprocess.PIPE,
+        stdin=requests,
         stdout=output,
         stderr=output,
         bufsize=0,
@@ -140,20 +144,24 @@ class LocalProcess(SupervisedProcess):
             report, their_report = os.pipe()
             theirs.callback(os.close, their_report)
             ours.callback(os.close, report)
-            self._supervisor = start_supervisor("supervisor", [their_lifeline, their_report, lock], subprocess.PIPE)
+            theirs_of_requests, requests = request_sockets()
+            theirs.callback(os.close, theirs_of_requests)
+            ours.callback(os.close, requests)
+            given = [their_lifeline, their_report, lock]
+            self._supervisor = start_supervisor("supervisor", given, subprocess.PIPE, theirs_of_requests)
             ours.pop_all()  # it has started; they are open until the worker has ended
+            self._requests = FileIO(requests, "wb")
         super().__init__(lifeline, report)
         self.folder = policy.folder
         self._group = policy.control_group()
-        for stream in (self.requests, self.data):
-            widen(stream)
+        widen(self.data)
         with contextlib.suppress(BrokenPipeError):
             os.write(self._lifeline, json.dumps(asdict(policy)).encode() + b"\n")
 
     @property
     def requests(self) -> FileIO:
         """The worker's standard input."""
-        return _raw(self._supervisor.stdin)
+        return self._requests
 
     @property
     def data(self) -> FileIO:
@@ -206,6 +214,12 @@ def read_line(descriptor: int, seconds: float) -> bytes:
 def _raw(stream: IO[Any] | None) -> FileIO:
     assert isinstance(stream, FileIO)
     return stream
+
+
+def request_sockets() -> tuple[int, int]:
+    """A pair of sockets for requests: the worker's end and the notebook's. It can also carry descriptors."""
+    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    return theirs.detach(), ours.detach()
 
 
 def widen(stream: FileIO) -> None:

@@ -18,14 +18,14 @@ from typing import Any, NoReturn
 from . import calls, commands, frames, lockdown, tester, warmup
 
 _PIPE_BYTES = 1 << 20
+_HIGH_NUMBER = 64
 _SECONDS_TO_DIE = 60.0
 """A killed process needs CPU time once more before it ends, which takes a while on a busy machine."""
 
-_QUIET_SECONDS = 0.5
-"""How long a child waits for its first request before it prepares for it (`warmup.rehearse`).
+_QUIET_SECONDS = 0.01
+"""How long a child waits for its first request before it prepares for it (`warmup.rehearsal`).
 
-A request that follows another at once, as in a run of tests, would have to wait for the preparation, which takes more
-processor time than it saves: with it, a call with a small frame takes 18 ms instead of 14.
+A request that follows another at once, as in a run of tests, would have to wait for the preparation.
 """
 
 
@@ -64,11 +64,11 @@ class Child:
     Args:
         pid: its process id, and the id of its process group.
         folder: its working, home and temporary folder; it is removed with the child.
-        inbox: for writing requests.
-        outbox: for reading its frames.
+        boxes: for writing requests, and for reading its frames; None if it has a link to the host.
         done: for reading one byte after each answer.
         stdout: for reading its standard output.
         stderr: for reading its standard error.
+        link: the name of its link; "" without one.
         program: digest of the program that it runs; empty before the first request.
         signal: the signal that ended it, if any.
         exit_code: its exit code, if it exited.
@@ -76,11 +76,11 @@ class Child:
 
     pid: int
     folder: Path
-    inbox: int
-    outbox: int
+    boxes: tuple[int, int] | None
     done: int
     stdout: int
     stderr: int
+    link: str = ""
     program: bytes = b""
     signal: int | None = None
     exit_code: int | None = None
@@ -102,7 +102,7 @@ class Child:
 
     def close(self) -> None:
         """Close the zygote's ends of its pipes."""
-        for fd in (self.inbox, self.outbox, self.done, self.stdout, self.stderr):
+        for fd in (*(self.boxes or ()), self.done, self.stdout, self.stderr):
             os.close(fd)
 
     def wait_for_exit(self, exits: ChildExits, seconds: float) -> None:
@@ -135,34 +135,36 @@ class Child:
             self.exit_code = os.WEXITSTATUS(status)
 
 
-def spawn(folder: Path, *, not_for_child: Sequence[int], forget: Callable[[], None]) -> Child:
+def spawn(folder: Path, link: int | None, *, not_for_child: Sequence[int], forget: Callable[[], None]) -> Child:
     """Fork a child that waits for its first request.
 
     Args:
         folder: its working folder.
+        link: its end of a pair of sockets, which is closed here. None: it gets pipes.
         not_for_child: descriptors of the zygote that are closed in the child.
         forget: called in the child, to remove the zygote's data about the request.
     """
-    inbox = _pipe()
-    outbox = _pipe()
+    inbox, outbox = ((link, -1), (-1, link)) if link is not None else (_pipe(), _pipe())
     done, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             for fd in (*not_for_child, inbox[1], outbox[0], done[0], stdout[0], stderr[0]):
-                os.close(fd)
+                if fd >= 0:
+                    os.close(fd)
             forget()
             _prepare_child(folder, stdout[1], stderr[1])
-            serve(inbox[0], outbox[1], done[1])
+            serve(*_renumbered(inbox[0], outbox[1], done[1]))
         finally:
             os._exit(1)
-    for fd in (inbox[0], outbox[1], done[1], stdout[1], stderr[1]):
+    for fd in {inbox[0], outbox[1], done[1], stdout[1], stderr[1]}:
         os.close(fd)
-    for fd in (inbox[1], outbox[0], stdout[0], stderr[0]):
+    boxes = None if link is not None else (inbox[1], outbox[0])
+    for fd in (*(boxes or ()), stdout[0], stderr[0]):
         os.set_blocking(fd, False)
     with contextlib.suppress(OSError):  # the child does it, too; either may be first
         os.setpgid(pid, pid)
-    return Child(pid, folder, inbox[1], outbox[0], done[0], stdout[0], stderr[0])
+    return Child(pid, folder, boxes, done[0], stdout[0], stderr[0])
 
 
 def serve(inbox: int, outbox: int, done: int) -> NoReturn:
@@ -172,8 +174,7 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
     data, such as the changed arguments, are requested after the function has returned.
     """
     program = calls.LoadedProgram()
-    if not _is_readable(inbox, _QUIET_SECONDS):
-        warmup.rehearse()
+    _rehearse_until_readable(inbox)
     while True:
         request = frames.read(inbox)
         if request is None:
@@ -196,6 +197,14 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
             os._exit(1)  # it belongs to a call of an earlier child
         del payload
         send_answer(outbox, done, answer)
+
+
+def _rehearse_until_readable(inbox: int) -> None:
+    """Prepare for the first request. It is a function, so that a program does not see in `serve` how far it came."""
+    if not _is_readable(inbox, _QUIET_SECONDS):
+        for _ in warmup.rehearsal():
+            if _is_readable(inbox, 0):
+                return
 
 
 def _is_readable(descriptor: int, seconds: float) -> bool:
@@ -249,6 +258,17 @@ def _prepare_child(folder: Path, stdout: int, stderr: int) -> None:
     sys.stderr = open(  # noqa: SIM115
         2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
     )
+
+
+def _renumbered(*descriptors: int) -> tuple[int, ...]:
+    """Move descriptors to the lowest free numbers. Otherwise their numbers would say how many children there were."""
+    moved = {fd: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_NUMBER) for fd in dict.fromkeys(descriptors)}
+    for fd in moved:
+        os.close(fd)
+    for fd, high in moved.items():
+        moved[fd] = fcntl.fcntl(high, fcntl.F_DUPFD_CLOEXEC, 0)
+        os.close(high)
+    return tuple(moved[fd] for fd in descriptors)
 
 
 def _pipe() -> tuple[int, int]:

@@ -1,4 +1,7 @@
-"""Send the bytes of one request to a child, and its answer to the host."""
+"""Watch over one request: until the child has answered, keep its text output, and forward the bytes of both sides.
+
+A child with a link to the host exchanges its bytes there, and nothing is forwarded.
+"""
 
 from __future__ import annotations
 
@@ -87,11 +90,17 @@ class RequestPump:
         self.flooded = ""
         self._kills = kills
         self._kills_before = kills.count()
-        self.payload = payload
-        self.input = Relay(streams.requests, child.inbox, payload)
-        self.output = Relay(child.outbox, streams.data)
+        inbox, outbox = child.boxes or (_DEV_NULL, _DEV_NULL)
+        self.payload = payload if child.boxes else 0
+        self.input = Relay(streams.requests, inbox, self.payload)
+        self.output = Relay(outbox, streams.data, None if child.boxes else 0)
         self.stdout = Capture(child.stdout, keep_text)
         self.stderr = Capture(child.stderr, keep_text)
+
+    @property
+    def moved(self) -> int | None:
+        """Number of bytes that were forwarded to the host; None if the child has a link."""
+        return self.output.moved if self.child.boxes else None
 
     @property
     def out_of_memory(self) -> bool:
@@ -133,7 +142,8 @@ class RequestPump:
         Raises:
             HostGone: the host has closed the connection.
         """
-        self.output.stop_after_present()
+        if self.child.boxes:
+            self.output.stop_after_present()
         while self.output.open:
             _wait_for(*self.output.waits_for)
             self.output.step()

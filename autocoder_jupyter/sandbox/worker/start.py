@@ -62,7 +62,7 @@ def main() -> None:
     from .zygote import Zygote
 
     workplace = Workplace(setup["scratch"])
-    zygote = Zygote(requests, data, control, workplace, keep_text=setup["text_bytes"])
+    zygote = Zygote(requests, data, control, workplace, keep_text=setup["text_bytes"], linked=setup["linked"])
     zygote.report(
         "ready",
         python=list(sys.version_info[:3]),

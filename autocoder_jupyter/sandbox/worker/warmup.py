@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import importlib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from _pytest import config
 from . import calls, commands, outputs, remote, tester
 from .codec import encode
 
-__all__ = ["commands", "outputs", "pytest", "rehearse", "remote", "tester", "warm_up"]
+__all__ = ["commands", "outputs", "pytest", "rehearsal", "remote", "tester", "warm_up"]
 
 
 _SPECS = [{"name": "frame", "type": "DataFrame"}]
@@ -29,7 +30,8 @@ def warm_up() -> None:
     pytest imports its plugins when it runs, so each run of tests would import them again.
     """
     frame = _small_frame()
-    rehearse()
+    for _ in rehearsal():
+        pass
     entries, payload = _packed()
     calls.decode_all(entries, payload, Path(), trusted=False)
     encode(frame, "DataFrame").digest()
@@ -40,15 +42,26 @@ def warm_up() -> None:
     tester.register_module_files()
 
 
-def rehearse() -> None:
-    """Decode and encode a small frame, as a call does.
+def rehearsal() -> Iterator[None]:
+    """Do in short steps what a call does: seed, compile, decode a small frame, encode it, use it as functions do.
 
-    A forked child does it while it waits for its first request, so the memory pages that a call writes are already
-    copied from the zygote. The frame is encoded once in the zygote: creating it in a child would copy four times as
-    many pages as that saves.
+    A forked child does it while it waits for its first request, and stops when that comes. So the memory pages that a
+    call writes are already copied from the zygote. The frame is encoded once in the zygote: creating it in a child
+    would copy four times as many pages as that saves.
     """
+    calls.seed(0)
+    compile("def run(frame):\n    return frame\n", "", "exec", dont_inherit=True)
+    yield
     entries, payload = _packed()
-    calls.encode_all(calls.decode_all(entries, payload, Path()), _SPECS)
+    values = calls.decode_all(entries, payload, Path())
+    yield
+    calls.encode_all(values, _SPECS)
+    yield
+    frame = values["frame"].copy()
+    frame["sum"] = frame["number"] + frame["share"]
+    yield
+    frame.sort_values("share").groupby("text")["number"].sum()
+    yield
 
 
 @functools.cache

@@ -1,7 +1,8 @@
 """The zygote: a running interpreter that forks a child for each program in advance, and reports its end.
 
 It has three streams to the host: for requests, for the frames of programs, and for its own reports ("ready", "taken",
-"done"). Programs have none of these. They use pipes of the zygote, which forwards a counted number of bytes. So a
+"done"). Programs have none of these. Each child has a link of its own to the host, which the host throws away with the
+child. If the streams cannot carry links, it has pipes of the zygote, which forwards a counted number of bytes. So a
 program cannot forge a report, and its late output does not reach the next call.
 
 Children inherit the zygote's memory, including freed parts. So the zygote reads only the envelope of a request, and
@@ -35,9 +36,12 @@ class Zygote:
         control: descriptor for the reports.
         workplace: the folders of programs.
         keep_text: bytes to keep of standard output, and of standard error.
+        linked: whether the host sends a link for each child.
     """
 
-    def __init__(self, requests: int, data: int, control: int, workplace: Workplace, *, keep_text: int) -> None:
+    def __init__(
+        self, requests: int, data: int, control: int, workplace: Workplace, *, keep_text: int, linked: bool
+    ) -> None:
         exits = ChildExits()
         self.streams = WorkerStreams(requests, data, control, exits)
         self.kills = MemoryKills()
@@ -47,6 +51,7 @@ class Zygote:
         self.spare: Child | None = None
         self.kept: Child | None = None
         self.envelope = Envelope()
+        self.linked = linked
 
     def serve(self) -> None:
         """Serve requests until the host closes the connection."""
@@ -73,9 +78,17 @@ class Zygote:
         All children are forked here, before a request is read, because a program can see the stack below its fork.
         """
         if self.spare is None and self.kept is None:  # the removal of a child checks that no other process is left
-            self.spare = self._spawn()
-        if not (self.envelope.taken or self.envelope.take(self.streams.requests)):
+            if self.linked and not self.envelope.links and self.envelope.taken:
+                raise HostGone  # it has sent a request before a link for it
+            if self.envelope.links or not self.linked:
+                self.spare = self._spawn()
+        if not (self.envelope.taken or self.envelope.take(self.streams.requests, linked=self.linked)):
             return False
+        if self.envelope.only_brings_link:
+            self.envelope.forget()
+            return True
+        if self.spare is None and self.kept is None:
+            return True  # the request stays for the next step
         if self.kept is not None and not self._is_for(self.kept):
             self._end_kept(self.kept)
             return True  # the request stays for the next step
@@ -100,7 +113,7 @@ class Zygote:
         """Send the current request to its child, and the child's frames to the host."""
         child = self.kept or self.spare
         assert child is not None
-        self.report("taken")  # a failure after this report is one of the program
+        self.report("taken", link=child.link)  # a failure after this report is one of the program
         self.kept = self.spare = None
         child.program = self.envelope.program
         call = RequestPump(self.streams, child, self.envelope.size, kills=self.kills, keep_text=self.keep_text)
@@ -116,7 +129,7 @@ class Zygote:
         call.drain()
         self.report(
             "done",
-            data_bytes=call.output.moved,
+            data_bytes=call.moved,
             finished=call.finished,
             kept=stays,
             signal=child.signal,
@@ -134,7 +147,11 @@ class Zygote:
 
     def _spawn(self) -> Child:
         folder = self.workplace.new_folder()
-        return spawn(folder, not_for_child=self._not_for_child, forget=self.envelope.forget)
+        link, name = self.envelope.links.popleft() if self.linked else (None, "")
+        others = (*self._not_for_child, *(each for each, _ in self.envelope.links))
+        child = spawn(folder, link, not_for_child=others, forget=self.envelope.forget)
+        child.link = name
+        return child
 
     def _reap(self, child: Child) -> None:
         """Close, reap and clean up after a killed child. If a process or a file remains, the worker exits."""

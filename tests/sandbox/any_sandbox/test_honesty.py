@@ -99,7 +99,7 @@ def test_a_test_the_sample_and_a_person_look_the_same_from_inside(worker: Worker
         "'COLUMNS' in os.environ or any(name.startswith('PYTEST') for name in os.environ)",
         "type(sys.stdout).__name__ == 'StringIO'",
         "'test_solution' in sys.modules or os.path.exists('../test_solution.py')",
-        "any('socket' in os.readlink(file) for file in glob.glob('/proc/self/fd/*') if os.path.exists(file))",
+        "sum('socket' in os.readlink(file) for file in glob.glob('/proc/self/fd/*') if os.path.exists(file)) > 1",
         "'test' in ' '.join(sys.orig_argv)",
         "bool(re.search('tester|test_', repr(sys._current_frames())))",
     ],

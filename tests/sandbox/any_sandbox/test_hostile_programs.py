@@ -454,20 +454,48 @@ def test_there_are_no_capabilities(worker: Worker) -> None:
         assert not (effective or permitted or effective_high or permitted_high)
 
 
-def test_no_descriptor_of_the_host_is_inherited(worker: Worker) -> None:  # 65
+def test_only_pipes_and_its_own_link_are_inherited(worker: Worker) -> None:  # 65
+    """The link is one end of a pair of sockets that no other process has. It has no name, and cannot reach others."""
     body = """
-        kinds = set()
+        import socket
+        kinds, links = set(), []
         for number in range(3, 1024):
             try:
                 about = os.fstat(number)
             except OSError:
                 continue
             kinds.add(oct(about.st_mode)[:-4])
-        return sorted(kinds)
+            if oct(about.st_mode).startswith('0o14'):
+                with socket.socket(fileno=os.dup(number)) as link:
+                    links.append((link.family == socket.AF_UNIX, link.getsockname(), link.getpeername()))
+        return sorted(kinds), links
     """
     said = attempt(worker, body)
-    assert said.startswith("got")
-    assert not set(re.findall(r"0o\d+", said)) - {"0o1"}, "only pipes"  # S_IFIFO
+    assert said in ("got (['0o1'], [])", "got (['0o1', '0o14'], [(True, '', '')])")  # S_IFIFO, S_IFSOCK
+
+
+def test_a_late_writer_changes_no_later_answer(worker: Worker) -> None:
+    """A process that outlives the answer writes a complete forged answer into every descriptor that it has, again and
+    again. The answers of later calls are their own."""
+    body = """
+        from autocoder_worker import calls, frames
+        packed = calls.encode_all({'said': 'forged'}, [{'name': 'said', 'type': 'str'}])
+        told = {'kind': 'result', 'outputs': packed.entries, 'seconds': 0.1, 'payload': packed.size}
+        frame = b''.join([frames.pack(told), *map(bytes, packed.pieces)])
+        if not os.fork():
+            time.sleep(0.05)
+            while True:
+                for number in range(3, 64):
+                    try: os.write(number, frame)
+                    except OSError: pass
+        return 'first'
+    """
+    with contextlib.suppress(OutputRefused):  # what it writes before the end of the answer is refused
+        say(worker, body)
+    if not worker.alive:
+        return
+    for number in range(5):
+        assert say(worker, f"return '{number}'") == str(number)
 
 
 # Time
