@@ -78,6 +78,11 @@ def prepare(function: Function, options: CallOptions, client: Any) -> tuple[str,
             f"prepare takes a client of Dask, not {type(client).__name__}.",
             hint="Write from distributed import Client; growth.prepare(Client(…)).",
         )
+    if getattr(client, "asynchronous", False):
+        raise InvalidRequest(
+            "prepare waits for the workers, so it takes no asynchronous client.",
+            hint="Connect another one: growth.prepare(Client(client.scheduler.address)).",
+        )
     from autocoder_jupyter.scaling.dask_plugin import BuildsEnvironment
 
     options.require_agreed(function.name)

@@ -44,11 +44,20 @@ import pandas as pd
 def run(sales: pd.DataFrame) -> pd.DataFrame:
     return sales.groupby("shop", as_index=False)[["units"]].sum()"""
 
+TESTS = """\
+import pandas as pd
+from solution import run
+
+
+def test_units():
+    assert run(sales=pd.DataFrame({"shop": [1, 1, 2], "units": [1, 2, 4]}))["units"].tolist() == [3, 4]"""
+
 GIVEN: dict[str, Any] = {
     "prompt": "The units of each shop of @sales.",
     "outputs": (OutputSpec(name="table", type="DataFrame"),),
-    "settings": {"skip_tests": True},
 }
+SCRIPT: dict[str, Any] = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+
 SAID = "a sample of 10,000 of 24,000 rows"
 
 
@@ -63,7 +72,7 @@ def shown(state: FunctionRun) -> str:
 @pytest.mark.local_sandbox
 async def test_a_function_of_a_lazy_frame_is_made_of_a_sample_and_kept_on_another_day(runner: Runner) -> None:
     samples = await sampled({"sales": lazy()})
-    first = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)]}, samples=samples, **GIVEN)
+    first = await runner.generate(SCRIPT, samples=samples, **GIVEN)
     assert first.report.success
     assert SAID in prompt_of(first.model.requests[0])
     drawn = Drawn(kind="polars LazyFrame", rows=10_000, of=ROWS)
@@ -80,6 +89,7 @@ async def test_a_function_of_a_lazy_frame_is_made_of_a_sample_and_kept_on_anothe
 
     growth = result_of(version, runner.root, CallOptions(sandbox="local"), samples=samples, trusted=True)
     assert growth.run()["units"].sum() == samples["sales"]["units"].sum() < SALES["units"].sum()
+    assert (await growth.verify.aio(sales=lazy())).report.kept == SAID
     assert growth.run(lazy())["units"].sum() == SALES["units"].sum()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask
 import dask.dataframe as dd
@@ -70,8 +71,15 @@ def test_a_machine_without_a_package_index_says_that(built: Build, tmp_path: Pat
             growth.map([SAMPLE.head(20)], executor=client)
         with pytest.raises(PackageError, match="The package index cannot be reached"):
             growth.over(dd.from_pandas(SAMPLE, npartitions=2, sort=False)).compute()
+
+
+def test_prepare_takes_a_client_that_waits(built: Build) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE})
     with pytest.raises(InvalidRequest, match="prepare takes a client of Dask, not ThreadPoolExecutor"):
         growth.prepare(ThreadPoolExecutor(1))
+    awaited = SimpleNamespace(register_plugin=pytest.fail, asynchronous=True)
+    with pytest.raises(InvalidRequest, match="it takes no asynchronous client"):
+        growth.prepare(awaited)
 
 
 def test_another_version_stops_at_once(built: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
