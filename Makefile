@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json labextension/frame.mjs)
 
-.PHONY: setup demo examples record test test-pythons test-kernel test-kernels test-kernel-6.1-root test-kernel-6.1-user test-kernel-5.10 quick coverage check check-python check-labextension docs release format bench trust labextension without-node lock clean
+.PHONY: setup demo examples record test test-pythons test-kernel test-kernels test-kernel-6.1-root test-kernel-6.1-user test-kernel-5.10 quick coverage check check-python check-labextension docs release format bench goals trust labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -139,6 +139,10 @@ without-node:
 
 bench: $(STAMP)
 	$(PYTEST) tests/benchmarks --benchmark-only --benchmark-group-by=group $(PYTEST_ARGS)
+
+# Prints the goals for calls and what is measured; GOALS="--beside FOLDER" measures an earlier source tree, too.
+goals: $(STAMP)
+	$(BIN)/python -m tests.benchmarks.goals $(GOALS)
 
 # What each layer of evidence finds in wrong functions, and whether it leaves right ones alone. `TRUST="--family joins"`
 # plays a part of the tasks.

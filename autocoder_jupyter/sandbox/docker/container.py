@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from autocoder_jupyter.errors import SandboxUnavailable
@@ -327,6 +330,12 @@ def _running(client: APIClient, container: str) -> bool:
     return status in ("created", "running")
 
 
+def _send_descriptor(requests: int) -> None:
+    """Send any descriptor; see `programs.container_trial`."""
+    with suppress(OSError), socket.socket(fileno=os.dup(requests)) as link, Path(os.devnull).open("rb") as sent:
+        socket.send_fds(link, [b"."], [sent.fileno()])
+
+
 def run_once(start: ContainerStart, transport: Transport, *, seconds: float) -> bytes:
     """Run a short program in a hardened container, and return its standard output.
 
@@ -343,6 +352,8 @@ def run_once(start: ContainerStart, transport: Transport, *, seconds: float) -> 
     timer.daemon = True
     timer.start()
     try:
+        if transport == "sockets":
+            _send_descriptor(process.streams.requests.fileno())
         written = process.streams.data.readall()
         errors = process.streams.control.readall()
     finally:

@@ -35,7 +35,7 @@ REPORT_LIMIT = 64 << 20
 """Most bytes of one JSON header from the zygote, which has two captured texts."""
 
 _LINK_BUFFER = 1 << 20
-"""Bytes of the buffer to a child. The kernel usually allows less. The child's own end keeps the size that is counted."""
+"""Bytes of the buffer to a child. The kernel usually allows less. The child's own end keeps the size that counts."""
 
 _SHORT = 1 << 16
 _PIECES = 64
@@ -276,6 +276,7 @@ class ProcessStreams:
         deadline = time.monotonic() + take_seconds
         route = self._data
         end: int | None = None
+        poll, polled = select.poll(), None
 
         def on_report(header: dict[str, Any], _payload: memoryview) -> None:
             nonlocal taken, deadline, route, end
@@ -302,7 +303,12 @@ class ProcessStreams:
                         if route.link is not None:
                             self._settle(report, route, unsent=bool(outgoing))
                         return report
-                ready = self._poll(deadline, route, sending=bool(outgoing))
+                if polled != (state := (route.source, route.ended, bool(outgoing))):
+                    poll, polled = self._poll(route, sending=bool(outgoing)), state
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise Expired
+                ready = dict(poll.poll(min(left, 3600) * 1000 + 1))
                 if self._woken in ready:
                     raise StreamEnded
                 if outgoing and ready.get(route.sink, 0) & ~select.POLLIN:
@@ -373,10 +379,8 @@ class ProcessStreams:
         while self._links:
             self._links.popitem()[1].close()
 
-    def _poll(self, deadline: float, route: Route, *, sending: bool) -> dict[int, int]:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise Expired
+    def _poll(self, route: Route, *, sending: bool) -> select.poll:
+        """Waits for what an exchange needs. It is made anew only when that changes: a large frame takes many waits."""
         wanted = {self._control_fd: select.POLLIN, self._woken: select.POLLIN}
         if not route.ended:
             wanted[route.source] = select.POLLIN
@@ -385,7 +389,7 @@ class ProcessStreams:
         poll = select.poll()
         for fd, events in wanted.items():
             poll.register(fd, events)
-        return dict(poll.poll(min(left, 3600) * 1000 + 1))
+        return poll
 
     def _send(self, outgoing: deque[memoryview], route: Route) -> None:
         try:

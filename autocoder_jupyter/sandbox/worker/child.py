@@ -22,10 +22,11 @@ _HIGH_NUMBER = 64
 _SECONDS_TO_DIE = 60.0
 """A killed process needs CPU time once more before it ends, which takes a while on a busy machine."""
 
-_QUIET_SECONDS = 0.01
+_QUIET_SECONDS = 0.02
 """How long a child waits for its first request before it prepares for it (`warmup.rehearsal`).
 
-A request that follows another at once, as in a run of tests, would have to wait for the preparation.
+Between requests that follow each other at once, as in a run of tests, the preparation would take more processor time
+than it saves.
 """
 
 

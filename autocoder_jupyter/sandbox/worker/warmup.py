@@ -43,7 +43,7 @@ def warm_up() -> None:
 
 
 def rehearsal() -> Iterator[None]:
-    """Do in short steps what a call does: seed, compile, decode a small frame, encode it, use it as functions do.
+    """Do in short steps what a call does: seed, compile, decode a small frame, encode it, copy it and add a column.
 
     A forked child does it while it waits for its first request, and stops when that comes. So the memory pages that a
     call writes are already copied from the zygote. The frame is encoded once in the zygote: creating it in a child
@@ -59,8 +59,6 @@ def rehearsal() -> Iterator[None]:
     yield
     frame = values["frame"].copy()
     frame["sum"] = frame["number"] + frame["share"]
-    yield
-    frame.sort_values("share").groupby("text")["number"].sum()
     yield
 
 

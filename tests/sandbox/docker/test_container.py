@@ -276,6 +276,14 @@ def test_where_the_socket_cannot_be_reached_the_attach_stream_is_taken(
     assert trials.known_transport(engine) == "attach"
 
 
+def test_where_no_descriptor_arrives_the_attach_stream_is_taken(
+    engine: DockerEngine, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "_trials", {})
+    monkeypatch.setattr(container, "_send_descriptor", lambda requests: os.write(requests, b"."))
+    assert trial(engine, image, "as if new").transport == "attach"
+
+
 def test_a_container_ends_when_its_kernel_is_killed(
     image: str, transport: Transport, containers_of: ContainersOf, eventually: Eventually
 ) -> None:
