@@ -129,7 +129,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
             if not function.is_usable:
                 self._awaits = function.name
                 with contextlib.suppress(AutocodeError):  # its calls then raise the error
-                    await function
+                    await function._ready()
         history = await self._history()
         self._awaits = ""
         asked = self._agent.asked(self.request.message, history, self.request.frames)

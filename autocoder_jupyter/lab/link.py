@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.lab.channel import Channel, CommChannel, OnMessage, OnRefused
+from autocoder_jupyter.lab.server import can_serve_extension
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.version import VERSION
@@ -144,7 +145,7 @@ class PageLink:
         cell in each request. VS Code does so too, with an address.
         """
         cell = self._notebook.cell_id
-        return cell is not None and not cell.startswith("vscode-")
+        return cell is not None and not cell.startswith("vscode-") and can_serve_extension()
 
     def _has_subshells(self) -> bool:
         info: Mapping[str, Any] = getattr(self._notebook.shell.kernel, "kernel_info", {})

@@ -177,12 +177,13 @@ def _versions(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 
 def _picture(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str | None:
-    """The first small picture of the outputs on the sample, as JSON: its address, and what it shows in words."""
+    """The first small picture or chart of the outputs on the sample, as JSON, and what it shows in words."""
     seen = getattr(_launched(notebook, name).card.state, "outputs", None)
-    found = next((one for one in (seen.glimpses if seen else ()) if one.picture), None)
+    found = next((one for one in (seen.glimpses if seen else ()) if one.picture or one.chart), None)
     if found is None:
         return None
-    return json.dumps({"src": data_address(found.picture, "image/png"), "alt": f"{found.name}: {found.text}"})
+    drawn = {"src": data_address(found.picture, "image/png")} if found.picture else {"chart": found.chart}
+    return json.dumps({**drawn, "alt": f"{found.name}: {found.text}"})
 
 
 def _ended(notebook: Notebook, name: str) -> Any:

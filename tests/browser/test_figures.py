@@ -480,6 +480,10 @@ def test_on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row
     expect(shown).to_be_hidden()
     page.output(1).locator("summary", has_text="local, tier").click()
     expect(shown).to_be_visible()
+    output.get_by_role("tab", name="Edit").click()
+    output.get_by_label("Code", exact=True).wait_for(timeout=PATIENCE)
+    assert barriers(page, ".autocode-inspector") == []
+    item(page, "chart").locator(".jp-AutocodePanel-thumbnail iframe").wait_for(timeout=PATIENCE)
 
 
 @pytest.mark.local_sandbox

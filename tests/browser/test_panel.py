@@ -52,13 +52,21 @@ AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" /
 
 
 def barriers(page: NotebookPage, *places: str) -> list[Any]:
-    """The accessibility problems that axe-core finds in these parts of the page."""
+    """The accessibility problems that axe-core finds in these parts of the page, in the light and the dark theme."""
     page.page.evaluate(AXE.read_text())
     return list(
         page.page.evaluate(
             """async include => {
-                const { violations } = await axe.run({ include }, { resultTypes: ["violations"] });
-                return violations.map(({ id, nodes }) => [id, nodes.map(node => node.html)]);
+                const { jpThemeName: before } = document.body.dataset;
+                const found = [];
+                for (const theme of ["JupyterLab Dark", "JupyterLab Light", before]) {
+                    await window.jupyterapp.commands.execute("apputils:change-theme", { theme });
+                    while (document.body.dataset.jpThemeName !== theme) await new Promise(done => setTimeout(done, 20));
+                    if (theme === before && found.length > 1) break;
+                    const { violations } = await axe.run({ include }, { resultTypes: ["violations"] });
+                    found.push(violations.map(({ id, nodes }) => [theme, id, nodes.map(node => node.html)]));
+                }
+                return found.flat();
             }""",
             list(places),
         )
@@ -196,6 +204,23 @@ def test_the_first_steps_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
     page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="%%autocode result").wait_for(timeout=PATIENCE)
     page.page.keyboard.type("Revenue of ")  # in the place of the words that were there
     has_source(page, 2, "%%autocode result\nRevenue of ")
+
+
+def test_the_first_steps_can_be_questions_in_a_cell(notebook: Open) -> None:
+    page = notebook("1 + 1")
+    panel(page).get_by_role("button", name="Set up with questions").click()
+    asked = page.page.locator(".jp-Cell", has_text="%autocode setup")
+    asked.locator(".jp-Stdin-input").wait_for(timeout=PATIENCE)
+    expect(asked).to_contain_text("Model, as provider/model", use_inner_text=True)
+    picture(page, "set_up")
+    nothing_new = asked.get_by_text("Nothing was changed.")
+    for _ in range(8):  # nothing keeps what is set
+        asked.locator(".jp-Stdin-input").or_(nothing_new).last.wait_for(timeout=PATIENCE)
+        if nothing_new.is_visible():
+            return
+        page.page.keyboard.press("Enter")
+        page.page.wait_for_timeout(200)
+    nothing_new.wait_for(timeout=PATIENCE)
 
 
 def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, reply: Reply) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _STYLE = element(
     "style",
     escape(
+        ".autocode-editor .widget-label{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"
         ".autocode-editor textarea{font-family:var(--jp-code-font-family,monospace);"
         "font-size:var(--jp-code-font-size,13px);white-space:pre;overflow:auto;tab-size:4}"
     ),
@@ -102,7 +103,7 @@ def _field(ipywidgets: Any, text: str, words: str) -> Any:
     field = ipywidgets.Textarea(
         value=text,
         continuous_update=False,
-        tooltip=words,
+        description=words,
         rows=min(max(text.count("\n") + 2, 8), 20),
         layout={"width": "98%", "flex": "none"},
     )

@@ -6,7 +6,7 @@ import type { IAnswers, Start } from './start';
 const MODELS = ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1', 'gemini/gemini-2.5-pro', 'ollama/qwen3-coder'];
 
 /** A form for the settings that the first cell needs. It checks them and inserts the cell. */
-export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | 'begin'> }): React.ReactElement {
+export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'check' | 'begin'> }): React.ReactElement {
   const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '' });
   const [said, setSaid] = React.useState('');
   const [isBusy, setBusy] = React.useState(false);
@@ -14,16 +14,19 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | '
     start.answers().then(setAnswers, () => undefined); // without settings the fields are empty
   }, [start]);
 
-  const check = async (event: React.FormEvent): Promise<void> => {
-    event.preventDefault();
+  const doing = async (words: string, act: () => Promise<string | void>): Promise<void> => {
     setBusy(true);
-    setSaid('Checking; the first time takes some seconds …');
+    setSaid(words);
     try {
-      setSaid(await start.check(answers));
+      setSaid((await act()) ?? '');
     } catch (error) {
       setSaid(error instanceof Error ? error.message : String(error));
     }
     setBusy(false);
+  };
+  const check = async (event: React.FormEvent): Promise<void> => {
+    event.preventDefault();
+    await doing('Checking; the first time takes some seconds …', () => start.check(answers));
   };
 
   return (
@@ -55,6 +58,15 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | '
       <div className="jp-AutocodePanel-buttons">
         <button type="submit" className="jp-Button jp-mod-styled jp-mod-accept" disabled={isBusy}>
           Save and check
+        </button>
+        <button
+          type="button"
+          className="jp-Button jp-mod-styled"
+          disabled={isBusy}
+          title="Asks for model, key, price, sharing and sandbox in a cell, and makes one test call"
+          onClick={() => void doing('Answer in the new cell.', () => start.ask())}
+        >
+          Set up with questions
         </button>
         <button type="button" className="jp-Button jp-mod-styled" onClick={() => void start.begin()}>
           Insert a first cell

@@ -1,6 +1,8 @@
+import { NotebookActions } from '@jupyterlab/notebook';
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
 import { LOAD, newCell } from '../cells/first';
+import { insertBelow } from '../cells/place';
 import type { IResults } from '../results/tokens';
 import { runCode } from './runCode';
 
@@ -10,6 +12,9 @@ const PLUGIN = 'autocoder-jupyter:plugin';
 /** Time limit for the connection to the kernel, in milliseconds. */
 const PATIENCE = 3000;
 const PAUSE = 300;
+
+/** Asks for the settings, with one test call, and says what is written and where. */
+const SETUP = '%autocode setup';
 
 /** The values of the form for the first steps. */
 export interface IAnswers {
@@ -47,6 +52,19 @@ export class Start {
     }
     await pause(); // the settings are being sent
     return trouble + (await runCode(notebook, '%autocode doctor'));
+  }
+
+  /** Ask all questions of the first steps in a cell: key, price, sharing, sandbox, and one test call. */
+  async ask(): Promise<void> {
+    const { notebook, link } = this._results;
+    if (notebook === null) {
+      throw new Error('Open a notebook first.');
+    }
+    if (!link?.connected) {
+      await runCode(notebook, LOAD);
+    }
+    insertBelow(notebook, notebook.content.activeCellIndex, SETUP);
+    await NotebookActions.run(notebook.content, notebook.sessionContext);
   }
 
   /** Insert a first cell into the notebook. */

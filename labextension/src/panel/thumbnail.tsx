@@ -4,7 +4,10 @@ import * as React from 'react';
 const PNG = 'data:image/png;base64,';
 
 interface IPicture {
+  /** The address of a picture; empty if it is a chart. */
   src: string;
+  /** The specification of a chart, which is drawn in a frame of its own, as those of cards are. */
+  chart: string;
   /** What the picture shows, in words. */
   alt: string;
 }
@@ -36,13 +39,23 @@ export function Thumbnail({ name, run, picture }: IThumbnailProps): React.ReactE
       isOver = true;
     };
   }, [name, run]);
-  return shown && <img className="jp-AutocodePanel-thumbnail" src={shown.src} alt={shown.alt} />;
+  if (shown === null || shown.src !== '') {
+    return shown && <img className="jp-AutocodePanel-thumbnail" src={shown.src} alt={shown.alt} />;
+  }
+  return (
+    <div className="jp-AutocodePanel-thumbnail jp-mod-chart" key={shown.chart}>
+      <div className="autocode-chart" data-autocode-chart={shown.chart}>
+        {shown.alt}
+      </div>
+    </div>
+  );
 }
 
 function readPicture(told: string | null): IPicture | null {
   try {
-    const { src, alt } = JSON.parse(told ?? '{}');
-    return typeof src === 'string' && src.startsWith(PNG) && typeof alt === 'string' ? { src, alt } : null;
+    const { src = '', chart = '', alt } = JSON.parse(told ?? '{}');
+    const isShown = src === '' ? chart !== '' && typeof chart === 'string' : String(src).startsWith(PNG);
+    return isShown && typeof alt === 'string' ? { src, chart, alt } : null;
   } catch {
     return null;
   }

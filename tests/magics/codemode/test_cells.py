@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import GenerationFailed, InvalidRequest
+from autocoder_jupyter.jobs.code_job import CodeRequest
+from autocoder_jupyter.jobs.registry import submit_code
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, OutputSpec, Report
@@ -166,3 +170,28 @@ def test_a_function_that_failed_cannot_be_a_tool(notebook: Any, play: Any) -> No
     notebook.shell.user_ns["total"] = made_function("total", "0", success=False)
     with pytest.raises(InvalidRequest, match="total cannot be called, because it failed"):
         notebook.run("%%autocode x --mode tools --tool total\nAdd up @orders.")
+
+
+def test_a_cell_uses_a_function_that_is_verified_while_its_second_opinion_runs(tmp_path: Path) -> None:
+    report = Report(
+        name="growth",
+        run_id="r",
+        prompt="…",
+        success=True,
+        solution=CodeSolution(code="def run(): return 30"),
+        declared_outputs=(OutputSpec(name="total", type="int"),),
+        sandbox="local",
+    )
+    pending = Pending[Resolution]()
+    growth = CodeGenEvalResult("growth", pending, options=CallOptions(sandbox="local"), root=tmp_path / ".autocode")
+    asked: list[Any] = []
+
+    def answer(*question: Any) -> str:
+        asked.append(question)
+        return "Done."
+
+    request = CodeRequest("total", "How much?", functions={"growth": growth}, settings={"call_llm": answer})
+    job = submit_code(request, journal_root=tmp_path / ".autocode")
+    assert not asked
+    pending.offer(Resolution("ready", report))
+    assert job.result.wait(30).error is None and asked and not growth.done

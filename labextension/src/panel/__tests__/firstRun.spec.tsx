@@ -5,6 +5,7 @@ import { createRoot } from 'react-dom/client';
 import { FirstRun } from '../firstRun';
 
 const check = jest.fn();
+const ask = jest.fn();
 const begin = jest.fn();
 let node: HTMLElement;
 
@@ -17,7 +18,7 @@ beforeEach(async () => {
   document.body.replaceChildren(node);
   const answers = (): Promise<{ model: string; key: string }> =>
     Promise.resolve({ model: 'openai/gpt', key: 'MY_KEY' });
-  await act(async () => createRoot(node).render(<FirstRun start={{ answers, check, begin }} />));
+  await act(async () => createRoot(node).render(<FirstRun start={{ answers, ask, check, begin }} />));
 });
 
 async function submit(): Promise<void> {
@@ -39,7 +40,18 @@ it('says why it could not look, and can be asked again', async () => {
   expect(node.querySelector<HTMLButtonElement>('[type=submit]')!.disabled).toBe(false);
 });
 
+function pressed(words: string): void {
+  [...node.querySelectorAll('button')].find(button => button.textContent === words)!.click();
+}
+
+it('asks the questions of the set-up in a cell, and says why it cannot', async () => {
+  ask.mockRejectedValue(new Error('Open a notebook first.'));
+  await act(async () => pressed('Set up with questions'));
+  expect(ask).toHaveBeenCalled();
+  expect(said()).toBe('Open a notebook first.');
+});
+
 it('puts a first cell in', () => {
-  node.querySelector<HTMLButtonElement>('[type=button]')!.click();
+  pressed('Insert a first cell');
   expect(begin).toHaveBeenCalled();
 });
