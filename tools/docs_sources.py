@@ -26,6 +26,8 @@ def write(root: Path, target: Path) -> None:
         (target / name).write_text(text, encoding="utf-8")
     for name in _FROM_ROOT:
         (target / name).write_text(_links_from_generated((root / name).read_text(encoding="utf-8")), encoding="utf-8")
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    (target / "first_page.txt").write_text(_first_page(readme), encoding="utf-8")
     (target / "packages.md").write_text(packages_page(root), encoding="utf-8")
     tutorial = root / "docs" / "_build" / "tutorial.ipynb"
     if not tutorial.exists():
@@ -37,6 +39,23 @@ def write(root: Path, target: Path) -> None:
         shutil.copy(source, examples)
     index = (root / "notebooks" / "examples" / "README.md").read_text(encoding="utf-8")
     (examples / "README.md").write_text(f"{index}\n{_TREE}", encoding="utf-8")
+
+
+_FILM = re.compile(r'<picture>.*?alt="([^"]*)".*?</picture>', re.DOTALL)
+_ON_SITE = {
+    "notebooks/quickstart.ipynb": "generated/tutorial.ipynb",
+    "notebooks/examples/README.md": "generated/examples/README.md",
+    **{name: f"generated/{name}" for name in _FROM_ROOT},
+}
+
+
+def _first_page(readme: str) -> str:
+    """The README as the first page of the site, which includes it: with the site's links, and its film by theme."""
+    film = r"![\1](images/run-light.webp){.only-light}\n![\1](images/run-dark.webp){.only-dark}"
+    text = _FILM.sub(film, readme)
+    for place, page in _ON_SITE.items():
+        text = text.replace(f"]({place})", f"]({page})")
+    return text.replace("](docs/)", "](index.md)").replace("](docs/", "](")
 
 
 def _links_from_generated(text: str) -> str:

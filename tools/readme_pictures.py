@@ -2,9 +2,12 @@
 
     python tools/readme_pictures.py [FOLDER]
 
+    python tools/readme_pictures.py --frames FOLDER
+
 `working.png`, `evidence.png`, `attempts.png`, `agent.png` and `trace.png` are screenshots; `run-light.webp` and
-`run-dark.webp` are films of one run, made of screenshots. Needs chromium on the PATH, Playwright for Python, and the
-lab extension (`make labextension`).
+`run-dark.webp` are films of one run, made of screenshots. `--frames` writes films as numbered pictures instead, one
+run for each of three speeds of the model, and the finished card in both themes at three widths. Needs chromium on the
+PATH, Playwright for Python, and the lab extension (`make labextension`).
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +48,14 @@ FRAME_MS = 350
 
 LAST_FRAME_MS = 5000
 
+SPEEDS = (50, 100, 300)
+"""Tokens a second of the model in the films of `--frames`."""
+
+CHANGE_THEME = """async theme => {
+    await window.jupyterapp.commands.execute("apputils:change-theme", { theme });
+    while (document.body.dataset.jpThemeName !== theme) await new Promise(done => setTimeout(done, 20));
+}"""
+
 
 class Story:
     """The model's answers: its first code is wrong, and it pauses in the middle of an answer until `go_on` is set."""
@@ -66,6 +78,27 @@ def told(request: dict[str, Any]) -> Answer:
     stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt_of(request))
     text = scripts.fenced(scripts.WRONG) if stage == "code" else scripts.answer(request)
     return Answer(text, pace=0.04)
+
+
+def frames(folder: Path) -> None:
+    """Write one run at each speed as numbered pictures with their milliseconds, and the finished card."""
+    for speed in SPEEDS:
+        theme = "Dark" if speed == SPEEDS[-1] else "Light"
+
+        def told_at(request: dict[str, Any], pace: float = 2 / speed) -> Answer:
+            return Answer(told(request).text, piece=8, pace=pace)  # a piece has two tokens
+
+        place = folder / f"{speed}-tokens-a-second"
+        place.mkdir(parents=True, exist_ok=True)
+        with ScriptedModel(told_at) as model, opened(scripts.CELL, "openai/gpt-4.1", model.url, theme) as page:
+            for number, (milliseconds, picture) in enumerate(filmed(page)):
+                (place / f"{number:04d}-{milliseconds:06d}ms.png").write_bytes(picture)
+            for name in ("Light", "Dark") if speed == SPEEDS[-1] else ():
+                page.page.evaluate(CHANGE_THEME, f"JupyterLab {name}")
+                for width in (1400, 600, 400):
+                    page.page.set_viewport_size({"width": width, "height": 900})
+                    page.cell(1).evaluate("node => node.scrollIntoView()")
+                    page.page.screenshot(path=folder / f"ready-{name.lower()}-{width}.png")
 
 
 def main(folder: Path) -> None:
@@ -104,6 +137,7 @@ def opened(cell: str, model: str, address: str, theme: str = "Light") -> Iterato
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
             context = browser.new_context(viewport=WINDOW, device_scale_factor=2)
+            context.set_default_timeout(TIMEOUT_MS)
             page = NotebookPage(context.new_page(), lab, "growth.ipynb")
             page.run(0)
             page.wait_for_prompt(0)
@@ -113,19 +147,24 @@ def opened(cell: str, model: str, address: str, theme: str = "Light") -> Iterato
 
 def film(page: NotebookPage, target: Path) -> None:
     """Run the cell, and write a film of the cell and its card until the function is ready."""
+    images = [Image.open(io.BytesIO(picture)).convert("RGB") for _, picture in filmed(page)]
+    shown = [FRAME_MS] * (len(images) - 1) + [LAST_FRAME_MS]
+    images[0].save(target, save_all=True, append_images=images[1:], duration=shown, loop=0, quality=60, method=6)
+
+
+def filmed(page: NotebookPage) -> Iterator[tuple[int, bytes]]:
+    """Run the cell. Gives screenshots until the function is ready, each with its milliseconds since the start."""
     page.page.set_viewport_size(FILM)
     page.page.add_style_tag(content=PLAIN)
+    began = time.monotonic()
     page.run(1)
     ready = page.card(1).get_by_text("● Ready", exact=True)
-    pictures: list[bytes] = []
-    while not pictures or not ready.is_visible():
+    is_ready = False
+    while not is_ready:
+        is_ready = ready.is_visible()
         page.cell(1).evaluate("node => node.scrollIntoView()")
-        pictures.append(page.page.screenshot())
+        yield int(1000 * (time.monotonic() - began)), page.page.screenshot()
         page.page.wait_for_timeout(FRAME_MS)
-    pictures.append(page.page.screenshot())
-    frames = [Image.open(io.BytesIO(picture)).convert("RGB") for picture in pictures]
-    shown = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
-    frames[0].save(target, save_all=True, append_images=frames[1:], duration=shown, loop=0, quality=60, method=6)
 
 
 def work(page: NotebookPage, story: Story, folder: Path) -> None:
@@ -165,4 +204,7 @@ def inspect(page: NotebookPage, folder: Path, *tabs: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--frames"]:
+        frames(Path(sys.argv[2]))
+        sys.exit()
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "images")
