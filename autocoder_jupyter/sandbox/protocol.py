@@ -224,6 +224,7 @@ class TestSpec:
         on_report: called with each outcome when a test ends.
         on_call: called after each call of a test that returned, with its arguments and outputs by name.
         until_failure: end after the first test that fails; those after it are missing.
+        reuse: make all calls in one process, see `CallSpec`. The program could notice it, so it is no evidence for it.
     """
 
     __test__ = False
@@ -234,6 +235,7 @@ class TestSpec:
     on_report: Callable[[TestOutcome], None] | None = None
     on_call: OnCall | None = None
     until_failure: bool = False
+    reuse: bool = False
 
 
 @dataclass(frozen=True)

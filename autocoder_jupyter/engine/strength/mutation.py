@@ -149,7 +149,7 @@ class MutationTrial:
                 if (failed := next((outcome for outcome in own if not outcome.passed), None)) is not None:
                     return failed.name
             for module in self.suite.modules if self.suite else ():
-                spec = TestSpec(module.source, module.ids, seconds=self._seconds, until_failure=True)
+                spec = TestSpec(module.source, module.ids, seconds=self._seconds, until_failure=True, reuse=True)
                 run = tester.test(changed, spec, callee=callee)
                 if failed_test := next((o.id for o in run.outcomes if o.outcome in ("failed", "error")), ""):
                     return failed_test if module is self.suite else blind_id(failed_test)

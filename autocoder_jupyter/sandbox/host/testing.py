@@ -52,6 +52,7 @@ class Testing:
         self._verdicts = verdicts
         self._deadline = deadline
         self._on_call = tests.on_call
+        self._reuse = tests.reuse
         self._call: Packed | None = None
         self._gone = ""
         own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
@@ -93,7 +94,8 @@ class Testing:
     def _outcome(self, callee: Worker, call: Packed) -> list[Any]:
         if not self._gone:
             try:
-                answer = callee.answer(self._program, call, CallSpec(seconds=self.seconds_left, watch_inputs=True))
+                spec = CallSpec(seconds=self.seconds_left, watch_inputs=True, reuse=self._reuse)
+                answer = callee.answer(self._program, call, spec)
             except (SandboxTimeout, EngineGone):
                 raise
             except SandboxError as error:

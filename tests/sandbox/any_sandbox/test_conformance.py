@@ -385,6 +385,16 @@ def test_tests_are_reported_one_by_one(worker: Worker, callee: Worker) -> None:
     assert not outcome.passed
 
 
+@pytest.mark.parametrize("reuse", [False, True])
+def test_the_calls_of_tests_have_a_process_each_unless_one_is_reused(
+    worker: Worker, callee: Worker, reuse: bool
+) -> None:
+    code = "calls = []\ndef run() -> int:\n    calls.append(1)\n    return len(calls)\n"
+    counting = Program(code, (), (OutputSpec(name="n", type="int"),))
+    tests = f"from solution import run\ndef test_it():\n    assert [run(), run()] == {[1, 2] if reuse else [1, 1]}\n"
+    assert worker.test(counting, TestSpec(tests, ["test_it"], reuse=reuse), callee=callee).passed
+
+
 def test_a_test_is_reported_while_the_next_one_runs(
     sandbox: Sandbox, environment: Environment, limits: WorkerLimits
 ) -> None:
