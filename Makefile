@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json labextension/frame.mjs)
 
-.PHONY: setup demo examples record test test-pythons test-kernel test-kernels test-kernel-6.1-root test-kernel-6.1-user test-kernel-5.10 quick coverage check check-python check-labextension docs release format bench goals trust labextension without-node lock clean
+.PHONY: setup demo examples record test test-engines engines test-pythons test-kernel test-kernels test-kernel-6.1-root test-kernel-6.1-user test-kernel-5.10 quick coverage check check-python check-labextension docs release format bench goals trust labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -35,6 +35,22 @@ record: $(STAMP)
 
 test: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
+
+# Tests of `over` with Spark and Ray. They are large, so they have an environment of their own, and the Java of the
+# distribution.
+ENGINES := $(VENV)-engines
+test-engines: $(ENGINES)/.synced
+	$(ENGINES)/bin/python -m pytest tests/scaling/clusters $(PYTEST_ARGS)
+
+engines: $(ENGINES)/.synced
+
+$(ENGINES)/.synced: requirements/engines.txt $(STAMP)
+	command -v java >/dev/null || test "$$(id -u)" != 0 || { apt-get update -qq && \
+	  apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENGINES)
+	$(BIN)/uv pip sync --quiet --python $(ENGINES)/bin/python --require-hashes requirements/all.txt requirements/engines.txt
+	$(BIN)/uv pip install --quiet --python $(ENGINES)/bin/python --no-deps --no-build-isolation --editable .
+	touch $@
 
 # Runs the whole test suite with every installed Python.
 test-pythons:
@@ -155,6 +171,8 @@ lock: $(VENV)/bin/uv
 	  --no-emit-find-links --no-header --no-annotate --quiet --upgrade -o requirements/all.txt
 	printf 'uv\n' | $(BIN)/uv pip compile - --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --no-header --no-annotate --quiet --upgrade -o requirements/uv.txt
+	printf 'pyspark\nray[data]\n' | $(BIN)/uv pip compile - -c requirements/all.txt --universal --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet --upgrade -o requirements/engines.txt
 
 $(VENV)/bin/uv: requirements/uv.txt
 	$(PYTHON) -m venv $(VENV)

@@ -34,7 +34,7 @@ from autocoder_jupyter.scaling.frames import frame_of
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
 from autocoder_jupyter.scaling.running import Progress, require_workers
-from autocoder_jupyter.scaling.sources import Batch, Batches, Partitions, TableSource, source_of
+from autocoder_jupyter.scaling.sources import Batch, Batches, Engine, Partitions, TableSource, source_of
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
@@ -149,7 +149,7 @@ class _Work:
     def pieces(self) -> int | None:
         """About how many pieces there are."""
         if isinstance(self.source, Partitions):
-            return 1 if self.contract.kind == "whole" else self.source.frame.npartitions
+            return 1 if self.contract.kind == "whole" else self.source.engine.pieces(self.source.frame)
         expected = self.source.expected_bytes(self.columns)
         if self.contract.kind == "whole":
             return 1
@@ -187,20 +187,21 @@ class Over:
 
         Args:
             source: a Parquet file or a folder of them; a dataset or a RecordBatchReader of PyArrow; a lazy frame of
-                Polars, a relation of DuckDB, or a table of Ibis, which is read in batches; a frame of Dask.
+                Polars, a relation of DuckDB, or a table of Ibis, which is read in batches; a frame of Dask or Spark,
+                or a dataset of Ray.
             to: a folder for the answer, which must not exist; it appears when all is written. By default the answer is
                 in memory.
             workers: how many pieces are computed at once; by default as many as there are cores.
             memory: what may be used in all, for example `"8GiB"`. A piece is at most a quarter of it for each worker.
-                Of a frame of Dask, whose partitions are the pieces, it is what one piece may have.
+                Of a frame of Dask or Spark, or a dataset of Ray, it is what one piece may have.
             resume: keep the outcomes on this machine (the newest gigabyte), and compute only those that are not kept.
             progress: called with the number of pieces that are done, and of all (0 if that is not known yet).
             fixed: the other inputs, and options of the calls.
 
         Returns:
             A table; with `to` a dataset of PyArrow. The rows of groups have no order between groups. For a lazy frame,
-            a relation or a table of Ibis, one of its kind, with the answer. For a frame of Dask, one of Dask: its
-            workers call the function when it is computed, and the errors come then.
+            a relation or a table of Ibis, one of its kind, with the answer. For a frame of Dask or Spark, or a dataset
+            of Ray, one of its kind: its workers call the function when it is computed, and the errors come then.
 
         Raises:
             NotSplittable: it may not be divided, and does not fit into `memory`.
@@ -214,13 +215,12 @@ class Over:
             require_new(Path(to))
         work = self._work(source, workers, memory, resume, fixed)
         if isinstance(work.source, Partitions):
-            _require_left_to_dask(to=to, workers=workers, progress=progress)
+            _require_left_to(work.source.engine, to=to, workers=workers, progress=progress)
         _require_types(work)
         warn_of(work.function)
         if isinstance(work.source, Partitions):
-            from autocoder_jupyter.scaling.on_dask import on_dask
-
-            return on_dask(work.source.frame[work.columns], work.calls, work.memory)
+            engine = work.source.engine
+            return engine.carry(engine.chosen(work.source.frame, work.columns), work.calls, work.memory)
         assert isinstance(work.source, Batches)
         return work.source.like(self._answer(work, work.source.read(work.columns), to, progress))
 
@@ -326,20 +326,20 @@ async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
     return await ready()
 
 
-def _require_left_to_dask(**given: Any) -> None:
-    """Check that nothing was said that Dask decides.
+def _require_left_to(engine: Engine, **given: Any) -> None:
+    """Check that nothing was said that the engine decides.
 
     Raises:
         InvalidRequest: something was.
     """
     instead = {
-        "to": "Write the frame that it returns: answer.to_parquet(…).",
-        "workers": "Dask decides how many pieces are computed at once: Client(n_workers=…, threads_per_worker=…).",
-        "progress": "Nothing is computed yet; distributed.progress(answer.persist()) shows how far Dask is.",
+        "to": f"Write what it returns: {engine.written}.",
+        "workers": f"The engine decides how many pieces are computed at once: {engine.at_once}.",
+        "progress": f"Nothing is computed yet; {engine.shown}.",
     }
     for name, hint in instead.items():
         if given[name] is not None:
-            raise InvalidRequest(f"{name}= does not go with a frame of Dask.", hint=hint)
+            raise InvalidRequest(f"{name}= does not go with a {engine.kind}.", hint=hint)
 
 
 def _require_types(work: _Work) -> None:

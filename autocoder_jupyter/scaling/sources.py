@@ -1,4 +1,4 @@
-"""The sources of `growth.over`: files, datasets, readers and queries, each as batches of Arrow; and frames of Dask.
+"""The sources of `growth.over`: files, datasets, readers and queries, each as batches of Arrow; and frames of engines.
 
 What a file says of itself is a claim: the numbers of its columns and rows are bounded here, and memory is planned by
 what has been read.
@@ -92,15 +92,40 @@ class Batches(TableSource):
     like: Callable[[Any], Any] = field(repr=False, default=lambda answer: answer)
 
 
+@dataclass(frozen=True)
+class Engine:
+    """What carries `over` for a frame whose rows its own workers have.
+
+    Args:
+        kind: of the frame, for messages.
+        carry: makes the frame of the answers, from the columns that are read, the calls, and the bytes of a piece.
+        chosen: the frame with these columns only.
+        pieces: about how many pieces there are, unless all is one; None if that is not known before.
+        written: code that writes the answer.
+        at_once: how the user decides how many pieces are computed at once.
+        shown: what shows how far it is.
+    """
+
+    kind: str
+    carry: Callable[[Any, Any, int], Any]
+    chosen: Callable[[Any, Sequence[str]], Any]
+    pieces: Callable[[Any], int | None]
+    written: str
+    at_once: str
+    shown: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Partitions(TableSource):
-    """A frame of Dask: the workers of its engine have the rows.
+    """A frame of an engine, whose workers have the rows.
 
     Args:
         frame: the frame.
+        engine: what carries it.
     """
 
     frame: Any = field(repr=False)
+    engine: Engine = field(repr=False)
 
 
 def source_of(value: Any) -> TableSource:
@@ -108,7 +133,7 @@ def source_of(value: Any) -> TableSource:
 
     Args:
         value: a Parquet file or a folder of them, a dataset or reader of PyArrow, a lazy frame of Polars, a relation of
-            DuckDB, a table of Ibis, or a frame of Dask.
+            DuckDB, a table of Ibis, a frame of Dask or Spark, or a dataset of Ray.
 
     Raises:
         InvalidRequest: it is something else, or cannot be read.
@@ -121,7 +146,7 @@ def source_of(value: Any) -> TableSource:
         raise InvalidRequest(
             f"over takes no {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
             why="It takes a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, a lazy "
-            "frame of Polars, a relation of DuckDB, a table of Ibis, and a frame of Dask.",
+            "frame of Polars, a relation of DuckDB, a table of Ibis, a frame of Dask or Spark, and a dataset of Ray.",
             hint="For a table in memory call the function itself.",
         )
     try:
@@ -404,11 +429,57 @@ def _of_engine(
 def _dask(value: Any) -> TableSource:
     import pyarrow
 
-    columns = value._meta
-    if not all(isinstance(name, str) for name in columns.columns):
+    from autocoder_jupyter.scaling.on_dask import on_dask
+
+    engine = Engine(
+        "Dask frame",
+        on_dask,
+        lambda frame, columns: frame[list(columns)],
+        lambda frame: int(frame.npartitions),
+        "answer.to_parquet(…)",
+        "Client(n_workers=…, threads_per_worker=…)",
+        "distributed.progress(answer.persist()) shows how far Dask is",
+    )
+    meta = value._meta
+    if not all(isinstance(name, str) for name in meta.columns):
         raise InvalidRequest("A Dask frame needs texts as the names of its columns.")
-    schema = _plain(pyarrow.Schema.from_pandas(columns, preserve_index=False))
-    return Partitions(schema, None, lambda columns: _invented(schema, columns), frame=value)
+    return _of_workers(value, pyarrow.Schema.from_pandas(meta, preserve_index=False), engine)
+
+
+def _spark(value: Any) -> TableSource:
+    from autocoder_jupyter.scaling.on_spark import arrow_schema, chosen, on_spark
+
+    engine = Engine(
+        "Spark frame",
+        on_spark,
+        chosen,
+        lambda frame: None,
+        "answer.write.parquet(…)",
+        "its cores, such as spark.executor.cores",
+        "its page shows how far Spark is",
+    )
+    return _of_workers(value, arrow_schema(value), engine)
+
+
+def _ray(value: Any) -> TableSource:
+    from autocoder_jupyter.scaling.on_ray import arrow_schema, chosen, on_ray
+
+    engine = Engine(
+        "Ray dataset",
+        on_ray,
+        chosen,
+        lambda frame: None,
+        "answer.write_parquet(…)",
+        "ray.init(num_cpus=…)",
+        "Ray shows how far it is",
+    )
+    return _of_workers(value, arrow_schema(value), engine)
+
+
+def _of_workers(value: Any, schema: Any, engine: Engine) -> TableSource:
+    """A frame whose rows are elsewhere."""
+    plain = _plain(schema)
+    return Partitions(plain, None, lambda columns: _invented(plain, columns), frame=value, engine=engine)
 
 
 def _invented(schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
@@ -432,4 +503,6 @@ _READERS: dict[tuple[str, str], Callable[[Any], TableSource]] = {
     ("duckdb", "DuckDBPyRelation"): _duckdb,
     ("ibis", "Table"): _ibis,
     ("dask", "DataFrame"): _dask,
+    ("pyspark", "DataFrame"): _spark,
+    ("ray", "Dataset"): _ray,
 }

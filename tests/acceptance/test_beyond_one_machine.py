@@ -15,7 +15,10 @@ from tests.sandbox.sandboxes import open_sandbox
 from tests.scripted_model import ScriptedModel, by_marker
 
 PAGE = (ROOT / "docs" / "beyond-one-machine.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+ALL = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+OF_CLUSTERS = [block for block in ALL if block.startswith(("from pyspark", "import ray"))]
+"""Executed by `tests/scaling/clusters`."""
+BLOCKS = [block for block in ALL if block not in OF_CLUSTERS]
 
 
 @pytest.mark.slow

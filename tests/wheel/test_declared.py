@@ -27,6 +27,8 @@ ELSEWHERE = {
     "pydantic_monty": "of the extra `codemode`; the same",
     "dask": "of the extra `dask`, or of who passes its frames",
     "distributed": "the same",
+    "pyspark": "of who passes its frames",
+    "ray": "of who passes its datasets",
     "duckdb": "only for who passes its relations, or tables of Ibis",
     "flyte": "only for who passes its values, or asks for its tasks",
     "geopandas": "only for who passes its tables; without it they are refused by name",

@@ -1,0 +1,29 @@
+"""A thousand partitions of a frame of Dask, of which two processes compute each once, although one is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pandas as pd
+import pytest
+from distributed import Client
+
+from tests.scaling.conftest import Build
+from tests.scaling.test_dask import client, frame  # noqa: F401  (a fixture)
+from tests.scaling.test_over import BY_ROWS, SAMPLE, plain, sales
+
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
+
+
+def test_a_worker_is_killed_half_way(built: Build, client: Client) -> None:  # noqa: F811
+    table = sales(5_000, 7)
+    answer = built(BY_ROWS, {"sales": SAMPLE}).over(frame(table, 1_000)).persist()
+    futures = client.futures_of(answer)
+    assert len(futures) == 1_000
+    while (done := sum(future.done() for future in futures)) < 500:
+        time.sleep(0.1)
+    assert done < 1_000
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    pd.testing.assert_frame_equal(answer.compute().reset_index(drop=True), plain(BY_ROWS, table))

@@ -1,0 +1,93 @@
+"""`growth.over` of a dataset of Ray in local mode, compared with plain pandas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable
+from tests.scaling.clusters.conftest import KINDS, SALES, killed_while
+from tests.scaling.conftest import Build
+from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, plain, sales
+from tests.scaling.test_sources import FUNCTIONS, by_values
+
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
+
+
+def parts(table: pd.DataFrame, rows: int = 1_000) -> list[pd.DataFrame]:
+    return [table[start : start + rows] for start in range(0, len(table), rows)]
+
+
+@pytest.fixture(scope="module")
+def dataset(ray: Any) -> Any:
+    return ray.data.from_pandas(parts(SALES))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_it_gives_what_pandas_gives(built: Build, ray: Any, dataset: Any, name: str) -> None:
+    kind, body = FUNCTIONS[name]
+    growth = built(body, {"sales": SAMPLE})
+    assert growth.split.kind == kind
+    answer = growth.over(dataset)
+    assert isinstance(answer, ray.data.Dataset)
+    found, expected = answer.to_pandas(), plain(body, SALES)
+    if kind == "groups":
+        found, expected = by_values(found), by_values(expected)
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_rows_without_a_key_are_with_others_and_nothing_is_merged_from_nothing(built: Build, ray: Any) -> None:
+    gaps = SALES.assign(shop=SALES["shop"].where(SALES["units"] > 3))
+    body = BY_GROUPS.replace("as_index=False", "as_index=False, dropna=False")
+    found = built(body, {"sales": gaps.head(240)}).over(ray.data.from_pandas(parts(gaps))).to_pandas()
+    pd.testing.assert_frame_equal(by_values(found), by_values(plain(body, gaps)), check_dtype=False)
+    none = ray.data.from_pandas(parts(SALES)).filter(expr="units > 100")
+    assert built(MERGED, {"sales": SAMPLE}).over(none).to_pandas().to_dict("list") == {"units": [0]}
+
+
+def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Build, ray: Any, dataset: Any) -> None:
+    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    assert growth.over.explain(dataset).columns == ("shop", "units")
+    with pytest.raises(DataDrift, match="units"):
+        growth.over(dataset.drop_columns(["units"]))
+    with pytest.raises(DataDrift, match="units"):
+        growth.over(ray.data.from_pandas(SALES.assign(units="many")))
+    given: tuple[dict[str, Any], ...] = ({"to": "answer"}, {"workers": 2}, {"progress": print})
+    for option in given:
+        with pytest.raises(InvalidRequest, match="does not go with a Ray dataset"):
+            growth.over(dataset, **option)
+    options = ray.data.DataContext.get_current().execution_options
+    options.preserve_order = False
+    try:
+        with pytest.raises(NotSplittable, match="Ray does not keep it"):
+            built(FUNCTIONS["running sums"][1], {"sales": SAMPLE}).over(ray.data.from_pandas(SALES))
+    finally:
+        options.preserve_order = True
+
+
+def test_what_a_piece_shows_is_the_error_of_the_computation(built: Build, ray: Any, dataset: Any) -> None:
+    from ray.exceptions import RayTaskError
+
+    broken = built(f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}", {"sales": SAMPLE})
+    large = ray.data.from_pandas(SALES.assign(units=SALES["units"].where(SALES.index != 100, 200)))
+    with pytest.raises(RayTaskError, match=r"PieceFailed: block 0 \(3,000 rows\)(.|\n)*too many"):
+        broken.over(large).to_pandas()
+    with pytest.raises(RayTaskError, match=r"TooBig: (.|\n)*repartition"):
+        built(BY_ROWS, {"sales": SAMPLE}).over(dataset, memory=20_000).to_pandas()
+    away = built(FUNCTIONS["the distance to the mean"][1], {"sales": SAMPLE})
+    with pytest.raises(RayTaskError, match=r"NotSplittable: (.|\n)*does not fit into"):
+        away.over(dataset, memory=20_000).to_pandas()
+    body = f"table = sales if sales['units'].max() < 10**6 else sales.assign(units=len(sales))\n    {BY_GROUPS}"
+    growth = built(body.replace("return sales", "return table"), {"sales": SAMPLE})
+    big = sales(3_000, 9).assign(shop=[f"big {number % 40}" for number in range(3_000)], units=2 * 10**6)
+    with pytest.raises(RayTaskError, match=r"SplitBroken: (.|\n)*a piece of groups of shop"):
+        growth.over(ray.data.from_pandas(big)).to_pandas()
+
+
+def test_a_killed_worker_loses_and_doubles_nothing_and_takes_its_sandbox_with_it(built: Build, ray: Any) -> None:
+    growth = built(f"time.sleep(0.3)\n    {BY_ROWS}", {"sales": SAMPLE})
+    answer = growth.over(ray.data.from_pandas(parts(SALES, 200)))
+    found = killed_while(answer.to_pandas, lambda process: process.cmdline()[0].startswith("ray::"))
+    pd.testing.assert_frame_equal(by_values(found), by_values(plain(BY_ROWS, SALES)), check_dtype=False)
