@@ -210,7 +210,8 @@ class _File:
     def opened(self) -> Any:
         from pyarrow import parquet
 
-        return parquet.ParquetFile(self.path)
+        # With pre_buffer, what was read is kept until the file is closed: the whole file in the end.
+        return parquet.ParquetFile(self.path, pre_buffer=False)
 
     def batches(self, columns: Sequence[str], schema: Any) -> Iterator[Any]:
         """Its rows with the types of the schema."""

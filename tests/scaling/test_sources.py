@@ -12,6 +12,7 @@ import dask
 import dask.dataframe as dd
 import duckdb
 import ibis
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -138,6 +139,16 @@ def test_pieces_have_the_columns_and_dtypes_of_the_sample(
         assert isinstance(opened, Batches)
         for batch in (*opened.examples(opened.names), *opened.read(opened.names)):
             assert not check_drift("sales", frame_of(batch.table, shape), shape)
+
+
+def test_what_was_read_of_a_file_is_not_kept(tmp_path: Path) -> None:
+    numbers = pd.DataFrame({"units": np.random.default_rng(0).integers(0, 2**62, 10**6)})
+    numbers.to_parquet(tmp_path / "numbers.parquet", index=False, row_group_size=50_000)
+    source = source_of(tmp_path / "numbers.parquet")
+    assert isinstance(source, Batches)
+    before = pa.total_allocated_bytes()
+    kept = [pa.total_allocated_bytes() - before for _ in source.read(["units"])]
+    assert len(kept) >= 15 and max(kept) < 4 * 2**20
 
 
 @pytest.mark.parametrize("name", ["polars", "duckdb", "ibis"])
