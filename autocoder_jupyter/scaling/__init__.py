@@ -15,4 +15,7 @@ over        `growth.over`
 prepare     `growth.prepare`: builds environments on the machines of a Dask cluster, by a `dask_plugin`
 versions_sent  the versions that the caller and the workers of an engine must share
 on_dask     `growth.over` of a frame of Dask
+on_spark    of a frame of Spark
+on_ray      of a dataset of Ray
+engine_pieces what these three share: the pieces that their workers compute
 """

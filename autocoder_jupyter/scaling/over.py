@@ -34,7 +34,7 @@ from autocoder_jupyter.scaling.frames import frame_of
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
 from autocoder_jupyter.scaling.running import Progress, require_workers
-from autocoder_jupyter.scaling.sources import Batch, Batches, Engine, Partitions, TableSource, source_of
+from autocoder_jupyter.scaling.sources import Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
@@ -326,7 +326,7 @@ async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
     return await ready()
 
 
-def _require_left_to(engine: Engine, **given: Any) -> None:
+def _require_left_to(engine: Carrier, **given: Any) -> None:
     """Check that nothing was said that the engine decides.
 
     Raises:

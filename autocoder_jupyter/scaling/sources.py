@@ -93,7 +93,7 @@ class Batches(TableSource):
 
 
 @dataclass(frozen=True)
-class Engine:
+class Carrier:
     """What carries `over` for a frame whose rows its own workers have.
 
     Args:
@@ -125,7 +125,7 @@ class Partitions(TableSource):
     """
 
     frame: Any = field(repr=False)
-    engine: Engine = field(repr=False)
+    engine: Carrier = field(repr=False)
 
 
 def source_of(value: Any) -> TableSource:
@@ -432,7 +432,7 @@ def _dask(value: Any) -> TableSource:
 
     from autocoder_jupyter.scaling.on_dask import on_dask
 
-    engine = Engine(
+    engine = Carrier(
         "Dask frame",
         on_dask,
         lambda frame, columns: frame[list(columns)],
@@ -450,7 +450,7 @@ def _dask(value: Any) -> TableSource:
 def _spark(value: Any) -> TableSource:
     from autocoder_jupyter.scaling.on_spark import arrow_schema, chosen, on_spark
 
-    engine = Engine(
+    engine = Carrier(
         "Spark frame",
         on_spark,
         chosen,
@@ -465,7 +465,7 @@ def _spark(value: Any) -> TableSource:
 def _ray(value: Any) -> TableSource:
     from autocoder_jupyter.scaling.on_ray import arrow_schema, chosen, on_ray
 
-    engine = Engine(
+    engine = Carrier(
         "Ray dataset",
         on_ray,
         chosen,
@@ -477,7 +477,7 @@ def _ray(value: Any) -> TableSource:
     return _of_workers(value, arrow_schema(value), engine)
 
 
-def _of_workers(value: Any, schema: Any, engine: Engine) -> TableSource:
+def _of_workers(value: Any, schema: Any, engine: Carrier) -> TableSource:
     """A frame whose rows are elsewhere."""
     plain = _plain(schema)
     return Partitions(plain, None, lambda columns: _invented(plain, columns), frame=value, engine=engine)
