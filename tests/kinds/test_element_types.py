@@ -33,6 +33,10 @@ PLAN = {"description": "d", "approach": "a"}
         ("typing.List[number]", "float"),
         ("list[str | None]", "str | None"),
         ("list[dict[str, int]]", "dict[str, int]"),
+        ("list[matplotlib.figure.Figure]", "Figure"),
+        ("dict[str, pd.DataFrame]", "DataFrame"),
+        ("list[list[DataFrame]]", ""),  # only an output itself may hold tables
+        ("list[DataFrame | None]", ""),
         ("list", ""),
         ("list[Any]", ""),
         ("dict[int, str]", ""),  # keys of JSON are strings
