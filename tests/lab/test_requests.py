@@ -139,8 +139,10 @@ def test_the_first_picture_of_a_result_is_given_with_what_it_shows(
     assert notebook.launched["growth"].card.wait(5)
     shown = {"src": "data:image/png;base64,iVBORw==", "alt": "chart: a picture of 3 × 4 pixels"}
     assert json.loads(str(asked(notebook, "picture")["value"])) == shown
+    shell.run("%%autocode drawn\nWords")
     jobs.last.tell(SampleOutputs((Glimpse("bars", "a chart of 3 bars", chart='{"mime": "…"}'),)))
-    assert notebook.launched["growth"].card.wait(5)
+    jobs.last.end()
+    assert notebook.launched["drawn"].card.wait(5)
     shown = {"chart": '{"mime": "…"}', "alt": "bars: a chart of 3 bars"}
-    assert json.loads(str(asked(notebook, "picture")["value"])) == shown
+    assert json.loads(str(asked(notebook, "picture", "drawn")["value"])) == shown
     assert not asked(notebook, "picture", "other")["ok"]
