@@ -870,6 +870,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.environments.package_index:pip_settings",
         "sandbox.host.capacity:free_memory",
         "sandbox.host.capacity:usable_cores",
+        "lab.server:can_serve_extension",
         "sandbox.local.confinement.namespaces:_mounts_below",
         "sandbox.local.container_memory:_text",
         "sandbox.local.control_group:ControlGroup._kill",
