@@ -46,7 +46,7 @@ EFFORTS: Mapping[EffortName, Effort] = {
         seconds=0,
     ),
     "normal": Effort(
-        "A second solution, small changes of the code, and more tests if they do not notice enough of them",
+        "A second solution, small changes of the code, and more tests if needed",
         questions=4,
         has_second_opinion=True,
         changes=12,
