@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.display.sample_outputs import MOST_PICTURES
 from autocoder_jupyter.display.shown import Shown, card_text, current_step, ended_calls, status_line
+from autocoder_jupyter.magics.terminal_pictures import drawn, draws_pictures
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view import markup
 
 
 class TerminalProgress:
     """Prints a line when a step begins or a tool call has ended, and the card at the end.
+
+    Pictures of outputs follow the card if the terminal can draw them.
 
     Call it only on the thread that waits.
 
@@ -37,3 +44,11 @@ class TerminalProgress:
             self._step = step
             asks = bool(state.question) and not self._has_prompt
             print(card_text(state) if state.finished or asks else status_line(state))
+            if state.finished and isinstance(state, FunctionRun) and draws_pictures(os.environ, sys.stdout):
+                print(drawn(_pictures(state)), end="")
+
+
+def _pictures(run: FunctionRun) -> list[bytes]:
+    """The pictures of the outputs, as many as a card shows."""
+    glimpses = run.outputs.glimpses if run.outputs is not None else ()
+    return [glimpse.picture for glimpse in glimpses if glimpse.picture][:MOST_PICTURES]

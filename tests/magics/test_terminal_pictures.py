@@ -1,0 +1,89 @@
+"""Pictures of outputs are drawn in a terminal that can, and nowhere else."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import os
+import pty
+import re
+import tty
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.magics.progress import TerminalProgress
+from autocoder_jupyter.run.events import SampleOutputs
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.tracker import RunTracker
+from autocoder_jupyter.types.overview import Glimpse
+
+PICTURES = tuple(b"\x89PNG\r\n\x1a\n" + bytes([number]) * 5_000 for number in range(3))
+GLIMPSES = tuple(Glimpse(f"chart_{number}", "a bar chart", picture=png) for number, png in enumerate(PICTURES))
+CODES = re.compile(r"\x1b_G(a=T,f=100,q=2,)?m=([01]);([^\x1b]*)\x1b\\")
+VARIABLES = ("TERM", "TERM_PROGRAM", "TMUX", "STY", "KITTY_WINDOW_ID")
+
+
+def whole(descriptor: int) -> str:
+    """All that a terminal shows until the other end is closed."""
+    arrived = bytearray()
+    with contextlib.suppress(OSError):
+        while piece := os.read(descriptor, 2**16):
+            arrived += piece
+    os.close(descriptor)
+    return arrived.decode()
+
+
+def finish() -> None:
+    run = replace(FunctionRun("growth"), phase="ready", outputs=SampleOutputs(GLIMPSES))
+    TerminalProgress(LiveCard(RunTracker(run)))()
+
+
+@pytest.fixture
+def environ(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def printed() -> str:
+    shown, written = pty.openpty()
+    tty.setraw(written)
+    with ThreadPoolExecutor(1) as executor:
+        read = executor.submit(whole, shown)
+        with os.fdopen(written, "w") as terminal, contextlib.redirect_stdout(terminal):
+            finish()
+        return read.result()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("TERM", "xterm-kitty"), ("TERM_PROGRAM", "WezTerm"), ("KITTY_WINDOW_ID", "1")]
+)
+def test_a_terminal_that_can_draws_as_many_as_a_card(environ: pytest.MonkeyPatch, name: str, value: str) -> None:
+    environ.setenv(name, value)
+    text = printed()
+    pictures: list[str] = []
+    for head, more, data in CODES.findall(text):
+        assert len(data) <= 4096 and bool(head) == (not pictures or pictures[-1].endswith("."))
+        pictures = [*pictures, ""] if head else pictures
+        pictures[-1] += data if more == "1" else f"{data}."
+    assert [base64.b64decode(data.removesuffix(".")) for data in pictures] == list(PICTURES[:2])
+    assert "chart_0: a bar chart" in text and "\x1b" not in CODES.sub("", text)
+
+
+@pytest.mark.parametrize("more", [{}, {"TERM": "xterm-256color"}, {"TERM": "xterm-kitty", "TMUX": "/socket,1,0"}])
+def test_another_terminal_gets_the_text_alone(environ: pytest.MonkeyPatch, more: dict[str, str]) -> None:
+    for name, value in more.items():
+        environ.setenv(name, value)
+    text = printed()
+    assert "chart_0: a bar chart" in text and "\x1b" not in text
+
+
+def test_a_file_gets_the_text_alone(environ: pytest.MonkeyPatch) -> None:
+    environ.setenv("TERM", "xterm-kitty")
+    with contextlib.redirect_stdout(io.StringIO()) as file:
+        finish()
+    assert "\x1b" not in file.getvalue()
