@@ -35,7 +35,7 @@ WIRE = """
 import json, os, stat
 def writable(fd):
     try:
-        return os.write(fd, b"") == 0 and stat.S_ISFIFO(os.fstat(fd).st_mode)
+        return os.write(fd, b"") == 0 and (stat.S_ISFIFO(os.fstat(fd).st_mode) or stat.S_ISSOCK(os.fstat(fd).st_mode))
     except OSError:
         return False
 place = next(fd for fd in range(3, 64) if writable(fd))
