@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 from autocoder_jupyter.codec import Corrupt, Picture, Unencodable, decode, encode
 from autocoder_jupyter.codec.containers import MOST_PARTS
@@ -39,6 +38,8 @@ def test_a_dict_of_frames_comes_back_and_its_numbers_can_be_changed() -> None:
 
 
 def test_a_list_of_figures_and_series_comes_back() -> None:
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(2, 1), dpi=50)
     figure.subplots().plot([1, 2, 3])
     first, second = received(*sent([figure, pd.Series([1, 2], name="n")], "list"))

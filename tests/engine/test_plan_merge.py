@@ -102,7 +102,10 @@ def test_an_output_that_may_be_none_says_what_stands_for_it(said: str) -> None:
         ({"name": "x", "type": "list["}, "is not one of the types"),
         ({"name": "x", "type": "a" * 999}, "longer than 200 characters"),
         ({"name": "x", "type": "date | None"}, "Say which date stands for none"),
-        ({"name": "x", "type": "dict[str, pd.DataFrame]"}, "holds a DataFrame, which must be an output of its own"),
+        (
+            {"name": "x", "type": "dict[str, list[pd.DataFrame]]"},
+            "holds a DataFrame, which must be an output of its own",
+        ),
         ({"name": "€", "type": "int"}, "Output '€': it must be a name in Python"),
         ({"name": "2024", "type": "int"}, "no digit first"),
     ],
