@@ -37,10 +37,10 @@ test: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
 
 # Tests of `over` with Spark and Ray. They are large, so they have an environment of their own, and the Java of the
-# distribution.
+# distribution. Ray is the first, because it does not start on a machine that is very busy.
 ENGINES := $(VENV)-engines
 test-engines: $(ENGINES)/.synced
-	$(ENGINES)/bin/python -m pytest tests/scaling/clusters $(PYTEST_ARGS)
+	$(ENGINES)/bin/python -m pytest tests/scaling/clusters/test_ray.py tests/scaling/clusters/test_[!r]*.py $(PYTEST_ARGS)
 
 engines: $(ENGINES)/.synced
 
