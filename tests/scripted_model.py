@@ -297,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
             whole = _anthropic_whole if anthropic else _openai_whole
             self._send(json.dumps(whole(request, answer, next(self._numbers))), answer)
         else:
-            events = _anthropic_events if anthropic else _openai_events
+            events = _anthropic_events if anthropic else openai_events
             self._stream(events(request, answer, next(self._numbers)), answer)
 
     def _hold(self, answer: Answer) -> None:
@@ -365,7 +365,7 @@ def _openai_whole(request: dict[str, Any], answer: Answer, number: int) -> dict[
     return whole if usage is None else {**whole, "usage": usage}
 
 
-def _openai_events(request: dict[str, Any], answer: Answer, number: int) -> Iterator[tuple[int, str]]:
+def openai_events(request: dict[str, Any], answer: Answer, number: int) -> Iterator[tuple[int, str]]:
     base = {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion.chunk",

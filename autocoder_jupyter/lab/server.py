@@ -33,6 +33,7 @@ def serves(command: Sequence[str], shared: Sequence[str] = _SHARED) -> bool:
     if not command or not Path(command[0]).is_absolute():
         return True
     own = Path(command[0]).parent.parent / "share"
-    listed = [Path(place) for place in os.environ.get("JUPYTER_PATH", "").split(os.pathsep) if place]
+    named = [os.environ.get("JUPYTER_DATA_DIR", ""), *os.environ.get("JUPYTER_PATH", "").split(os.pathsep)]
+    listed = [Path(place) for place in named if place]
     places = [*listed, *(Path(place).expanduser() / "jupyter" for place in (str(own), *shared))]
     return any((place / "labextensions" / NAME / "package.json").exists() for place in places)

@@ -34,7 +34,7 @@ from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.scaling.items import SMALL
-from autocoder_jupyter.scaling.versions_sent import require_same
+from autocoder_jupyter.scaling.versions_sent import require_same_versions
 from autocoder_jupyter.types.of_flyte import all_fetched
 
 Calls = Mapping[int, Mapping[str, Any]]
@@ -56,7 +56,7 @@ def compute(versions: Mapping[str, str], function: Function, options: CallOption
     Raises:
         VersionsDiffer: this process has other versions than the caller.
     """
-    require_same(versions)
+    require_same_versions(versions)
     return background.run(computed(function, options, calls))
 
 

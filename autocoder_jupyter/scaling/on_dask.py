@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pyarrow
 
-from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.scaling.engine_pieces import (
     BUCKET,
     MERGED,
@@ -55,10 +54,7 @@ def on_dask(frame: Any, calls: PieceCalls, memory: int) -> Any:
 
 def _meta(calls: PieceCalls) -> pd.DataFrame:
     """The answer for the sample, without rows: what Dask knows of a frame before it is computed."""
-    answer = sample_answer(calls, "Dask frame")
-    empty: pd.DataFrame = answer.iloc[:0]
-    if not has_own_index(answer):
-        empty = empty.reset_index(drop=True)
+    empty: pd.DataFrame = sample_answer(calls, "Dask frame").iloc[:0]
     for place, dtype in enumerate(empty.dtypes):
         if dtype.name == "category":  # which categories there are depends on the data
             empty.isetitem(place, pd.Categorical([], ["__UNKNOWN_CATEGORIES__"], ordered=dtype.ordered))

@@ -25,7 +25,7 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.scaling.chunk import Calls
 from autocoder_jupyter.scaling.running import collect, here
-from autocoder_jupyter.scaling.versions_sent import require_same, versions_here
+from autocoder_jupyter.scaling.versions_sent import require_same_versions, versions_here
 from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -79,7 +79,7 @@ class PieceCalls:
         Raises:
             VersionsDiffer: this process has other versions than the one that made this object.
         """
-        require_same(self.versions)
+        require_same_versions(self.versions)
         names: dict[int, Piece] = {}
 
         def chunks() -> Iterator[Calls]:

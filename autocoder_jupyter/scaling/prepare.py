@@ -12,7 +12,7 @@ from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
-from autocoder_jupyter.scaling.versions_sent import require_same, versions_here
+from autocoder_jupyter.scaling.versions_sent import require_same_versions, versions_here
 from autocoder_jupyter.settings.tiers import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig
 
@@ -49,7 +49,7 @@ class Preparation:
             PackageError: the packages cannot be installed.
         """
         try:
-            require_same(self.versions)
+            require_same_versions(self.versions)
             runtime_for(self.sandbox, self.image_config, self.minimum, built_in=self.built_in).environment(
                 self.environment
             )

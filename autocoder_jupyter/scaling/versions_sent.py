@@ -21,7 +21,7 @@ def versions_here() -> Mapping[str, str]:
     return {"autocoder-jupyter": VERSION, **{name: ".".join(text.split(".")[:2]) for name, text in found.items()}}
 
 
-def require_same(sent: Mapping[str, str]) -> None:
+def require_same_versions(sent: Mapping[str, str]) -> None:
     """Compare the caller's versions with those of this process.
 
     Args:

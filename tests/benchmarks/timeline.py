@@ -33,7 +33,7 @@ from typing import Any
 from tests.lab.page import Page
 from tests.magics.kernel import Kernel
 from tests.runner import MARKERS
-from tests.scripted_model import Answer, ScriptedModel, _openai_events, head_of, prompt_of
+from tests.scripted_model import Answer, ScriptedModel, head_of, openai_events, prompt_of
 
 ROOT = Path(__file__).parents[2]
 NAME = "clean_cars"
@@ -100,7 +100,7 @@ class Speaker:
         with self._turn:
             began = time.monotonic()
             yield head_of()
-            for said, event in _openai_events(request, answer, 1):
+            for said, event in openai_events(request, answer, 1):
                 time.sleep(max(0.0, began + said / 4 / self.speed - time.monotonic()))
                 yield event.encode()
         self.spoken.append((stage, asked, time.monotonic()))
