@@ -1,0 +1,115 @@
+"""What the verdict on a verified function is worth: its tests are examined, and a second opinion is got beside."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+
+from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.engine.attempt import Trials
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.report import sources_of
+from autocoder_jupyter.engine.second_opinion.opinion import Adviser
+from autocoder_jupyter.engine.strength.examiner import Examiner
+from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord
+from autocoder_jupyter.run.events import EvidenceGathered
+from autocoder_jupyter.run.verified import SECOND, TRIAL
+from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.types import LayerCost, Report, Strength
+from autocoder_jupyter.versions.verification import shown
+
+
+class Examination:
+    """Examines the verified functions of one generation, with its second opinion.
+
+    Args:
+        setup: the setup of the generation.
+        adviser: gets the second opinion.
+        record: the record of the generation; the function that can be used already is offered there.
+    """
+
+    def __init__(self, setup: GenerationSetup, adviser: Adviser, record: VersionRecord) -> None:
+        self._setup = setup
+        self._adviser = adviser
+        self._record = record
+        self._examiner = Examiner(setup)
+
+    async def of(self, state: GenerationState, trials: Trials, verdict: Verdict) -> tuple[VerifiedTurn, Verdict]:
+        """Find out what the verdict on a verified function is worth, and get the second opinion meanwhile.
+
+        Args:
+            state: the function and its tests. Tests may be added.
+            trials: tests the function with added tests.
+            verdict: the verdict on the last attempt.
+
+        Returns:
+            The attempt that passed; and the verdict, which is a failed one if the second opinion shows an error.
+        """
+        record, suite, turn = self._record, state.suite, self._record.turns[-1]
+        known = await call_blocking(self._examined_before)
+        is_examined = EFFORTS[self._setup.config.effort].is_examined and known is None
+        beside = (*((SECOND,) if self._adviser.is_wanted else ()), *((TRIAL,) if is_examined else ()))
+        if beside:
+            await record.offer_verified(beside)
+        examining = asyncio.create_task(self._strength(state, known))
+        try:
+            weighed = await self._adviser.weigh(state, verdict, may_doubt=record.may_be_changed)
+            strength = await examining
+        finally:
+            examining.cancel()
+        verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength)), suite)
+        weighed = replace(weighed, strength=strength)
+        if weighed.success and strength is not None and record.may_be_changed:
+            fault = await self._examiner.doubt(state, self._adviser.agreed)
+            if fault is not None:
+                weighed = replace(weighed, failures=(*weighed.failures, fault))
+            else:
+                weighed = await self._with_further_tests(state, trials, weighed, strength)
+        weighed = replace(weighed, costs=self._costs(weighed))
+        self._setup.emit(EvidenceGathered(turn.number, weighed.evidence))
+        return verified, weighed
+
+    def _examined_before(self) -> Report | None:
+        """The report of a kept function that was examined here before: it has the same tests."""
+        kept, versions = self._record.start.kept, self._setup.services.journal.versions
+        known = shown(versions, kept) if kept is not None else None
+        return known[1] if known is not None and known[0] == "ready" else None
+
+    async def _strength(self, state: GenerationState, known: Report | None) -> Strength | None:
+        """What the tests are worth; of a kept function, what was found before."""
+        return await self._examiner.examine(state) if known is None else known.evidence.strength
+
+    async def _with_further_tests(
+        self, state: GenerationState, trials: Trials, verdict: Verdict, strength: Strength
+    ) -> Verdict:
+        """Add tests of changes that no test noticed, and test the function with them."""
+        before = state.suite
+        suite, strength = await self._examiner.further_tests(state, strength)
+        if suite is None or before is None:
+            return replace(verdict, strength=strength)
+        state.set_suite(suite)
+        wider = None
+        with suppress(Exception):  # a sandbox that fails now loses no function that was verified
+            wider = await trials.attempt(verdict.tests_changed)
+        if wider is None or not wider.success:  # each new test passed alone; the function stays as it was verified
+            state.set_suite(before)
+            return replace(verdict, strength=strength.model_copy(update={"added": ()}))
+        _, tests, blind = sources_of(state)
+        self._record.change_last(tests=tests, blind=blind)
+        return replace(wider, strength=await self._examiner.again(suite, strength))
+
+    def _costs(self, verdict: Verdict) -> tuple[LayerCost, ...]:
+        """What each layer of the evidence took, the tests first."""
+        setup, tests = self._setup, verdict.evidence.tests
+        asked = [exchange.usage for exchange in setup.talk.exchanges if exchange.stage == "tests"]
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in asked)
+        ran = LayerCost(layer="tests", tokens=tokens, seconds=sum(outcome.seconds for outcome in tests))
+        spent = setup.second_talk.spent
+        second = LayerCost(
+            layer="second opinion", tokens=spent.input_tokens + spent.output_tokens, seconds=self._adviser.seconds
+        )
+        others = (LayerCost(layer=layer, seconds=seconds) for layer, seconds in self._examiner.seconds.items())
+        return (*((ran,) if tests else ()), *((second,) if second.tokens or second.seconds else ()), *others)

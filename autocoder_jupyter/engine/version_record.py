@@ -1,0 +1,291 @@
+"""The record of a generation: its attempts, and the version in which they are kept and offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.engine.constraints import Constraints
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.open_version import OpenVersion, open_again, open_version
+from autocoder_jupyter.engine.report import (
+    GenerationOutcome,
+    Turn,
+    build_report,
+    carried_report,
+    kept_report,
+    sample_schemas,
+)
+from autocoder_jupyter.engine.sample_values import recordable_values
+from autocoder_jupyter.engine.second_opinion.opinion import SOLUTION
+from autocoder_jupyter.engine.start import Start
+from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.writer import Writer
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.run.events import (
+    Finished,
+    FunctionVerified,
+    KeptHolds,
+    Noticed,
+    OpinionGiven,
+    SuiteChanged,
+    VersionBegun,
+)
+from autocoder_jupyter.run.verified import SECOND
+from autocoder_jupyter.types import Report, SecondOpinion
+from autocoder_jupyter.versions.verification import keep_evidence, untold_problem
+
+
+@dataclass(frozen=True)
+class VerifiedTurn:
+    """An attempt that passed, with its tests."""
+
+    turn: Turn
+    suite: TestSuite | None
+
+
+_Described = tuple[Constraints | None, Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]]
+"""The constraints, and the schemas and values of the samples under them."""
+
+
+class VersionRecord:
+    """What a generation made so far, and the version that keeps it.
+
+    Of each version there is one report on disk: of a new one, of the one that a second opinion overturned, and of the
+    failed change. A function that can be used before all is known is offered from here too.
+
+    Args:
+        setup: the setup of the generation.
+        packages: its packages.
+        version: the open version. Another one replaces it if a kept function fails, or a verified one is doubted.
+    """
+
+    def __init__(self, setup: GenerationSetup, packages: Packages, version: OpenVersion) -> None:
+        self._setup = setup
+        self._packages = packages
+        self._version = version
+        self._overturned: OpenVersion | None = None  # the version of a verified function that was doubted
+        self._offered: Report | None = None  # of a function that can be used already
+        self._described: _Described | None = None  # the samples, which are read once
+        self.state: GenerationState | None = None  # a generation may end before there is a plan
+        self.writer: Writer | None = None  # like the state
+        self.turns: list[Turn] = []
+
+    @property
+    def start(self) -> Start:
+        """What the open version starts from."""
+        return self._version.start
+
+    @property
+    def version(self) -> OpenVersion:
+        """The open version."""
+        return self._version
+
+    @property
+    def is_second(self) -> bool:
+        """Whether the open version changes one that was verified in this generation."""
+        return self._overturned is not None and self._overturned is not self._version
+
+    @property
+    def may_be_changed(self) -> bool:
+        """Whether the function is new. One that was verified before, or that the user wrote, is only compared."""
+        return self.start.kept is None and not self.start.as_is
+
+    @property
+    def same_failures(self) -> int:
+        """How many of the last attempts failed in exactly the same way."""
+        signatures = [turn.verdict.signature for turn in reversed(self.turns)]
+        return next((n for n, signature in enumerate(signatures) if signature != signatures[0]), len(signatures))
+
+    def change_last(self, **changes: Any) -> None:
+        """Change fields of the last attempt."""
+        self.turns[-1] = replace(self.turns[-1], **changes)
+
+    # The report
+
+    async def report(self, reason: str, turns: Sequence[Turn] | None = None) -> Report:
+        """The report of what was made so far.
+
+        Args:
+            reason: why it failed; "" on success.
+            turns: other attempts than those of the record.
+        """
+        setup, state = self._setup, self.state
+        constraints = state.constraints if state is not None else None
+        if self._described is None or self._described[0] is not constraints:
+            schemas = await call_blocking(lambda: sample_schemas(setup, constraints))
+            self._described = constraints, schemas, await call_blocking(lambda: recordable_values(setup))
+        outcome = GenerationOutcome(
+            reason="\n".join(line for line in (reason, self._packages.way_out) if line),
+            trace=self.writer.trace if self.writer is not None else None,
+            schemas=self._described[1],
+            values=self._described[2],
+        )
+        return self._built(self.turns if turns is None else turns, outcome)
+
+    def _built(self, turns: Sequence[Turn], outcome: GenerationOutcome) -> Report:
+        context = self.state.brief.context if self.state is not None else self._version.context
+        return build_report(self._setup, self.start, context, self.state, self._packages, turns, outcome)
+
+    def finished(self, report: Report) -> Report:
+        """The report that the caller gets. That of a new version is written to disk."""
+        setup = self._setup
+        if (kept := self.start.kept) is not None:
+            if not report.success:
+                return report
+            self._keep_sources(kept.report)
+            report = kept_report(report, setup, kept)
+            keep_evidence(setup.services.journal.versions, kept, report)
+            self._tell_key_problem()
+            setup.emit(KeptHolds(report.kept or ""))
+            self._tell_what_was_recorded(report)
+        elif setup.config.cache != "disable":
+            if (carried := self.start.carried) is not None and report.success:
+                report = carried_report(report, setup, carried)
+                self._tell_what_was_recorded(report)
+            self._keep(report)
+        return report
+
+    def _tell_what_was_recorded(self, report: Report) -> None:
+        if report.second_opinion is not None:
+            self._setup.emit(OpinionGiven(report.second_opinion))
+        if report.trace is not None and report.trace.suite_changed:
+            self._setup.emit(SuiteChanged(report.trace.suite_changed))
+
+    def _keep(self, report: Report, *, is_last: bool = True) -> None:
+        """Write the report. If the disk is full, a function that passed is still returned."""
+        journal = self._setup.services.journal
+        try:
+            journal.write_report(report, is_last=is_last)
+            if report.success:
+                journal.versions.made(report.request_key, report.run_id)
+                self._tell_key_problem()
+            journal.show_current()
+            if report.author == "you" and not report.success:
+                where = journal.folder
+                self._setup.emit(Noticed(f"Your edit is kept in {where}. Edit it there, or again what runs now."))
+        except AutocodeError as error:
+            self._setup.emit(
+                Noticed(
+                    f"The report of {report.name} could not be written ({error.why.rstrip('.')}). It is lost when this "
+                    "kernel ends. Free space and run the cell again; that asks no model."
+                )
+            )
+        self._setup.services.tell_notes()
+
+    def _tell_key_problem(self) -> None:
+        if problem := untold_problem():
+            self._setup.emit(Noticed(problem))
+
+    def _keep_sources(self, report: Report) -> None:
+        """Restore lost or damaged files of a kept version. The function itself needs none of them."""
+        with suppress(AutocodeError):
+            self._setup.services.journal.write_sources(report)
+            self._setup.services.journal.show_current()
+        self._setup.services.tell_notes()
+
+    # A function that can be used already
+
+    async def offer_draft(self) -> None:
+        """Let the code be run as it is, for whoever does not want to wait until it is verified."""
+        self._setup.services.offer(self._built((), GenerationOutcome("It is a draft: it has passed no test yet.")))
+
+    async def offer_verified(self, beside: tuple[str, ...]) -> None:
+        """Let the verified function be used while the rest runs, and record it, so that nothing loses it.
+
+        Args:
+            beside: what still runs, as the event names it.
+        """
+        setup, start, waits = self._setup, self.start, SECOND in beside
+        report = await self.report("")
+        if start.kept is not None:
+            report = kept_report(report, setup, start.kept)
+        elif start.carried is not None:
+            report = carried_report(report, setup, start.carried)
+        if start.kept is None and setup.config.cache != "disable":
+            note = "It was still running when this was recorded."
+            missing = SecondOpinion(note=note, unanswered=(SOLUTION,)) if waits else report.second_opinion
+            self._keep(report.model_copy(update={"second_opinion": missing}), is_last=False)
+        running = SecondOpinion(state="running") if waits else report.second_opinion
+        self._offer(report.model_copy(update={"second_opinion": running}))
+        setup.emit(FunctionVerified(setup.stages.attempt, beside))
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether there is a verified function that can be used already."""
+        return self._offered is not None
+
+    def end_with_offered(self, opinion: SecondOpinion | None) -> None:
+        """End the run with the function that was offered, with what is known of it.
+
+        Args:
+            opinion: the second opinion, if there is one by now.
+        """
+        if self._offered is None:
+            return
+        told = {"second_opinion": opinion or self._offered.second_opinion}
+        self._offer(self._offered.model_copy(update={**told, "usage": self._setup.budget.used}))
+        self._setup.emit(Finished("ready"))
+
+    def _offer(self, report: Report | None) -> None:
+        self._offered = report
+        self._setup.services.offer(report)
+
+    # Another version
+
+    async def begin_another(self, doubted: VerifiedTurn, opinion: SecondOpinion | None, by: str) -> None:
+        """Keep the verified function as a version, and open a new one for its change.
+
+        Args:
+            doubted: the verified function.
+            opinion: what the second opinion says of it.
+            by: what speaks against it.
+        """
+        setup, journal = self._setup, self._setup.services.journal
+        if setup.config.cache != "disable":
+            report = await self.report("", (*self.turns[:-1], doubted.turn))
+            self._keep(report.model_copy(update={"second_opinion": opinion}), is_last=False)
+            key, made = setup.prepared.key.id, self.start.version
+            version = await call_blocking(lambda: journal.versions.free_id(key))
+            known = await call_blocking(lambda: journal.versions.get(made))
+            self._overturned = self._version
+            start = self.start.overturned(version, known.number if known else 1, by)
+            self._version = await open_version(setup, self._packages, start)
+        self._offer(None)
+        setup.emit(FunctionVerified(setup.stages.attempt))
+
+    async def return_to(self, verified: Turn) -> None:
+        """Take a verified attempt as the last. The attempts to change it are recorded as a failed version."""
+        if self._overturned is not None:
+            later = [turn for turn in self.turns if turn.number != verified.number]
+            self._keep(await self.report("No change of the function passed.", later))
+            self._version = self._overturned
+            await open_again(self._setup, self._version)
+        self.turns = [verified if other.number == verified.number else other for other in self.turns]
+
+    def judge_carried(self, verdict: Verdict) -> None:
+        """An existing function was tested with what is demanded now. That attempt does not count if it failed."""
+        start, setup = self.start, self._setup
+        start = start.holds() if verdict.success else start.lacks(verdict.summary)
+        if not verdict.success:
+            setup.stages.attempts_allowed += 1
+        self._version = replace(self._version, start=start)
+        author = start.draft.author if start.draft is not None else "model"
+        writer = start.written or (setup.config.model if author == "model" and not start.as_is else "")
+        setup.emit(VersionBegun(start.version, start.why, False, start.has_before, author, writer=writer))
+
+    async def ask_anew(self, state: GenerationState, failure: str) -> None:
+        """The kept function failed today: it becomes the first attempt of a new version. It does not count as one."""
+        setup = self._setup
+        versions, key = setup.services.journal.versions, setup.prepared.key.id
+        version = await call_blocking(lambda: versions.free_id(key))
+        self._version = await open_version(setup, self._packages, self.start.failed(version, failure))
+        state.brief = replace(state.brief, context=self._version.context)
+        if not setup.config.skip_tests:
+            setup.stages.attempts_allowed += 1
