@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import dataset
 
-from autocoder_jupyter.data import sampling, table_engines
+from autocoder_jupyter.data import parquet_files, sampling, table_engines
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.foreign import computed, origin_of
 from autocoder_jupyter.data.overview import overview
@@ -214,18 +214,29 @@ async def test_what_others_put_into_a_folder_is_not_followed(tmp_path: Path) -> 
     folder.mkdir()
     TABLE.head(9).to_parquet(folder / "a.parquet")
     os.mkfifo(folder / "b.parquet")
-    (folder / "c.parquet").symlink_to("/dev/zero")
-    assert len(await drawn(folder)) == 9  # neither is a file
+    (folder / "_log").symlink_to(".")
+    assert len(await drawn(folder)) == 9  # a pipe is no file, and hidden names are no data
     (tmp_path / "named").symlink_to(folder)
     assert len(await drawn(tmp_path / "named")) == 9
-    for link, to in (("d.parquet", "a.parquet"), ("again", ".")):
-        (folder / link).symlink_to(to)
+    for links in ({"d.parquet": "a.parquet"}, {"zeros": "/dev/zero"}, {"again": ".", "and again": "."}):
+        for link, to in links.items():
+            (folder / link).symlink_to(to)
         for read in (lambda: asyncio.run(drawn(folder)), lambda: source_of(folder)):
             with pytest.raises(InvalidRequest, match="has a link"):
-                await asyncio.to_thread(read)
-        (folder / link).unlink()
+                await asyncio.wait_for(asyncio.to_thread(read), 60)
+        for link in links:
+            (folder / link).unlink()
     with pytest.raises(InvalidRequest, match="There is no file or folder"):
         await drawn(str(folder / "b.parquet"))
+
+
+async def test_a_folder_with_very_many_entries_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "MOST_ENTRIES", 3)
+    TABLE.head(9).to_parquet(tmp_path / "a.parquet")
+    for name in "bcd":
+        (tmp_path / name).mkdir()
+    with pytest.raises(InvalidRequest, match="more than 3 files and folders"):
+        await drawn(tmp_path)
 
 
 def test_files_and_texts_are_no_sources(tmp_path: Path) -> None:
