@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +104,8 @@ class ResponseReader:
 
     async def _take_all(self) -> None:
         pauses = background.Pauses()
+        if isinstance(source := getattr(self._stream, "completion_stream", None), AsyncIterable):
+            self._stream.completion_stream = _Iterated(source)
         async with contextlib.aclosing(self._stream):
             async for chunk in self._stream:
                 self._take(chunk)
@@ -156,6 +158,27 @@ class ResponseReader:
         details = [one for count in counts if isinstance(one := count.get("prompt_tokens_details"), Mapping)]
         cached, written = _highest(details, "cached_tokens") or 0, _highest(details, "cache_creation_tokens") or 0
         return usage.model_copy(update={"cached_tokens": cached, "written_tokens": written})
+
+
+class _Iterated(AsyncIterator[Any]):
+    """A stream with one iterator for all its pieces.
+
+    litellm asks for a new one for each piece. That of OpenAI's client is a generator each time, and the event loop
+    closes it in a task of its own: half of the processor time of an answer.
+
+    Args:
+        stream: what litellm reads and closes.
+    """
+
+    def __init__(self, stream: AsyncIterable[Any]) -> None:
+        self._stream = stream
+        self._pieces = aiter(stream)
+
+    async def __anext__(self) -> Any:
+        return await anext(self._pieces)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _word(reason: object) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,24 @@ async def test_text_arrives_while_it_is_written(question: Question) -> None:
         exchange = await LiteLLMModel(endpoint.config()).ask(question, Listener(on_text=on_text))
     assert pieces == ["a" * 80, "b" * 80]
     assert exchange.answer == "".join(pieces)
+
+
+async def test_the_pieces_of_an_answer_share_an_iterator(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each piece takes half of the processor time of an answer."""
+    from openai import AsyncStream
+
+    begun: list[object] = []
+    begin = AsyncStream.__aiter__
+
+    def counted(stream: Any) -> Any:
+        begun.append(stream)
+        return begin(stream)
+
+    monkeypatch.setattr(AsyncStream, "__aiter__", counted)
+    with ScriptedModel([Answer("a piece " * 20, piece=8)]) as endpoint:
+        exchange = await LiteLLMModel(endpoint.config()).ask(question)
+    assert exchange.answer == "a piece " * 20
+    assert len(begun) == 1
 
 
 async def test_what_is_sent_is_what_was_asked(question: Question) -> None:
