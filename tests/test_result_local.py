@@ -134,18 +134,18 @@ def test_dtypes_index_and_zones_survive(built: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "error"),
+    ("code", "error", "timeout"),
     [
-        ("def run(): raise RuntimeError('no')", SolutionError),
-        ("def run(): return 'text'", WrongType),
-        ("def run():\n    while True: pass", SandboxTimeout),
-        ("import os\ndef run(): os._exit(3)", SandboxCrash),
-        ("def run(): return len(bytearray(10**9))", OutOfMemory),
+        ("def run(): raise RuntimeError('no')", SolutionError, 60),
+        ("def run(): return 'text'", WrongType, 60),
+        ("def run():\n    while True: pass", SandboxTimeout, 3),
+        ("import os\ndef run(): os._exit(3)", SandboxCrash, 60),
+        ("def run(): return len(bytearray(10**9))", OutOfMemory, 60),
     ],
 )
-def test_a_crashed_program_is_never_a_value(built: Any, code: str, error: type[Exception]) -> None:
+def test_a_crashed_program_is_never_a_value(built: Any, code: str, error: type[Exception], timeout: float) -> None:
     with pytest.raises(error):
-        built(code, (), value="int").run(timeout=3, resources={"memory": "512Mi"})
+        built(code, (), value="int").run(timeout=timeout, resources={"memory": "512Mi"})
 
 
 def test_files_come_back_where_they_can_be_kept(built: Any, tmp_path: Path) -> None:
