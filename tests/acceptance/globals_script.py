@@ -80,7 +80,7 @@ def _pandas_options() -> dict[str, Any]:
     return {name: pd.get_option(name) for name in ("display.max_rows", "display.width", "display.precision")}
 
 
-def wait_until_gone(folder: str, seconds: float = 10.0) -> None:
+def wait_until_gone(folder: str, seconds: float = 60.0) -> None:
     """Wait until the workers have removed their files. They do so when they end, and no call waits for it."""
     deadline = time.monotonic() + seconds
     while any(Path(folder).iterdir()) and time.monotonic() < deadline:

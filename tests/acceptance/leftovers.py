@@ -16,7 +16,7 @@ from autocoder_jupyter.sandbox.docker.detection import find_engine
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.reaper import PROCESS
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds after which remaining processes or containers are an error."""
 
 _TICK = 0.05

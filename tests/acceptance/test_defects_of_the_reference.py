@@ -182,7 +182,7 @@ def test_the_limits_of_a_generation_are_never_forgotten_by_run(play: Play, sandb
         "    '''The region of the installation.'''\n    assert run(seconds=0.0) == 'eu0'"
     )
     play.says |= {"plan": json.dumps(plan), "code": fenced(code), "tests": fenced(tests)}
-    settings = {"env_vars": {"REGION": "eu"}, "timeout": 3, "sandbox": sandbox_name, "resources": {"memory": "512Mi"}}
+    settings = {"env_vars": {"REGION": "eu"}, "timeout": 8, "sandbox": sandbox_name, "resources": {"memory": "512Mi"}}
     result = play.generate(
         {},
         settings=settings,
@@ -198,8 +198,8 @@ def test_the_limits_of_a_generation_are_never_forgotten_by_run(play: Play, sandb
     assert result.as_task("region")() == "eu0"
     began = time.monotonic()
     with pytest.raises(SandboxTimeout):
-        result.run(seconds=60.0)
-    assert time.monotonic() - began < 15
+        result.run(seconds=600.0)
+    assert time.monotonic() - began < 300
     with pytest.raises(SandboxError):
         result.run(memory=2 * 10**9)
     assert result.run(env_vars={"REGION": "us"}) == "us0"

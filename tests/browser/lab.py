@@ -255,7 +255,7 @@ class Lab:
         deadline = time.monotonic() + 60
         while True:
             try:
-                urllib.request.urlopen(f"{self.address}/api", timeout=5).close()
+                urllib.request.urlopen(f"{self.address}/api", timeout=60).close()
                 return
             except (urllib.error.URLError, OSError):
                 if time.monotonic() > deadline or self._server.poll() is not None:

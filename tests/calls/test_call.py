@@ -342,7 +342,7 @@ def test_interrupting_a_call_kills_its_worker(pool: Any, function: Any) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(interrupted())
-    assert pool.workers[0].killed.wait(5)
+    assert pool.workers[0].killed.wait(60)
 
 
 def test_a_task_has_the_signature_and_the_words_of_its_function(pool: Any, function: Any) -> None:

@@ -107,9 +107,9 @@ async def test_a_waiting_call_says_how_many_are_before_it(
 ) -> None:
     queue = CallQueue(1, lambda: math.inf)
     monkeypatch.setattr("autocoder_jupyter.calls.on_worker.shared_queue", lambda: queue)
-    waiting = function("def run():\n    started.set()\n    killed.wait(10)\n    return 1.0\n")
+    waiting = function("def run():\n    started.set()\n    killed.wait(60)\n    return 1.0\n")
     first = asyncio.create_task(call(waiting, CallOptions(), [], {}))
-    assert await asyncio.to_thread(pool.started.wait, 10)
+    assert await asyncio.to_thread(pool.started.wait, 60)
     wait = Wait()
     with wait.collect_progress():
         second = asyncio.create_task(call(waiting, CallOptions(), [], {}))
@@ -137,7 +137,7 @@ def test_a_contract_that_calls_a_function_does_not_wait_for_its_own_call(
     object.__setattr__(outer, "contracts", {"value": object()})
 
     async def in_time() -> Any:
-        return await asyncio.wait_for(call(outer, CallOptions(), [1], {}), 10)
+        return await asyncio.wait_for(call(outer, CallOptions(), [1], {}), 60)
 
     assert background.run(in_time()) == 1.0
 
@@ -157,7 +157,7 @@ def test_a_loop_that_is_blocked_or_closed_holds_up_no_other_call(
     made = function("def run():\n    return 1.0\n")
 
     async def in_time() -> Any:
-        return await asyncio.wait_for(call(made, CallOptions(), [], {}), 10)
+        return await asyncio.wait_for(call(made, CallOptions(), [], {}), 60)
 
     async def begun(task: asyncio.Task[Any]) -> None:
         while not (queue._running or task.done()):  # noqa: ASYNC110

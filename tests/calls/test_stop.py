@@ -44,8 +44,8 @@ async def test_a_cancelled_call_ends_the_build_that_it_waits_for(
     calling: asyncio.Task[Any] = asyncio.create_task(
         call(function("def run():\n    return 1.0\n"), CallOptions(), [], {})
     )
-    assert await asyncio.to_thread(sandbox.began.wait, 10)
+    assert await asyncio.to_thread(sandbox.began.wait, 60)
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await calling
-    assert await asyncio.to_thread(sandbox.ended.wait, 10)
+    assert await asyncio.to_thread(sandbox.ended.wait, 60)

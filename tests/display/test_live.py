@@ -31,7 +31,7 @@ class Screen:
 
     def wait_for(self, count: int) -> None:
         with self.came:
-            assert self.came.wait_for(lambda: len(self.states) >= count, 10)
+            assert self.came.wait_for(lambda: len(self.states) >= count, 60)
 
 
 def test_a_flood_of_events_makes_at_most_four_updates_a_second() -> None:
@@ -45,7 +45,7 @@ def test_a_flood_of_events_makes_at_most_four_updates_a_second() -> None:
         tracker(TextStreamed("code", "x"))
         told += 1
     tracker.finish(Finished("ready"))
-    assert card.wait(5)
+    assert card.wait(60)
     gaps = [later - earlier for earlier, later in zip(screen.times, screen.times[1:], strict=False)]
     assert told > 1000
     assert min(gaps) >= live.UPDATE_SECONDS * 0.95
@@ -60,7 +60,7 @@ def test_the_last_state_is_always_shown_and_nothing_after_it() -> None:
     tracker(StageStarted("plan", 1, 3))
     tracker.finish(Finished("failed", "because"))
     tracker(StageStarted("code", 1, 3))
-    assert card.wait(5)
+    assert card.wait(60)
     assert (screen.states[-1].phase, screen.states[-1].reason, screen.states[-1].sent) == (
         "failed",
         "because",
@@ -78,7 +78,7 @@ def test_the_clock_goes_on_when_nothing_happens_but_not_faster_than_once_a_secon
     assert screen.times[1] - screen.times[0] >= live.HEARTBEAT_SECONDS * 0.95
     assert screen.states[1].seconds > screen.states[0].seconds >= 0.9
     tracker.finish(Finished("ready"))
-    assert card.wait(5)
+    assert card.wait(60)
 
 
 def test_views_are_called_on_a_thread_of_the_card_and_telling_returns_at_once() -> None:
@@ -98,7 +98,7 @@ def test_views_are_called_on_a_thread_of_the_card_and_telling_returns_at_once() 
         tracker(TextStreamed("plan", "x"))
     tracker.finish(Finished("ready"))
     release.set()
-    assert card.wait(10)
+    assert card.wait(60)
     assert all(released)  # so no sender of an event waited for this view
     assert screen.threads == {"autocode-card"}
 
@@ -116,7 +116,7 @@ def test_a_view_that_fails_hurts_neither_the_engine_nor_the_other_views(caplog: 
     card = LiveCard(tracker, broken, screen, complete=nothing_there)
     card.start()
     tracker.finish(Finished("ready"))
-    assert card.wait(5)
+    assert card.wait(60)
     assert screen.states[-1].phase == "ready"
     assert "front end gone" in caplog.text and "no journal" in caplog.text
 
@@ -127,5 +127,5 @@ def test_what_was_sent_belongs_to_the_last_state_from_then_on() -> None:
     card = LiveCard(tracker, screen, complete=lambda state: replace(state, sent="all of it"))
     card.start()
     tracker.finish(Finished("ready"))
-    assert card.wait(5)
+    assert card.wait(60)
     assert screen.states[-1].sent == "all of it" and card.state == screen.states[-1]

@@ -91,7 +91,7 @@ async def test_who_waits_for_a_file_that_is_removed_locks_the_file_that_others_f
         delete(lock)
         async with hold_lock(lock, lambda: None):
             assert not entered.is_set()
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, 60)
     assert entered.is_set()
 
 

@@ -60,7 +60,7 @@ class PlayedChannel:
             return [message for message in self.said if message["kind"] == kind and holds(message)]
 
         with self._came:
-            assert self._came.wait_for(found, 10), self.said
+            assert self._came.wait_for(found, 60), self.said
             return found()[-1]
 
     def ask(self, action: object, name: object, **more: Any) -> dict[str, Any]:

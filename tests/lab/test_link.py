@@ -18,7 +18,7 @@ from tests.lab.conftest import PlayedChannel, PlayedJobs
 
 
 def wait_until(holds: Any) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -55,7 +55,7 @@ def test_the_card_is_as_it_is_now_and_goes_with_what_the_list_says(
     }
     assert "May it install fiscalmonths?" in card["text/html"]
     jobs.last.end()
-    assert notebook.launched["growth"].card.wait(5)
+    assert notebook.launched["growth"].card.wait(60)
     card = json.loads(str(asked(notebook, "card")["value"]))
     assert card[FOLLOWED]["finished"] and "● growth  Ready" in card["text/plain"]
 
@@ -136,13 +136,13 @@ def test_the_first_picture_of_a_result_is_given_with_what_it_shows(
     drawn = Glimpse("chart", "a picture of 3 × 4 pixels", picture=b"\x89PNG")
     jobs.last.tell(SampleOutputs((Glimpse("total", "7"), drawn)))
     jobs.last.end()
-    assert notebook.launched["growth"].card.wait(5)
+    assert notebook.launched["growth"].card.wait(60)
     shown = {"src": "data:image/png;base64,iVBORw==", "alt": "chart: a picture of 3 × 4 pixels"}
     assert json.loads(str(asked(notebook, "picture")["value"])) == shown
     shell.run("%%autocode drawn\nWords")
     jobs.last.tell(SampleOutputs((Glimpse("bars", "a chart of 3 bars", chart='{"mime": "…"}'),)))
     jobs.last.end()
-    assert notebook.launched["drawn"].card.wait(5)
+    assert notebook.launched["drawn"].card.wait(60)
     shown = {"chart": '{"mime": "…"}', "alt": "bars: a chart of 3 bars"}
     assert json.loads(str(asked(notebook, "picture", "drawn")["value"])) == shown
     assert not asked(notebook, "picture", "other")["ok"]

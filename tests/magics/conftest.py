@@ -197,7 +197,7 @@ def shell(here: Path, jobs: PlayedJobs) -> Iterator[RaisingShell]:
     for job in jobs.submitted:
         job.cancel()
     for launch in notebook.launched.values():
-        assert launch.card.wait(5)
+        assert launch.card.wait(60)
     kept._instance = RaisingShell._instance = None
     # Hundreds of shells would each run a garbage collection at the end, which takes a minute.
     atexit.unregister(shell.atexit_operations)

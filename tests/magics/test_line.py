@@ -215,7 +215,7 @@ def test_show_shows_the_part_that_is_asked_for(flag: str, seen: str, unseen: str
         declared_outputs=(OutputSpec(name="m", type="int"),),
     )
     notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
-    assert notebook.launched["growth"].card.wait(5)  # the last update of the card comes from a thread of its own
+    assert notebook.launched["growth"].card.wait(60)  # the last update of the card comes from a thread of its own
     before = len(shell.display_pub.outputs)
     shell.run(f"%autocode show growth {flag}")
     page = shell.display_pub.outputs[before]["data"]

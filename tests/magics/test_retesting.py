@@ -133,7 +133,7 @@ def test_the_form_tests_what_it_holds_and_shows_the_card(shell: Any, jobs: Any, 
     assert jobs.last.draft.code == CODE.replace("1.0", "3.0")
     assert len(new_outputs(shell)) == shown  # the card is in the form, and nowhere else
     jobs.last.end(plan=PLAN)
-    assert shell.magics_manager.registry["AutocodeMagics"].notebook.launched["growth"].card.wait(5)
+    assert shell.magics_manager.registry["AutocodeMagics"].notebook.launched["growth"].card.wait(60)
     assert "autocode-card" in form._shown.value and "Ready" in form._shown.value
     form.undo()
     assert (form._code.value, form._shown.value) == (CODE, "")

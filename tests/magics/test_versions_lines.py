@@ -331,7 +331,7 @@ def test_going_on_with_another_backend_is_said_and_decided_by_the_person(shell: 
         assert jobs.last.config.backend == "litellm"
         jobs.last.end("cancelled")
         notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
-        assert notebook.launched["growth"].card.wait(5)  # what it still shows does not belong to the next one
+        assert notebook.launched["growth"].card.wait(60)  # what it still shows does not belong to the next one
         shell.user_ns.pop("growth")
         notebook.jobs.forget("growth")
 

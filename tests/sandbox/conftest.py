@@ -50,7 +50,7 @@ class PlainProcess:
             self.popen.send_signal(signal.SIGKILL)
 
     def exit_reason(self) -> ExitReason:
-        code = self.popen.wait(5)
+        code = self.popen.wait(60)
         if self.told is not None:
             return self.told
         return ExitReason(signal=-code) if code < 0 else ExitReason(exit_code=code)

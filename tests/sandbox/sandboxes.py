@@ -99,7 +99,7 @@ def say(worker: Worker, body: str, **options: Any) -> str:
     return said
 
 
-def survivors(mark: str, seconds: float = 3.0 * SLOWER) -> list[str]:
+def survivors(mark: str, seconds: float = 30.0 * SLOWER) -> list[str]:
     """Processes of this machine with the name `mark`, after they had time to end."""
     deadline = time.monotonic() + seconds
     while True:

@@ -50,12 +50,12 @@ class Building(threading.Thread):
     def stopped(self) -> None:
         """Cancel it, and check that it ends as cancelled."""
         self.stop.cancel()
-        self.join(10)
+        self.join(60)
         assert not self.is_alive() and isinstance(self.error, Cancelled), self.error
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -102,7 +102,7 @@ def test_who_waits_for_anothers_build_can_be_stopped_and_the_other_goes_on(tmp_p
         waiting, staying = Building(wait), Building(wait)
         waiting.stopped()
         assert staying.is_alive()
-    staying.join(10)
+    staying.join(60)
     assert not staying.is_alive() and staying.error is None
 
 

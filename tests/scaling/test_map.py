@@ -73,7 +73,7 @@ def test_items_of_a_child_that_dies_are_called_alone(built: Build) -> None:
 
 
 def test_a_time_limit_is_that_of_each_item(built: Build) -> None:
-    body = f"while sales['v'].sum() == 2: pass\n    {SUM}"
+    body = f"if sales['v'].sum() == 2: time.sleep(600)\n    {SUM}"
     mapped = built(body, {"sales": SAMPLE}).map(frames(3), workers=1, timeout=6)
     assert [type(each).__name__ for each in mapped] == ["DataFrame", "Failed", "DataFrame"]
     assert type(mapped.errors[0].error).__name__ == "SandboxTimeout"

@@ -143,7 +143,7 @@ def test_what_a_tool_returns_is_text_on_the_card(notebook: Any, play: Any) -> No
 
 def test_the_card_keeps_what_was_sent(answered: Any) -> None:
     room = answered.shell.magics_manager.registry["AutocodeMagics"].notebook
-    assert room.launched["dearest"].card.wait(5)
+    assert room.launched["dearest"].card.wait(60)
     assert "Price of a share in dollars." in room.launched["dearest"].card.state.sent
 
 

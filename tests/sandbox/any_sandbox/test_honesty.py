@@ -83,7 +83,8 @@ def test_a_test_the_sample_and_a_person_look_the_same_from_inside(worker: Worker
     by_person = callee.call(looks_around, {"given": "x"}).values["said"]
     assert callee.call(looks_around, {"given": "x"}, CallSpec(watch_inputs=True)).values["said"] == by_person
     assert (
-        worker.call(looks_around, {"given": "x"}, CallSpec(seed=1, seconds=9.0, reuse=True)).values["said"] == by_person
+        worker.call(looks_around, {"given": "x"}, CallSpec(seed=1, seconds=90.0, reuse=True)).values["said"]
+        == by_person
     )
     by_test = under_test(worker, callee, looks_around, by_person)
     assert by_test.passed, by_test.output

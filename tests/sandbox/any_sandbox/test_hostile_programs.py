@@ -231,7 +231,7 @@ def test_a_returned_file_has_no_special_mode(worker: Worker) -> None:  # 14
 def test_a_fifo_given_back_does_not_block_the_notebook(worker: Worker) -> None:  # 63
     began = time.monotonic()
     with pytest.raises(SandboxError):
-        worker.call(program("os.mkfifo('f'); return Path('f')", outputs={"file": "File"}), {}, CallSpec(seconds=5))
+        worker.call(program("os.mkfifo('f'); return Path('f')", outputs={"file": "File"}), {})
     assert time.monotonic() - began < A_MOMENT
 
 
@@ -612,7 +612,7 @@ def test_a_thread_bomb_is_stopped(worker: Worker) -> None:  # 47
         time.sleep(600)
     """
     with pytest.raises(SandboxError) as caught:
-        say(worker, body, seconds=10 * SLOWER)
+        say(worker, body, seconds=60 * SLOWER)
     assert not isinstance(caught.value, SandboxTimeout)
 
 
@@ -635,7 +635,7 @@ def test_many_processes_cannot_hold_more_memory_together(worker: Worker) -> None
         return str(sum(os.waitpid(child, os.WNOHANG) == (0, 0) for child in children))
     """
     try:
-        holding = int(say(worker, body, seconds=15 * SLOWER))
+        holding = int(say(worker, body, seconds=60 * SLOWER))
     except (OutOfMemory, SandboxCrash):
         return
     assert holding * 200 * 2**20 < 600 * 2**20
@@ -736,7 +736,7 @@ def test_a_disk_that_is_filled_by_mappings_is_called_that(worker: Worker) -> Non
 
 def test_a_flood_of_output_is_cut(worker: Worker) -> None:  # 56
     with pytest.raises((OutputRefused, SandboxCrash)):
-        say(worker, "while True: print('x' * 100_000)", seconds=15 * SLOWER)
+        say(worker, "while True: print('x' * 100_000)", seconds=60 * SLOWER)
 
 
 def test_invalid_text_on_standard_error_is_replaced(worker: Worker, limits: WorkerLimits) -> None:  # 57
@@ -872,10 +872,10 @@ def test_nothing_survives_a_notebook_that_is_killed(
     assert notebook.stdout is not None
     with closing(notebook.stdout):
         assert notebook.stdout.readline() == "ready\n"
-        deadline = time.monotonic() + 10 * SLOWER
+        deadline = time.monotonic() + 60 * SLOWER
         while not survivors(name, seconds=0) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert survivors(name, seconds=0)
         notebook.send_signal(signal.SIGKILL)
         notebook.wait()
-    assert not survivors(name, seconds=10 * SLOWER)
+    assert not survivors(name)

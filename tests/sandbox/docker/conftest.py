@@ -76,7 +76,7 @@ def eventually() -> Callable[[Callable[[], bool]], bool]:
     """Whether a condition becomes true in time; the engine does not report the end of a removal."""
 
     def wait(condition: Callable[[], bool]) -> bool:
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while not condition():
             if time.monotonic() > deadline:
                 return False

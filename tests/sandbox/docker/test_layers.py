@@ -236,7 +236,7 @@ def test_a_stopped_build_ends_in_the_engine_too_and_leaves_no_layer(
         assert sleeps.wait(60)
         assert eventually(lambda: _sleepers(client))
         token.cancel()
-        building.join(10)
+        building.join(60)
         assert [type(error) for error in ended] == [Cancelled]
         assert eventually(lambda: not _sleepers(client))
         assert eventually(lambda: dangling() <= before)

@@ -218,12 +218,14 @@ def test_an_endless_test_keeps_what_was_reported_and_ends_the_worker(
     start_plain: StartPlain, callee: ChannelWorker, program: MakeProgram
 ) -> None:
     worker = start_plain()
-    tests = HEAD + "def test_a(): assert run(1) == 2\ndef test_b():\n    while True: pass\ndef test_c(): pass\n"
+    tests = (
+        HEAD + "def test_a(): assert run(1) == 2\ndef test_b():\n    import time; time.sleep(600)\ndef test_c(): pass\n"
+    )
     result = worker.test(
-        program(DOUBLE, "x: int"), TestSpec(tests, ["test_a", "test_b", "test_c"], seconds=2), callee=callee
+        program(DOUBLE, "x: int"), TestSpec(tests, ["test_a", "test_b", "test_c"], seconds=5), callee=callee
     )
     assert [one.outcome for one in result.outcomes] == ["passed", "missing", "missing"]
-    assert "longer than 2 s" in result.output and not worker.alive and result.exit_code != 0
+    assert "longer than 5 s" in result.output and not worker.alive and result.exit_code != 0
     again = worker.test(program(DOUBLE, "x: int"), TestSpec(tests, ["test_a"]), callee=callee)
     assert [one.outcome for one in again.outcomes] == ["missing"] and "in an earlier call" in again.output
 
