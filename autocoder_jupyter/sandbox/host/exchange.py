@@ -5,7 +5,8 @@ written by generated code: lengths, sizes and JSON are checked before use.
 
 If the stream of requests is a Unix socket, each child of the worker has a link instead of the data stream: a pair of
 sockets that is made here. The worker gets one end ahead of time, so that its next child is forked with it. Bytes then
-need not be forwarded inside, and what a child sends late is thrown away with its link.
+need not be forwarded inside, and what a child sends late is thrown away with its link. A large answer is copied from
+the child's memory (`in_place`).
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from autocoder_jupyter.codec.bounded_json import Allowance, parse
+from autocoder_jupyter.sandbox.host import in_place
 from autocoder_jupyter.sandbox.host.process import Process
 from autocoder_jupyter.sandbox.worker import envelope, frames
+from autocoder_jupyter.sandbox.worker.in_place import READ, SEND
 
 HEADER_LIMIT = 1 << 20
 """Most bytes of one JSON header from a program."""
@@ -34,9 +37,13 @@ HEADER_LIMIT = 1 << 20
 REPORT_LIMIT = 64 << 20
 """Most bytes of one JSON header from the zygote, which has two captured texts."""
 
+_CREDENTIALS = 12
+"""Bytes of the process, user and group of a sender."""
+
 _LINK_BUFFER = 1 << 20
 """Bytes of the buffer to a child. The kernel usually allows less. The child's own end keeps the size that counts."""
 
+_EARLY = "an answer before the request was read"
 _SHORT = 1 << 16
 _PIECES = 64
 
@@ -61,10 +68,31 @@ OnFrame = Callable[[dict[str, Any], memoryview], None]
 
 
 class FrameReader:
-    """Reads frames from a non-blocking descriptor as bytes arrive. Each payload gets its own buffer."""
+    """Reads frames from a non-blocking descriptor as bytes arrive. Each payload gets its own buffer.
 
-    def __init__(self, fd: int, *, header_limit: int, payload_limit: int) -> None:
+    Args:
+        fd: the descriptor.
+        header_limit: most bytes of a header.
+        payload_limit: most bytes of a payload.
+        link: the socket of a child, if `fd` is its descriptor. The child may offer frames in its memory.
+        name: of the link.
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        *,
+        header_limit: int,
+        payload_limit: int,
+        link: socket.socket | None = None,
+        name: bytes = b"",
+    ) -> None:
         self._fd = fd
+        self._link, self._name = link, name
+        self._sender = 0
+        self._in_place: in_place.AnswerInPlace | None = None
+        self._declined = False
+        self._reply: dict[str, Any] | None = None
         self._header_limit = header_limit
         self._payload_limit = payload_limit
         self._room: memoryview = memoryview(bytearray(4))
@@ -76,7 +104,23 @@ class FrameReader:
     @property
     def between_frames(self) -> bool:
         """Whether no frame is partly read."""
-        return self._in_length and not self._filled
+        return self._in_length and not self._filled and self._in_place is None
+
+    @property
+    def reads_memory(self) -> bool:
+        """Whether the next bytes are in the memory of the child. They can be read at once."""
+        return self._in_place is not None
+
+    def take_reply(self) -> bytes:
+        """The frame that answers an offer of the child, if one is due; else b""."""
+        reply, self._reply = self._reply, None
+        return frames.pack(reply) if reply else b""
+
+    def close(self) -> None:
+        """Forget the memory of the child."""
+        if self._in_place is not None:
+            self._in_place.close()
+            self._in_place = None
 
     def read(self, on_frame: OnFrame) -> None:
         """Read the available bytes, and call `on_frame` for every complete frame.
@@ -85,21 +129,59 @@ class FrameReader:
             StreamEnded: the stream has ended.
             Malformed: the bytes are not a frame.
         """
-        while True:
+        while self._reply is None:
+            room = self._room[self._filled :]
             try:
-                count = os.readv(self._fd, [self._room[self._filled :]])
+                count = self._receive(room) if self._in_place is None else self._in_place.read(room)
             except BlockingIOError:
                 return
-            except OSError:
+            except (OSError, in_place.Ended):
                 raise StreamEnded from None
+            except in_place.Invalid as error:
+                raise Malformed(str(error)) from None
             if not count:
                 raise StreamEnded
-            self.consumed += count
             self._filled += count
             while self._filled == len(self._room):
                 self._advance(on_frame)
                 if self._in_length:
                     break
+            if self._in_place is not None:
+                self._end_offer()
+                return  # the time limit is checked between two steps
+
+    def _receive(self, room: memoryview) -> int:
+        """Read from the descriptor. The sender is needed of an offer only, and is read with the length of its frame."""
+        if self._link is None or not self._in_length:
+            count = os.readv(self._fd, [room])
+        else:
+            # There is room for the sender only, so a descriptor that is sent here is closed by the kernel.
+            count, messages, _, _ = self._link.recvmsg_into([room], socket.CMSG_SPACE(_CREDENTIALS))
+            self._sender = in_place.sender_of(messages)
+        self.consumed += count
+        return count
+
+    def _take_offer(self, places: Any) -> None:
+        """Begin to read an answer in the memory of the child, or let the child send it."""
+        if self._link is None or self._in_place is not None or self._declined:
+            raise Malformed("an offer that was not expected")
+        try:
+            limit = self._payload_limit + self._header_limit
+            self._in_place = in_place.AnswerInPlace(self._sender, self._name, places, limit)
+        except in_place.Ended:
+            raise StreamEnded from None
+        except in_place.Invalid as error:
+            raise Malformed(str(error)) from None
+        except OSError:  # the system has no such call, or allows it to nobody
+            self._declined, self._reply = True, SEND
+
+    def _end_offer(self) -> None:
+        """After the last byte of an offer: release the child."""
+        if self._in_place is not None and not self._in_place.left:
+            self.close()
+            if not self.between_frames:
+                raise Malformed("a frame that breaks off")
+            self._reply = READ
 
     def _advance(self, on_frame: OnFrame) -> None:
         """Handle a complete part of a frame, and prepare for the next part."""
@@ -113,6 +195,11 @@ class FrameReader:
             self._expect(length, in_length=False)
         elif self._header is None:
             self._header = _parse(self._room)
+            if self._header["kind"] == "in place":
+                places, self._header = self._header.get("places"), None
+                self._expect(4, in_length=True)
+                self._take_offer(places)
+                return
             size = self._header.get("payload")
             if type(size) is not int or not 0 <= size <= self._payload_limit:
                 raise Malformed(f"a payload of {str(size)[:30]} bytes, {self._payload_limit} are allowed")
@@ -120,6 +207,7 @@ class FrameReader:
         else:
             header, payload, self._header = self._header, self._room, None
             self._expect(4, in_length=True)
+            self._declined = False
             on_frame(header, payload)
 
     def _expect(self, size: int, *, in_length: bool) -> None:
@@ -150,14 +238,17 @@ class Route:
         source: non-blocking descriptor of the frames.
         payload_limit: most bytes of one payload.
         link: the socket, if both are its descriptor.
+        name: of the link.
 
     Attributes:
         ended: whether the child has closed its link.
     """
 
-    def __init__(self, sink: int, source: int, payload_limit: int, link: socket.socket | None = None) -> None:
+    def __init__(
+        self, sink: int, source: int, payload_limit: int, link: socket.socket | None = None, name: bytes = b""
+    ) -> None:
         self.sink, self.source, self.link = sink, source, link
-        self.frames = FrameReader(source, header_limit=HEADER_LIMIT, payload_limit=payload_limit)
+        self.frames = FrameReader(source, header_limit=HEADER_LIMIT, payload_limit=payload_limit, link=link, name=name)
         self.ended = False
 
     def read(self, on_frame: OnFrame) -> None:
@@ -172,6 +263,7 @@ class Route:
         except StreamEnded:
             if self.link is None:
                 raise
+            self.frames.close()
             self.ended = True
 
     def present(self) -> int:
@@ -185,6 +277,7 @@ class Route:
 
     def close(self) -> None:
         """Close the link."""
+        self.frames.close()
         if self.link is not None:
             self.link.close()
 
@@ -308,13 +401,18 @@ class ProcessStreams:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise Expired
-                ready = dict(poll.poll(min(left, 3600) * 1000 + 1))
+                in_memory = route.frames.reads_memory
+                ready = dict(poll.poll(0 if in_memory else min(left, 3600) * 1000 + 1))
                 if self._woken in ready:
                     raise StreamEnded
                 if outgoing and ready.get(route.sink, 0) & ~select.POLLIN:
                     self._send(outgoing, route)
-                if ready.get(route.source, 0) & ~select.POLLOUT:
+                if in_memory or ready.get(route.source, 0) & ~select.POLLOUT:
                     route.read(on_frame)
+                    if reply := route.frames.take_reply():
+                        if outgoing:
+                            raise Malformed(_EARLY)
+                        outgoing.extend(_views([reply]))
                 if self._control_fd in ready:
                     self._control.read(on_report)
         except (StreamEnded, Expired) as error:
@@ -347,8 +445,9 @@ class ProcessStreams:
         with socket.socket(fileno=os.dup(self._requests)) as requests:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             name = secrets.token_bytes(32)
-            self._links[name.hex()] = Route(ours.fileno(), ours.fileno(), self._payload_limit, ours)
+            self._links[name.hex()] = Route(ours.fileno(), ours.fileno(), self._payload_limit, ours, name)
             ours.setblocking(False)
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LINK_BUFFER)
             try:
                 socket.send_fds(requests, [envelope.pack_link(name)], [theirs.fileno()])
@@ -373,7 +472,7 @@ class ProcessStreams:
         if not report.get("kept"):
             self._links.pop(self._last_link).close()
         elif unsent:
-            raise Malformed("an answer before the request was read")
+            raise Malformed(_EARLY)
 
     def _forget_links(self) -> None:
         while self._links:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import calls, commands, frames, lockdown, tester, warmup
+from . import calls, commands, frames, in_place, lockdown, tester, warmup
 
 _PIPE_BYTES = 1 << 20
 _HIGH_NUMBER = 64
@@ -136,12 +136,15 @@ class Child:
             self.exit_code = os.WEXITSTATUS(status)
 
 
-def spawn(folder: Path, link: int | None, *, not_for_child: Sequence[int], forget: Callable[[], None]) -> Child:
+def spawn(
+    folder: Path, link: int | None, name: str, *, not_for_child: Sequence[int], forget: Callable[[], None]
+) -> Child:
     """Fork a child that waits for its first request.
 
     Args:
         folder: its working folder.
         link: its end of a pair of sockets, which is closed here. None: it gets pipes.
+        name: of the link, in hexadecimal digits; "" without one.
         not_for_child: descriptors of the zygote that are closed in the child.
         forget: called in the child, to remove the zygote's data about the request.
     """
@@ -154,6 +157,7 @@ def spawn(folder: Path, link: int | None, *, not_for_child: Sequence[int], forge
                 if fd >= 0:
                     os.close(fd)
             forget()
+            in_place.keep_name(bytes.fromhex(name))
             _prepare_child(folder, stdout[1], stderr[1])
             serve(*_renumbered(inbox[0], outbox[1], done[1]))
         finally:
@@ -165,7 +169,7 @@ def spawn(folder: Path, link: int | None, *, not_for_child: Sequence[int], forge
         os.set_blocking(fd, False)
     with contextlib.suppress(OSError):  # the child does it, too; either may be first
         os.setpgid(pid, pid)
-    return Child(pid, folder, boxes, done[0], stdout[0], stderr[0])
+    return Child(pid, folder, boxes, done[0], stdout[0], stderr[0], link=name)
 
 
 def serve(inbox: int, outbox: int, done: int) -> NoReturn:
@@ -197,7 +201,7 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
         else:
             os._exit(1)  # it belongs to a call of an earlier child
         del payload
-        send_answer(outbox, done, answer)
+        send_answer(inbox, outbox, done, answer)
 
 
 def _rehearse_until_readable(inbox: int) -> None:
@@ -214,9 +218,11 @@ def _is_readable(descriptor: int, seconds: float) -> bool:
     return bool(poll.poll(seconds * 1000))
 
 
-def send_answer(outbox: int, done: int, answer: calls.Pieces) -> None:
-    """Write an answer, and signal that it is complete."""
-    frames.write_all(outbox, answer)
+def send_answer(inbox: int, outbox: int, done: int, answer: calls.Pieces) -> None:
+    """Hand over an answer, and signal that it is complete."""
+    has_link = inbox == outbox
+    if not (has_link and in_place.handed_over(outbox, answer)):
+        frames.write_all(outbox, answer)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
@@ -230,7 +236,7 @@ def host_of_tests(inbox: int, outbox: int, done: int) -> tester.TestsHost:
         frames.write_all(outbox, pieces)
 
     def ask(pieces: calls.Pieces) -> tuple[dict[str, Any], memoryview]:
-        send_answer(outbox, done, pieces)
+        send_answer(inbox, outbox, done, pieces)
         reply = frames.read(inbox)
         if reply is None:
             os._exit(0)

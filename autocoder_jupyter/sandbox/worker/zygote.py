@@ -149,9 +149,7 @@ class Zygote:
         folder = self.workplace.new_folder()
         link, name = self.envelope.links.popleft() if self.linked else (None, "")
         others = (*self._not_for_child, *(each for each, _ in self.envelope.links))
-        child = spawn(folder, link, not_for_child=others, forget=self.envelope.forget)
-        child.link = name
-        return child
+        return spawn(folder, link, name, not_for_child=others, forget=self.envelope.forget)
 
     def _reap(self, child: Child) -> None:
         """Close, reap and clean up after a killed child. If a process or a file remains, the worker exits."""

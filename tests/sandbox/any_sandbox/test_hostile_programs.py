@@ -498,6 +498,41 @@ def test_a_late_writer_changes_no_later_answer(worker: Worker) -> None:
         assert say(worker, f"return '{number}'") == str(number)
 
 
+def test_a_writer_that_is_late_changes_no_large_answer(worker: Worker) -> None:
+    """A large answer may be copied from the memory of the program. A thread changes it all the time, and never ends."""
+    body = """
+        import numpy as np, pandas as pd
+        held = np.zeros(1_000_000, dtype='i8')
+        def change():
+            while True:
+                held[:] = held[0] + 1
+        threading.Thread(target=change, daemon=True).start()
+        return pd.DataFrame({'a': held}, copy=False)
+    """
+    said = worker.call(program(textwrap.dedent(body), {}, {"said": "DataFrame"}), {}).values["said"]
+    before = said.copy()
+    assert len(before) == 1_000_000
+    time.sleep(0.1)
+    assert said.equals(before)
+    assert still_works(worker)
+    assert said.equals(before)
+
+
+def test_an_answer_is_taken_from_no_other_place_than_the_programs_memory(worker: Worker) -> None:
+    """The program offers memory that it does not have, as the worker's own code offers a large answer."""
+    body = """
+        from autocoder_worker import frames, in_place
+        places = [[in_place._address(memoryview(in_place._name)), 32], [0x1000, 1 << 20]]
+        for number in range(3, 64):
+            try: os.write(number, frames.pack({'kind': 'in place', 'places': places, 'payload': 0}))
+            except OSError: pass
+        while True: pass
+    """
+    with pytest.raises(OutputRefused):
+        worker.call(program(textwrap.dedent(body), {}), {}, CallSpec(seconds=20))
+    assert not worker.alive
+
+
 # Time
 
 
