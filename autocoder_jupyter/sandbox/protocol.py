@@ -224,7 +224,8 @@ class TestSpec:
         on_report: called with each outcome when a test ends.
         on_call: called after each call of a test that returned, with its arguments and outputs by name.
         until_failure: end after the first test that fails; those after it are missing.
-        reuse: make all calls in one process, see `CallSpec`. The program could notice it, so it is no evidence for it.
+        reuse: make all calls in one process, see `CallSpec`, and run the tests in that of the last such run of the same
+            tests. Program and tests could notice it, so it is no evidence for the program.
     """
 
     __test__ = False

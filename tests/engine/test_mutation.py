@@ -89,6 +89,27 @@ async def test_weak_tests_let_changes_pass(runner: Runner) -> None:
     assert 0 < found.noticed < len(found.changes)
 
 
+COUNTS = '''\
+import builtins
+from solution import run
+
+
+def test_once():
+    """It is not run a second time."""
+    import pandas as pd
+
+    builtins.runs = getattr(builtins, "runs", 0) + 1
+    assert run(sales=pd.DataFrame({"price": [1.0], "quantity": [5]})) == 5.0 and builtins.runs == 1'''
+
+
+async def test_tests_that_only_fail_because_others_ran_before_notice_nothing(runner: Runner) -> None:
+    plain, counting = [
+        strength(await runner.generate(script(FILTERED, tests), samples={"sales": orders()}, settings=NORMAL))
+        for tests in (WEAK, COUNTS)
+    ]
+    assert [bool(change.noticed_by) for change in counting.changes] == [bool(one.noticed_by) for one in plain.changes]
+
+
 async def test_a_change_that_gives_no_other_answer_does_not_count(runner: Runner) -> None:
     samples = {"sales": pd.DataFrame({"price": [10.0, 20.0], "quantity": [5, 7]})}  # none at the bound
     found = strength(await runner.generate(script(FILTERED, BOUND), samples=samples, settings=NORMAL))

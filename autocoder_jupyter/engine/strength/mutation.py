@@ -76,6 +76,7 @@ class MutationTrial:
     left: list[Mutant]
     found: list[TriedMutant] = field(default_factory=list)
     _inputs: list[tuple[Tables, Mapping[str, Any]]] = field(default_factory=list)
+    _shares: bool = True
 
     @property
     def is_over(self) -> bool:
@@ -102,6 +103,7 @@ class MutationTrial:
             tables = self._where_it_differs(changed, callee)
             if tables is not None and callee.alive:
                 self.found.append(TriedMutant(mutant, tables, self._noticed_by(changed, tester, callee)))
+        self._confirm(tester, callee)
 
     def again(self, tester: Worker, callee: Worker) -> None:
         """Run the tests on the changes that no test noticed, because there are more tests now."""
@@ -109,6 +111,20 @@ class MutationTrial:
             if not tried.noticed_by and time.monotonic() < self.deadline:
                 changed = replace(self.program, code=tried.mutant.code)
                 self.found[place] = replace(tried, noticed_by=self._noticed_by(changed, tester, callee))
+        self._confirm(tester, callee)
+
+    def _confirm(self, tester: Worker, callee: Worker) -> None:
+        """Run the tests of each change in a process of its own, if they fail on the function itself after the others.
+
+        Such tests leave something behind, or count how often they run, and would seem to notice every change.
+        """
+        noticed = [place for place, tried in enumerate(self.found) if tried.noticed_by]
+        if not (self._shares and noticed and callee.alive and tester.alive):
+            return
+        self._shares = not self._noticed_by(self.program, tester, callee)
+        for place in () if self._shares else noticed:
+            changed = replace(self.program, code=self.found[place].mutant.code)
+            self.found[place] = replace(self.found[place], noticed_by=self._noticed_by(changed, tester, callee))
 
     def _answered(self, callee: Worker) -> Iterator[tuple[Tables, Mapping[str, Any]]]:
         """Inputs with the answers of the verified function: the sample, and variations that keep its profile."""
@@ -149,7 +165,9 @@ class MutationTrial:
                 if (failed := next((outcome for outcome in own if not outcome.passed), None)) is not None:
                     return failed.name
             for module in self.suite.modules if self.suite else ():
-                spec = TestSpec(module.source, module.ids, seconds=self._seconds, until_failure=True, reuse=True)
+                spec = TestSpec(
+                    module.source, module.ids, seconds=self._seconds, until_failure=True, reuse=self._shares
+                )
                 run = tester.test(changed, spec, callee=callee)
                 if failed_test := next((o.id for o in run.outcomes if o.outcome in ("failed", "error")), ""):
                     return failed_test if module is self.suite else blind_id(failed_test)

@@ -333,8 +333,7 @@ class ChannelWorker:
 
     def _run_tests(self, testing: Testing) -> dict[str, Any]:
         """Run tests to their end, with all calls that they make. Returns the report of the last exchange."""
-        name = secrets.token_bytes(32)
-        begun = False
+        name, begun = testing.name, testing.may_stay
         while True:
             body = testing.request
             envelope = envelope_of(body, program=name, again=begun, keep=True)

@@ -7,6 +7,7 @@ and the values that they expect are never in a process of the function, or in a 
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,7 @@ from autocoder_jupyter.codec import Corrupt
 from autocoder_jupyter.errors import EngineGone, OutputRefused, SandboxError, SandboxTimeout, WrongType
 from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.exchange import Malformed
-from autocoder_jupyter.sandbox.host.packing import describe
+from autocoder_jupyter.sandbox.host.packing import describe, digest
 from autocoder_jupyter.sandbox.host.received import receive
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.host.text import without_paths
@@ -37,6 +38,10 @@ class Testing:
         callee: the worker of the function. None calls it in the process of the tests.
         verdicts: receives the reports.
         deadline: end of the run by `time.monotonic`.
+
+    Attributes:
+        name: 32 bytes. Requests with the same name may share a process.
+        request: the next request to the worker of the tests.
     """
 
     def __init__(
@@ -57,8 +62,15 @@ class Testing:
         self._gone = ""
         own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
         stub = program.code if callee is None else None
-        wanted = {"tests": tests.source, "until_failure": tests.until_failure, "stub": stub}
-        self.request: list[Any] = [pack({**own, "kind": "test", **wanted, "payload": 0})]
+        wanted = {"tests": tests.source, "until_failure": tests.until_failure, "stub": stub, "stays": tests.reuse}
+        request = {**own, "kind": "test", **wanted, "payload": 0}
+        self.name = digest(request) if tests.reuse else secrets.token_bytes(32)
+        self.request: list[Any] = [pack(request)]
+
+    @property
+    def may_stay(self) -> bool:
+        """Whether it runs in the process of the last such run of the same tests, and leaves it to the next one."""
+        return self._reuse
 
     @property
     def seconds_left(self) -> float:

@@ -187,8 +187,10 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
         header, payload = request
         if header["kind"] == "test":
             tester.run(header, host_of_tests(inbox, outbox, done))
-            os._exit(0)
-        if header["kind"] == "call":
+            if not header["stays"]:
+                os._exit(0)
+            answer = []
+        elif header["kind"] == "call":
             answer = calls.answer(program, header, payload)
         elif header["kind"] == "batch":
             answer = []

@@ -29,6 +29,8 @@ _OPTIONS = (
     "-pno:cacheprovider",
     "-pno:faulthandler",
     *("-pno:pastebin", "-pno:setuponly", "-pno:setupplan", "-pno:stepwise"),  # only options of the command line
+    *("-pno:unraisableexception", "-pno:threadexception"),  # only warnings, for which all memory is searched five times
+    *("-pno:junitxml", "-pno:doctest"),
     "--import-mode=importlib",
     "--capture=sys",
     "--tb=short",

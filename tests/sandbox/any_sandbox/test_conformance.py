@@ -395,6 +395,20 @@ def test_the_calls_of_tests_have_a_process_each_unless_one_is_reused(
     assert worker.test(counting, TestSpec(tests, ["test_it"], reuse=reuse), callee=callee).passed
 
 
+def test_the_same_tests_run_again_in_one_process_if_that_is_reused(worker: Worker, callee: Worker) -> None:
+    count = "import builtins\nbuiltins.runs = getattr(builtins, 'runs', 0) + 1\nfrom solution import run\n"
+    tests = f"{count}def test_it():\n    assert run() == str(builtins.runs)\n"
+
+    def passes(said: int, source: str = tests, reuse: bool = False) -> bool:
+        return worker.test(
+            program(f"return '{said}'"), TestSpec(source, ["test_it"], reuse=reuse), callee=callee
+        ).passed
+
+    assert [passes(said, reuse=True) for said in (1, 2, 2, 4)] == [True, True, False, True]
+    assert passes(1, tests + "\n", reuse=True)  # other tests
+    assert passes(1)
+
+
 def test_a_test_is_reported_while_the_next_one_runs(
     sandbox: Sandbox, environment: Environment, limits: WorkerLimits
 ) -> None:
