@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.engine.second_opinion.places import OutputPlace, is_rounded_otherwise
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.sizes import LARGEST, larger, largest_number, small_parts
 from autocoder_jupyter.engine.second_opinion.trial import FEW_ROWS, SMALL_PART, Trial, TrialOutcome
@@ -128,6 +129,30 @@ def test_rounded_numbers_that_differ_in_the_last_decimal_are_none(
     other = f"{first} + ({off} if 2 < len(x) < 21 else 0)"
     found = compared(workers, first, f"round({other}, 2)", float(round(orders()["amount"].mean(), 2)))
     assert (SMALL_PART in {tried.name for tried in found.tried if tried.differences}) is differs
+
+
+@pytest.mark.parametrize(
+    ("ones", "others", "otherwise"),
+    [
+        ([1.23, 1.23, 2.54], [1.22, 1.22, 2.56], True),  # the last one takes what is left
+        ([1.23, 1.23, 2.54], [1.22, 1.22, 2.57], False),
+        ([1.23, 1.23, 2.54], [1.20, 1.22, 2.58], False),
+        ([1.23, 2.5], [1.23, float("nan")], False),
+    ],
+)
+def test_what_is_left_of_a_sum_differs_by_as_much_as_the_rounded_numbers_together(
+    ones: list[float], others: list[float], otherwise: bool
+) -> None:
+    place = OutputPlace(where="out", first="", second="", ones=tuple(ones), others=tuple(others))
+    assert is_rounded_otherwise(place) is otherwise
+
+
+@pytest.mark.local_sandbox
+def test_an_error_on_texts_that_were_made_up_is_no_difference(workers: tuple[Worker, Worker]) -> None:
+    sum_of_numbers = "x['id'].str[1:].astype(int).sum() * 0 + x['amount'].sum()"
+    found = compared(workers, sum_of_numbers, "x['amount'].sum()", float(orders()["amount"].sum()), parts=1)
+    assert not any(tried.differences and not is_outside(tried.name) for tried in found.tried)
+    assert found.tried[-1].failed == "the function refuses texts that were made up"
 
 
 @pytest.mark.local_sandbox

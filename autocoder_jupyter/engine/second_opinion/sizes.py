@@ -77,7 +77,8 @@ def larger(tables: Mapping[str, Any], more_than: int = 0) -> Variation | None:
     is_new = is_new and not any(table.columns[place] in others for place in profile.keys)
     what = "with many times as many rows" if times > TIMES else "with three times as many rows"
     of = "" if len(base) == 1 else f" of {name}"
-    return Variation(f"{what}{of}" if is_new else f"if all rows{of} came {times} times", {**base, name: whole})
+    words = f"{what}{of}" if is_new else f"if all rows{of} came {times} times"
+    return Variation(words, {**base, name: whole}, has_new_texts=any(table.dtypes.iloc[at].kind == "O" for at in moved))
 
 
 def numbers_in(code: str) -> list[int | float]:

@@ -371,6 +371,8 @@ class Trial:
     def _tried(self, variation: Variation, deadline: float) -> tuple[TriedVariation, ...]:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
         found = self._compared(variation.tables, deadline)
+        if not isinstance(found, str) and variation.has_new_texts and any(map(_raised, found.places)):
+            found = "the function refuses texts that were made up"
         if isinstance(found, str):
             return (TriedVariation(variation.name, variation.general, failed=found),)
         if not found.outputs:
@@ -472,9 +474,13 @@ class Trial:
         return str(self.redaction.found(text))[:LONGEST]
 
 
+def _raised(place: OutputPlace) -> bool:
+    return place.first.startswith(RAISED)
+
+
 def _alike(one: OutputPlace, other: OutputPlace) -> bool:
     """Whether two differences have the same place and kind: an error, a missing value, or two values."""
-    raised = one.first.startswith(RAISED), other.first.startswith(RAISED)
+    raised = _raised(one), _raised(other)
     if all(raised):  # only a short table is described by its columns
         return one.where.partition(".")[0] == other.where.partition(".")[0]
     named = bool(one.keys) == bool(other.keys)  # rows without key columns are only counted

@@ -48,11 +48,14 @@ class Variation:
         name: what it is, such as "with half of the rows", or "if a key came twice" if it is outside.
         tables: by input name.
         general: the same without the name of a column; "" if `name` has none.
+        has_new_texts: whether texts were made up. A function may read them, such as the lines of a log, and rightly
+            refuse those, so an error there is no evidence.
     """
 
     name: str
     tables: Tables
     general: str = ""
+    has_new_texts: bool = False
 
     @property
     def is_outside(self) -> bool:

@@ -114,20 +114,8 @@ def _inputs(tables: Mapping[str, Any], code: str, parts: int) -> Iterator[tuple[
     yield from ((one.general or one.name, one.tables) for one in inside)
     yield from ((SMALL_PART, part) for part in small_parts(tables, parts))
     large = larger(tables, largest_number(code))
-    if large is not None and not large.is_outside and not _has_new_texts(tables, large.tables):
+    if large is not None and not large.is_outside and not large.has_new_texts:
         yield large.name, large.tables
-
-
-def _has_new_texts(tables: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
-    """Whether texts were made up. The function may read them, such as a line of a log, and rightly refuse those."""
-    pairs = [
-        (table[name], others[key][name])
-        for key, table in tables.items()
-        if isinstance(table, pd.DataFrame)
-        for name in table.columns[~table.columns.duplicated(keep=False)]
-        if pd.api.types.is_string_dtype(table[name].dtype)
-    ]
-    return any(not other.isin(one).all() for one, other in pairs)
 
 
 def raised_in(code: str) -> set[str]:
