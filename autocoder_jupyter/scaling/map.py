@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from autocoder_jupyter.calls.binding import split
-from autocoder_jupyter.calls.call import require_callable
 from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.scaling.items import MapItem, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import LastMap, Mapped
-from autocoder_jupyter.scaling.running import Progress, collect, elsewhere, here, require_workers
+from autocoder_jupyter.scaling.running import Progress, begin, collect, elsewhere, here
 
 
 class Map:
@@ -70,13 +66,7 @@ class Map:
             InvalidRequest: the items are no list, or an argument or option does not fit.
             SandboxUnavailable: there is no sandbox.
         """
-        function = background.run(_awaited(self._ready))
-        inputs, given = split(function, fixed)
-        options = self._options.changed(given)
-        if resume:
-            options = replace(options, cache="auto")
-        require_callable(function, options)
-        require_workers(workers)
+        function, inputs, options = begin(self._ready, self._options, fixed, resume=resume, workers=workers)
         listed = items_of(function, items, inputs)
         warn_of(function)
 
@@ -124,7 +114,3 @@ class Map:
 
         submit = here(function, options, count) if pool is None else elsewhere(pool, function, options)
         collect(chunks, submit, keep)
-
-
-async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
-    return await ready()

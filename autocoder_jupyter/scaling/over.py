@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow
 
-from autocoder_jupyter.calls.binding import misfit, split
-from autocoder_jupyter.calls.call import require_callable
+from autocoder_jupyter.calls.binding import misfit
 from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
@@ -33,7 +32,7 @@ from autocoder_jupyter.scaling.contract import split_of, split_output
 from autocoder_jupyter.scaling.frames import frame_of
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
-from autocoder_jupyter.scaling.running import Progress, require_workers
+from autocoder_jupyter.scaling.running import Progress, begin
 from autocoder_jupyter.scaling.sources import Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.types.split import Split
@@ -239,13 +238,7 @@ class Over:
     ) -> _Work:
         from autocoder_jupyter.sandbox.host.capacity import usable_cores
 
-        function = background.run(_awaited(self._ready))
-        inputs, changed = split(function, fixed)
-        options = self._options.changed(changed)
-        if resume:
-            options = replace(options, cache="auto")
-        require_callable(function, options)
-        require_workers(workers)
+        function, inputs, options = begin(self._ready, self._options, fixed, resume=resume, workers=workers)
         try:
             size = parse_memory(memory)
         except (ValueError, AttributeError):
@@ -320,10 +313,6 @@ def _needs_only_read(work: _Work) -> bool:
     if isinstance(whole, AutocodeError) or isinstance(narrow, AutocodeError):
         return False
     return not deviation(whole, [narrow]) and not difference(whole, narrow, in_order=True)
-
-
-async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
-    return await ready()
 
 
 def _require_left_to(engine: Carrier, **given: Any) -> None:

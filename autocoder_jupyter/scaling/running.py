@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import queue
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from autocoder_jupyter.calls.binding import split
+from autocoder_jupyter.calls.call import require_callable
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
@@ -25,14 +28,40 @@ Progress = Callable[[int, int], object]
 """Called in the calling thread with the number of items that are done, and of all."""
 
 
-def require_workers(workers: int | None) -> None:
-    """Check a number of workers.
+async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
+    return await ready()
+
+
+def begin(
+    ready: Callable[[], Awaitable[Function]],
+    options: CallOptions,
+    fixed: Mapping[str, Any],
+    *,
+    resume: bool,
+    workers: int | None,
+) -> tuple[Function, dict[str, Any], CallOptions]:
+    """What all calls of a map or of a table share: the function, the inputs that are the same for all, the options.
+
+    Args:
+        ready: waits for the function and returns it.
+        options: of the calls.
+        fixed: inputs that are the same for all calls, and changed options.
+        resume: whether outcomes are kept.
+        workers: how many calls run at once.
 
     Raises:
-        InvalidRequest: it is none.
+        GenerationFailed: there is no function that passed.
+        InvalidRequest: an option does not fit.
     """
+    function = background.run(_awaited(ready))
+    inputs, given = split(function, fixed)
+    options = options.changed(given)
+    if resume:
+        options = replace(options, cache="auto")
+    require_callable(function, options)
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise InvalidRequest(f"workers must be a whole number of at least 1, not {workers!r}.")
+    return function, inputs, options
 
 
 def here(function: Function, options: CallOptions, workers: int) -> Submit:
