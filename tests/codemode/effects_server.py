@@ -24,7 +24,7 @@ from autocoder_jupyter.concurrency import file_locks
 from autocoder_jupyter.jobs.code_job import CodeRequest
 from autocoder_jupyter.untrusted.folder import Folder
 
-EFFECTS = ("one", "two", "three", "four")
+EFFECTS = ("one", "two")
 
 CODE = f"""```python
 done = {{}}

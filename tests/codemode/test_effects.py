@@ -74,7 +74,7 @@ def require_once_or_uncertain(folder: Path, outcome: Any) -> int:
 @pytest.mark.slow
 def test_of_a_process_that_is_killed_no_effect_is_repeated_or_lost(run_all: Rounds, tmp_path: Path) -> None:
     uncertain = []
-    for kill_at in range(40):
+    for kill_at in range(24):
         folder = new_folder(tmp_path, kill_at)
         assert run_all({"folder": str(folder), "kill_at": kill_at}) == [None]
         before = effects(folder)
@@ -82,12 +82,20 @@ def test_of_a_process_that_is_killed_no_effect_is_repeated_or_lost(run_all: Roun
         uncertain.append(require_once_or_uncertain(folder, outcome))
         assert not before - effects(folder)
     assert set(uncertain) == {0, 1}  # at most the call that was killed
-    assert uncertain.count(1) == 4 * 5  # from its beginning on the disk until its outcome is there
+    assert uncertain.count(1) == len(EFFECTS) * 5  # from its beginning on the disk until its outcome is there
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modes", [("agent", "agent"), ("agent", "job"), ("job", "agent")], ids="-".join)
-@pytest.mark.parametrize("delay", [0, 0.05, 0.3, 1])
+@pytest.mark.parametrize(
+    ("delay", "modes"),
+    [
+        (0, ("agent", "agent")),
+        (0.05, ("agent", "job")),
+        (0.05, ("job", "agent")),
+        (0.3, ("agent", "agent")),
+        (1, ("agent", "job")),
+    ],
+)
 def test_two_processes_do_each_effect_once(
     run_all: Rounds, tmp_path: Path, delay: float, modes: tuple[str, str]
 ) -> None:
@@ -107,9 +115,9 @@ def test_on_a_full_disk_no_effect_is_repeated_or_lost(run_all: Rounds, tmp_path:
     [journal] = whole.rglob("conversation.jsonl")
     size = journal.stat().st_size
     refused = 0
-    for number in range(1, 21):
+    for number in range(1, 13):
         folder = new_folder(tmp_path, number)
-        [full] = run_all({"folder": str(folder), "file_bytes": size * number // 21})
+        [full] = run_all({"folder": str(folder), "file_bytes": size * number // 13})
         assert full["error"] is None
         for what in EFFECTS:
             was_refused = "send was not called. It has effects, and it could not be recorded" in full["value"][what]
@@ -117,7 +125,7 @@ def test_on_a_full_disk_no_effect_is_repeated_or_lost(run_all: Rounds, tmp_path:
             refused += was_refused
         [outcome] = run_all({"folder": str(folder)})
         require_once_or_uncertain(folder, outcome)
-    assert 20 < refused < 80
+    assert 6 < refused < 24
 
 
 def test_a_beginning_is_on_disk_with_its_folders_before_the_call(
