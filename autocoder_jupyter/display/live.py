@@ -1,15 +1,15 @@
-"""Updates a card while a job runs: on its own thread, at most four times a second."""
+"""Updates a card while a job runs: on its own thread, at most four times a second, and at once where a user waits."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, TypeVar
 
 from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, SampleOutputs
 from autocoder_jupyter.run.run_record import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
 
@@ -20,6 +20,9 @@ UPDATE_SECONDS = 0.25
 
 HEARTBEAT_SECONDS = 1.0
 """Time between two updates when nothing but the clock changes."""
+
+AT_ONCE = (SampleOutputs, FunctionVerified, Finished)
+"""Events that are shown at once: the rows, a function that can be used, and the end. There are few in a run."""
 
 
 S = TypeVar("S", bound=RunRecord)
@@ -46,8 +49,9 @@ class LiveCard(Generic[S]):
         self._complete = complete
         self._last: S | None = None
         self._changed = threading.Event()
+        self._hurried = threading.Event()
         self._ended = threading.Event()
-        tracker.listen(lambda event: self._changed.set())
+        tracker.listen(self._heard)
 
     @property
     def state(self) -> S:
@@ -66,10 +70,16 @@ class LiveCard(Generic[S]):
         """Wait until the last state is shown; returns whether it is."""
         return self._ended.wait(timeout)
 
+    def _heard(self, event: Event) -> None:
+        self._changed.set()
+        if isinstance(event, AT_ONCE):
+            self._hurried.set()
+
     def _paint(self) -> None:
         while True:
             self._changed.wait(HEARTBEAT_SECONDS)
             self._changed.clear()
+            self._hurried.clear()
             run = self._tracker.run
             if run.finished:
                 self._last = self._completed(run)
@@ -77,7 +87,7 @@ class LiveCard(Generic[S]):
                 self._ended.set()
                 return
             self._show(replace(run, seconds=self._tracker.seconds))
-            time.sleep(UPDATE_SECONDS)
+            self._hurried.wait(UPDATE_SECONDS)
 
     def _show(self, state: S) -> None:
         for view in self._views:
