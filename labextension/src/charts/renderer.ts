@@ -10,8 +10,8 @@ import { framed, newNonce } from './policy';
 /** A chart of generated code: `{"mime_type": …}`, the mime type under which the same output has its specification. */
 export const CHART_MIME = 'application/vnd.autocoder-jupyter.chart+json';
 
-/** Time limit for drawing, in milliseconds. */
-const PATIENCE = 15_000;
+/** Time limit for drawing, in milliseconds. All charts of a page are drawn at once when it opens. */
+const PATIENCE = 60_000;
 
 /** Answers of one drawing that are read. A frame answers whenever its height changes. */
 const MAX_ANSWERS = 1_000;
