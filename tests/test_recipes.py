@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 
 def project(folder: Path) -> Path:
     """A copy of the project, to add something to its files."""
-    unused = shutil.ignore_patterns("__pycache__", "node_modules", "lib", "static")
+    unused = shutil.ignore_patterns("node_modules", "lib", "static")  # with bytecode, which would take seconds to make
     shutil.copytree(ROOT / "autocoder_jupyter", folder / "autocoder_jupyter", ignore=unused)
     shutil.copytree(ROOT / "tools", folder / "tools", ignore=unused)
     for path in ("labextension/schema/plugin.json", "labextension/src/vocabulary.json"):
@@ -136,35 +136,6 @@ def writers(model):
     return EchoWriters()
 """
 
-GENERATED = """
-import json
-import pandas as pd
-from autocoder_jupyter import AutoCoderAgent
-from autocoder_jupyter.engines import echo
-from autocoder_jupyter.magics.command import parse_cell
-from tests.scripted_model import ScriptedModel, always, by_marker
-from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced, sales
-
-script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
-with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
-    agent = AutoCoderAgent(backend="echo", sandbox="local", **model.settings)
-    result = agent.generate("Total revenue of @sales.", samples={"sales": sales()}, outputs={"total": "float"}).wait()
-    assert result.success, result.error
-    assert len(echo.created) == 1
-assert parse_cell("g --backend echo", "Count.").settings["backend"] == "echo"
-assert "`echo`, the stages again" in AutoCoderAgent.__init__.__doc__
-page = json.load(open("labextension/schema/plugin.json"))["properties"]["backend"]
-assert {"const": "echo", "title": "The stages again"} in page["oneOf"]
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.local_sandbox
-def test_an_engine(folder: Path) -> None:
-    (folder / "used.py").write_text(GENERATED, "utf-8")
-    run(folder, "used.py")
-
-
 SANDBOX = """
 import dataclasses
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
@@ -179,6 +150,7 @@ class AgainSandbox(LocalSandbox):
 CALLED = """
 import json
 from autocoder_jupyter import AutoCoderAgent
+from autocoder_jupyter.engines import echo
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.settings import resolve
@@ -190,10 +162,13 @@ import pathlib
 
 script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
-    agent = AutoCoderAgent(sandbox="again", **model.settings)
+    agent = AutoCoderAgent(backend="echo", sandbox="again", **model.settings)
     result = agent.generate("Total revenue of @sales.", samples={"sales": sales()}, outputs={"total": "float"}).wait()
     assert result.success, result.error
+    assert len(echo.created) == 1
     assert result.report.sandbox == "again" and result.run(sales()) == 140.0
+assert parse_cell("g --backend echo", "Count.").settings["backend"] == "echo"
+assert "`echo`, the stages again" in AutoCoderAgent.__init__.__doc__
 assert [probe.name for probe in choice.probe_all()] == ["docker", "local", "again"]
 try:
     choice.choose("again", ImageConfig(base_image="python:3.12"))
@@ -204,14 +179,15 @@ else:
 assert parse_cell("g --sandbox again", "Count.").settings["sandbox"] == "again"
 rows = examine(resolve({}, {}, pathlib.Path.cwd(), {}))
 assert ["  again"] == [name for name, *_ in rows if name.strip() == "again"]
-page = json.load(open("labextension/schema/plugin.json"))["properties"]["sandbox"]
-assert {"const": "again", "title": "Again"} in page["oneOf"]
+page = json.load(open("labextension/schema/plugin.json"))["properties"]
+assert {"const": "echo", "title": "The stages again"} in page["backend"]["oneOf"]
+assert {"const": "again", "title": "Again"} in page["sandbox"]["oneOf"]
 """
 
 
 @pytest.mark.slow
 @pytest.mark.local_sandbox
-def test_a_sandbox(folder: Path) -> None:
+def test_an_engine_and_a_sandbox(folder: Path) -> None:
     (folder / "used.py").write_text(CALLED, "utf-8")
     run(folder, "used.py")
 
