@@ -9,6 +9,7 @@ from typing import Any
 
 from autocoder_jupyter import codec
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
+from autocoder_jupyter.sandbox.host import turns
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.sandbox.worker import envelope
 from autocoder_jupyter.sandbox.worker.entries import Packed
@@ -58,7 +59,9 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
         value = arguments[spec.name]
         is_none = value is None and not spec.required and spec.default is None  # the only input that may be None
         try:
-            packed.add(spec.name, spec.type, None if is_none else codec.encode(value, spec.type))
+            with turns.to_encode(value):
+                encoded = None if is_none else codec.encode(value, spec.type)
+            packed.add(spec.name, spec.type, encoded)
         except codec.TypeMismatch as error:
             raise InvalidRequest(f"The input {spec.name!r} is declared {error.wanted}, got {error.got}.") from None
         except codec.Unencodable as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter import codec
+from autocoder_jupyter.sandbox.host import turns
 from autocoder_jupyter.sandbox.temporary_folder import TemporaryFolder, make_folder
 from autocoder_jupyter.types import Dir, Figure, File
 
@@ -31,7 +32,8 @@ def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) ->
         codec.Corrupt: the value is invalid. No file is left on disk.
     """
     if header.get("type") not in ("File", "Dir"):
-        value = codec.decode(header, payload, folder=Path(), trusted=trusted)
+        with turns.to_decode(payload):
+            value = codec.decode(header, payload, folder=Path(), trusted=trusted)
         return _with_figures(value) if header.get("type") == "Figure" or "of" in header else value
     folder = tempfile.mkdtemp(dir=_outputs())
     try:
