@@ -16,7 +16,7 @@ from typing import Any
 _CELLS = 100_000
 _BYTES = 1 << 20
 
-_turn = threading.Lock()
+_turn = threading.RLock()  # a user's object in a table may itself call a function
 
 
 def to_encode(value: Any) -> AbstractContextManager[Any]:
