@@ -23,7 +23,7 @@ from autocoder_jupyter.codemode.frame import Frame, Sight, frame_of
 from autocoder_jupyter.codemode.operations import Join
 from autocoder_jupyter.concurrency import background
 from tests.codemode.conftest import block
-from tests.readers.watch import Watch, require_short
+from tests.readers.watch import LONGEST, Watch, require_short
 from tests.scripted_model import ScriptedModel
 
 ROWS = 300
@@ -156,8 +156,8 @@ def test_keys_that_are_never_equal_are_said() -> None:
         operations.joined(texts, numbers, ["k"], "inner")
 
 
-MANY = 1_000_000
-MANY_OBJECTS = 400_000
+MANY = 500_000
+MANY_OBJECTS = 200_000
 """Python compares dates and decimals, so a step that takes all of them at once is long enough with fewer."""
 
 
@@ -207,7 +207,7 @@ def test_no_operation_on_many_rows_stops_the_other_threads(
         return watch.longest
 
     try:
-        require_short(operate)
+        require_short(operate, LONGEST / 2)
     finally:
         gc.unfreeze()
 
