@@ -57,7 +57,7 @@ def spec(mark, tooltip):
     return {"mark": {"type": mark, "tooltip": True}, "width": 300, "height": 60,
             "encoding": {**axes, **more, "text": {"field": "image"}}, "data": {"values": table}}
 for mark in marks:
-    for tooltip in ("fields", "one", "mark"):
+    for tooltip in ("fields", "one", "mark") if mark in ("bar", "point") else ("fields",):
         as_other_pages_do(Figure(b"", 0, 0, kind="altair", spec=spec(mark, tooltip)))
 """
 
@@ -78,7 +78,7 @@ for kind in ("scatter", "bar", "box", "histogram", "violin"):
 @pytest.mark.own_page
 @pytest.mark.parametrize(
     ("cell", "drawn", "count"),
-    [(HOSTILE, ".vega-embed", 45), (PLOTLY, ".js-plotly-plot", 5)],
+    [(HOSTILE, ".vega-embed", 19), (PLOTLY, ".js-plotly-plot", 5)],
     ids=["altair", "plotly"],
 )
 def test_no_mark_and_no_tooltip_of_a_chart_requests_anything(notebook: Open, cell: str, drawn: str, count: int) -> None:
@@ -96,7 +96,7 @@ def test_no_mark_and_no_tooltip_of_a_chart_requests_anything(notebook: Open, cel
         charts.nth(number).scroll_into_view_if_needed()
         box = charts.nth(number).bounding_box()
         assert box is not None
-        for across in (0.15, 0.3, 0.45, 0.6, 0.75, 0.9):
+        for across in (0.15, 0.3, 0.5, 0.75):
             for down in (0.2, 0.5):
                 tab.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
                 tab.evaluate("() => new Promise(requestAnimationFrame)")  # Chromium passes moves on once a frame
@@ -244,8 +244,8 @@ def test_a_chart_in_its_frame_requests_nothing_whatever_it_contains(
         element.scroll_into_view_if_needed()
         box = element.bounding_box()
         assert box is not None
-        for across in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.5, 0.7):
-            for down in (0.3, 0.5, 0.7):
+        for across in (0.1, 0.2, 0.3, 0.5, 0.7):
+            for down in (0.3, 0.6):
                 tab.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
                 shown |= set(frame.locator(".tooltip, .hoverlayer").all_text_contents())
         tab.mouse.click(box["x"] + box["width"] / 5, box["y"] + box["height"] / 2)
