@@ -22,6 +22,7 @@ from autocoder_jupyter.sandbox.local.supervisor import (
     TreeEnding,
     WorkerBounds,
     broken_limit,
+    counted_at_begin,
     counted_from,
     tell,
 )
@@ -74,6 +75,7 @@ class ForkedWorker:
         self._lifeline, self._report, self._ended = lifeline, report, os.pidfd_open(pid)
         self._throttle = Throttle(pid, share.share_of_core)
         self._at_work, self._looks, self._looked = True, 0, time.monotonic()
+        self._checked = self._looked
         if share.cores:
             os.sched_setaffinity(pid, share.cores)
         with contextlib.suppress(BrokenPipeError):
@@ -109,6 +111,8 @@ class ForkedWorker:
             message = os.read(self._lifeline, 4096)
             if not message:
                 return TreeEnding(text="the notebook closed the connection to the worker")
+            if not self._at_work:
+                self._looked = counted_at_begin(self._looked, self._checked)
             self._at_work = message.endswith(AT_WORK)
         self._throttle.act(self._at_work)
         began = time.monotonic()
@@ -116,7 +120,7 @@ class ForkedWorker:
             return None
         self._looks += 1
         broken = broken_limit(self._bounds, self.pid, with_disk=self._looks % DISK_EVERY == 0)
-        self._looked = counted_from(began)
+        self._looked, self._checked = counted_from(began), began
         return broken
 
     def kill(self) -> None:

@@ -156,6 +156,7 @@ def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) 
     poll.register(ended, select.POLLIN)
     poll.register(worker.notices, select.POLLIN)
     looks, at_work, looked = 0, True, time.monotonic()
+    checked = looked
     while True:
         due = min(looked + (WATCH_SECONDS if at_work else REST_SECONDS), throttle.due(at_work))
         woken = {descriptor for descriptor, _ in poll.poll(max(due - time.monotonic(), 0) * 1000)}
@@ -167,6 +168,8 @@ def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) 
         if (lifeline in woken and not message) or os.getppid() != parent:
             return TreeEnding(text="the notebook closed the connection to the worker")
         if message:
+            if not at_work:
+                looked = counted_at_begin(looked, checked)
             at_work = message.endswith(AT_WORK)
         throttle.act(at_work)
         began = time.monotonic()
@@ -176,7 +179,7 @@ def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) 
         if broken := broken_limit(bounds, os.getpid(), with_disk=looks % DISK_EVERY == 0):
             return broken
         process_tree.reap_orphans(keep=worker.pid)
-        looked = counted_from(began)
+        looked, checked = counted_from(began), began
 
 
 def counted_from(began: float) -> float:
@@ -190,6 +193,21 @@ def counted_from(began: float) -> float:
     """
     now = time.monotonic()
     return max(began, 2 * now - began - WATCH_SECONDS)
+
+
+def counted_at_begin(looked: float, checked: float) -> float:
+    """The time from which the interval to the next check is counted, when a request begins after a rest.
+
+    The program is first checked `WATCH_SECONDS` later. What it holds before then was never seen, since the check at its
+    begin saw a program that had not begun; but that check took the core from the call. Nothing is left of earlier
+    programs, and in spite of many short ones the worker is checked every `REST_SECONDS`.
+
+    Args:
+        looked: that time before.
+        checked: when the last check began.
+    """
+    now = time.monotonic()
+    return now if now - checked < REST_SECONDS else looked
 
 
 def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> TreeEnding | None:

@@ -646,6 +646,22 @@ def test_looks_that_take_long_leave_time_for_what_a_program_asks(
     assert [after - before for before, after in itertools.pairwise(answered)] == [10, 10, 10]
 
 
+def test_a_program_is_first_checked_after_it_had_time_to_hold_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    rest = supervisor.REST_SECONDS
+    assert supervisor.counted_at_begin(99.7, 99.7) == now
+    looked, checked, checks = now, now, []
+    for _ in range(100):  # short requests, so that none is long enough for a check
+        now += 0.09
+        looked = supervisor.counted_at_begin(looked, checked)
+        if now >= looked + supervisor.WATCH_SECONDS:
+            looked = checked = now
+            checks.append(now)
+    gaps = [later - earlier for earlier, later in itertools.pairwise([100.0, *checks])]
+    assert len(gaps) >= 8 and max(gaps) < rest + 0.1
+
+
 def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     looks = threading.Semaphore(0)
 
