@@ -58,6 +58,10 @@ def _has_code(state: _State) -> bool:
     return _is_function(state) and (state.is_ready or state.phase in ("not_verified", "failed"))
 
 
+def _has_an_attempt(state: _State) -> bool:
+    return isinstance(state, FunctionRun) and state.phase in _UNSOLVED and bool(state.solution)
+
+
 def _ended_function(state: _State) -> bool:
     return state.finished and _is_function(state)
 
@@ -74,7 +78,7 @@ ACTIONS = (
     Action("insert-call", _can_be_called, "Insert call"),
     Action("retry", _finished, "Retry", _not_ready),
     Action("edit-request", _always, "Edit the request", _not_ready),
-    Action("edit-code", _ended_function, "Edit the code", lambda state: state.phase in _UNSOLVED),
+    Action("edit-code", _ended_function, "Edit the code", _has_an_attempt),
     Action("raise-limit", lambda state: bool(limit_flag(state)), "Raise the limit"),
     Action("inspect", _always, "Inspect", _ready),
     Action("insert-code", _has_code),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from autocoder_jupyter.display import agent_part, parts, readings, tool_calls
 from autocoder_jupyter.display.changes import change_blocks
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
-from autocoder_jupyter.display.next_steps import next_steps
+from autocoder_jupyter.display.next_steps import WORDS, next_steps
 from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
 from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.display.sample_outputs import output_blocks
@@ -65,17 +65,17 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
         Row("Refine", lines([clipped(state.refinement, 600)])),
         Row("Questions", (*_approval(state), *_questions(state)), prefix=""),
+        _answering(state),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
         Row("Status", lines(_status(state)), prefix=""),
         Row("Agent", agent_part.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
+        Row("Failed", (*failed, *(best if failed else ()))),
         Row("Keep it", _keeping(state)),
         Row("Last good", lines([_last_good(state)]), prefix=""),
         Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
         Row("Data", _differences(state), prefix="data"),
-        Row("Written by", lines([clipped(state.writer, 600)]), prefix="written by"),
-        Row("Failed", (*failed, *(best if failed else ()))),
         Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
         Row("Call", lines([clipped(signature(state), 600)], "code"), prefix=""),
         Row("Outputs", (*_not_verified(state), *output_blocks(state.outputs, state.name)), prefix=""),
@@ -86,6 +86,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Verified", verified_blocks(state), prefix=""),
         Row("Passed", parts.passed_blocks(state.evidence)),
         Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
+        Row("Written by", lines([clipped(state.writer, 600)]), prefix="written by"),
         Row("Sandbox", parts.sandbox_blocks(state.sandbox)),
         Row("", (line(Button("Refine")),) if refinable else (), only="html", refines=refines),
         next_steps(state),
@@ -229,11 +230,13 @@ def _found_a_failure(state: FunctionRun, stage: StageName) -> bool:
 def _approval(state: FunctionRun) -> tuple[Block, ...]:
     if not state.approval:
         return ()
-    how = (
-        "The code imports it, and it is not in the list of known packages. Allow it with "
-        f"%autocode approve {state.name}, refuse it with %autocode decline {state.name}."
-    )
-    return (line(Span(state.asks, "warn"), how),)
+    return (line(Span(state.asks, "warn"), "The code imports it, and it is not in the list of known packages."),)
+
+
+def _answering(state: FunctionRun) -> Row:
+    """How to approve without our buttons."""
+    how = f"Allow it with %autocode approve {state.name}, refuse it with %autocode decline {state.name}."
+    return Row("Answer", lines([how] if state.approval else []), prefix="", kind=WORDS)
 
 
 def _questions(state: FunctionRun) -> tuple[Block, ...]:

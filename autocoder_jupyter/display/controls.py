@@ -57,18 +57,26 @@ class Controls:
     def __init__(self, job: Controllable, state: Shown, *, for_page: bool = False) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._job = job
-        self._live = html_widget(strip_html(state), {"flex": "1 1 0%", "min_width": "0", "margin": "0"})
+        self._live = html_widget(
+            strip_html(state), {"flex": "1 1 20em", "min_width": "0", "width": "auto", "margin": "0"}
+        )
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
         self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
         self._ipywidgets = ipywidgets
         self._question = ""
         self._asked_at = 0.0
         self._decisions: tuple[Any, ...] = ()
-        # One below the other, so that nothing moves when two of them appear.
+        # One below the other, so that nothing moves when two of them appear; on a narrow page below the window.
         self._buttons = ipywidgets.VBox((self._cancel,), layout={"margin": "0 0 0 10px"})
         self._box = ipywidgets.HBox(
             (self._live, self._buttons),
-            layout={"max_width": "992px", "margin": "0 20px 0 0", "align_items": "flex-start", "overflow": "hidden"},
+            layout={
+                "max_width": "1312px",
+                "margin": "0 20px 0 0",
+                "align_items": "flex-start",
+                "flex_flow": "row wrap",
+                "overflow": "hidden",
+            },
         )
         self._form: QuestionForm | None = None
         self._strip = ipywidgets.VBox((self._box,), layout={"overflow": "hidden"})

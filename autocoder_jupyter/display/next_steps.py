@@ -9,14 +9,14 @@ from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view.document import Beside, Row, Span, line
 
-CLASS = "autocode-words"
+WORDS = "autocode-words"
 """Our lab extension hides it where it has the buttons."""
 
 
 def next_steps(state: FunctionRun) -> Row:
     """The row with the commands; empty while the run is active."""
     steps = tuple(line(Span(typed, "code"), Span(does, "muted")) for typed, does in _steps(state))
-    return Row("Next", (Beside(steps),) if steps else (), kind=CLASS)
+    return Row("Next", (Beside(steps),) if steps else (), kind=WORDS)
 
 
 def _steps(state: FunctionRun) -> Iterator[tuple[str, str]]:

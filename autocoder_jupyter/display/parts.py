@@ -95,7 +95,7 @@ def sandbox_blocks(words: str) -> tuple[Block, ...]:
     name, _, holds = words.partition(": ")
     if not holds:
         return tuple(lines([words], "muted"))
-    return Fold(name, (muted(holds),), only="html"), line(Span(words, only="text"))
+    return Fold(name, (muted(holds),), only="html", is_beside=True), line(Span(words, only="text"))
 
 
 def passed_blocks(evidence: Evidence | None) -> tuple[Block, ...]:
@@ -199,7 +199,7 @@ def _failed_test(test: TestOutcome, told: str) -> tuple[Block, ...]:
     first = line(Span("✗", "bad"), Span(test.id, "code"), clipped(test.sentence))
     error = error_line(test)
     is_told = told == f"{test.id}: {error}" or (told.startswith(_LATE) and _time_of(error) != "")
-    return (first,) if is_told else (first, line(Span(clipped(error), "code")))
+    return (first,) if is_told else (first, line(Span(clipped(error), "code"), look="indented"))
 
 
 def _message(message: str) -> tuple[str, tuple[Block, ...]]:

@@ -53,7 +53,7 @@ class QuestionForm:
         self._leave.on_click(lambda _: answer([""] * len(questions)))
         rows = [row for group in zip(titles, self._choices, self._words, strict=True) for row in group]
         buttons = ipywidgets.HBox((self._go, self._leave))
-        self.widget = ipywidgets.VBox((*rows, buttons), layout={"max_width": "992px", "margin": "6px 0 0"})
+        self.widget = ipywidgets.VBox((*rows, buttons), layout={"max_width": "1312px", "margin": "6px 0 0"})
         self.widget.add_class("autocode-questions")
 
     def send(self) -> None:
@@ -86,7 +86,9 @@ def _choice(ipywidgets: Any, question: PlanQuestion) -> Any:
 
 def _own_words(ipywidgets: Any, question: PlanQuestion) -> Any:
     return ipywidgets.Text(
-        placeholder="or in your own words",
+        description="Other",
+        placeholder="in your own words",
         tooltip=visible(question.text),
-        layout={"width": "30em", "max_width": "100%", "margin": "0 0 6px 1em"},
+        style={"description_width": "initial"},
+        layout={"width": "30em", "max_width": "calc(100% - 1em)", "margin": "0 0 6px 1em"},
     )

@@ -26,7 +26,8 @@ def verified_blocks(state: FunctionRun) -> tuple[Block, ...]:
     outputs = len(state.plan.outputs) if state.plan else 0
     found = verified(state.evidence, state.second_opinion, outputs, state.beside)
     mark = Span("✓", "good", only="html") if not found.lacks else Span("–", "warn", only="html")
-    return (line(mark, Span(clipped(found.line), "" if not found.lacks else "warn")),)
+    lacks = " · ".join(found.lacks)
+    return (line(mark, clipped(found.line.removesuffix(lacks).rstrip()), Span(clipped(lacks), "warn")),)
 
 
 def change_items(strength: Strength | None) -> tuple[Block, ...]:

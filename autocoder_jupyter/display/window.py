@@ -74,7 +74,7 @@ def frame(columns: Sequence[WindowColumn], progress: float, seconds: float, quie
         ),
         element("div", *cells, look="window-columns", style=grid),
         class_="autocode-live",
-        look="text window-lines",
+        look="text window-lines within",
     )
 
 

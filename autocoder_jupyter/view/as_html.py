@@ -127,7 +127,8 @@ def _block(block: Block) -> Html:
         case Fold(only="text"):
             return EMPTY
         case Fold():
-            return markup.details(block.title, blocks_html(block.blocks), opened=block.opened)
+            look = "" if block.is_beside else "fold"
+            return markup.details(block.title, blocks_html(block.blocks), opened=block.opened, look=look)
 
 
 def pieces_html(pieces: Iterable[Piece]) -> Html:
@@ -190,12 +191,12 @@ def _table(table: Table) -> Html:
     looks = ["cell-right" if numeric else "cell-left" for numeric in table.numeric]
     shown = [_table_row("th", table.headings, looks), *(_table_row("td", row, looks) for row in table.rows)]
     content = element("table", *shown, look="text table digits")
-    # A wide table scrolls, with the keyboard too.
-    return element("div", content, look="wide", tabindex="0", role="group", aria_label="first rows")
+    return markup.scrolled(content, table.label)
 
 
 def _table_row(tag: Literal["th", "td"], row: Iterable[str], looks: Iterable[str]) -> Html:
-    cells = (element(tag, escape(cell), look=look) for cell, look in zip(row, looks, strict=True))
+    # A screen reader would read an empty heading.
+    cells = (element(tag if cell else "td", escape(cell), look=look) for cell, look in zip(row, looks, strict=True))
     return element("tr", *cells, look="table-row")
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 from autocoder_jupyter.view.html import EMPTY, Html
 
 Tone = Literal["good", "bad", "warn", "busy", "quiet"]
+Look = Literal["", "kept-lines", "indented", "hanging"]
 Role = Literal["", "muted", "strong", "code", "muted code"] | Tone
 Form = Literal["html", "text"]
 
@@ -54,10 +55,10 @@ Piece = str | Span | Button
 
 @dataclass(frozen=True)
 class Line:
-    """Pieces side by side. `look` keeps white space (`kept-lines`) or indents further lines (`hanging`)."""
+    """Pieces side by side. `look` keeps white space, or indents all lines or those after the first."""
 
     pieces: tuple[Piece, ...]
-    look: Literal["", "kept-lines", "hanging"] = ""
+    look: Look = ""
 
 
 @dataclass(frozen=True)
@@ -119,11 +120,12 @@ class Diff:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text. With `numeric`, the first rows of data, whose numbers are aligned right."""
+    """A table of text. With `numeric`, its numbers are aligned right, and `label` is said of it where it scrolls."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[bool, ...] | None = None
+    label: str = "first rows"
 
 
 @dataclass(frozen=True)
@@ -207,12 +209,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Fold:
-    """A collapsible part. A part without content is not shown."""
+    """A collapsible part. A part without content is not shown. `is_beside`: it stands in the line of a label."""
 
     title: str
     blocks: tuple[Block, ...]
     opened: bool = False
     only: Form | None = None
+    is_beside: bool = False
 
 
 Block = Line | Beside | Bullets | Group | Source | Diff | Table | Item | Items | Offer | Drawing | Row | Fold
@@ -271,7 +274,7 @@ class Document:
     is_indented: bool = False
 
 
-def line(*pieces: Piece, look: Literal["", "kept-lines", "hanging"] = "") -> Line:
+def line(*pieces: Piece, look: Look = "") -> Line:
     """A line; empty texts are left out."""
     return Line(tuple(piece for piece in pieces if piece), look)
 

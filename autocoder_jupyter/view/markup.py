@@ -53,17 +53,17 @@ def row(label: str, content: Html) -> Html:
     return element("div", join(*shown, between=" "), look="row")
 
 
-def details(summary: str, content: Html, *, opened: bool = False) -> Html:
+def details(summary: str, content: Html, *, opened: bool = False, look: str = "fold") -> Html:
     """A collapsible part; `summary` is text. Empty if there is no content."""
     if not content:
         return EMPTY
     title = element("summary", escape(summary), look="summary")
-    return element("details", title, content, open=opened, look="fold")
+    return element("details", title, content, open=opened, look=look)
 
 
 def code(source: str) -> Html:
     """A block of preformatted text; long lines wrap."""
-    return element("pre", escape(source, quotes=False), look="code-font source kept-lines") if source else EMPTY
+    return _block(escape(source, quotes=False), "code-font source kept-lines") if source else EMPTY
 
 
 def python(source: str) -> Html:
@@ -72,7 +72,12 @@ def python(source: str) -> Html:
 
     if not source.strip():
         return EMPTY
-    return element("pre", highlighted(plain(source).rstrip()), look="code-font source python")
+    return _block(highlighted(plain(source).rstrip()), "code-font source python")
+
+
+def _block(content: Html, look: str) -> Html:
+    """A block that the keyboard can scroll too."""
+    return element("pre", content, look=look, tabindex="0")
 
 
 def inline_code(source: object) -> Html:
@@ -141,9 +146,9 @@ def _cell(tag: Literal["th", "td"], value: Html, *, last: bool) -> Html:
     return element(tag, value, look=f"{look} muted" if tag == "th" else look)
 
 
-def scrolled(content: Html) -> Html:
-    """Content that may be wider than the page, with its own scroll bar."""
-    return element("div", content, look="wide")
+def scrolled(content: Html, label: str = "table") -> Html:
+    """Content that may be wider than the page; it scrolls, with the keyboard too."""
+    return element("div", content, look="wide", tabindex="0", role="group", aria_label=label)
 
 
 def columns(rows: Iterable[Iterable[object]], numeric: Sequence[bool] = ()) -> str:

@@ -12,6 +12,7 @@ from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
 from tests.browser.scripts import holding
+from tests.browser.test_panel import barriers
 from tests.scripted_model import Answer
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox]
@@ -249,7 +250,15 @@ def test_a_package_is_allowed_or_refused_by_a_click(notebook: Open, button: str)
     page.run(1)
     wait_for_title(page, 1, "Waiting for approval")
     expect(page.card(1)).to_contain_text("May it install fiscalmonths?", use_inner_text=True)
-    page.output(1).get_by_role("button", name=button).click()
+    expect(page.card(1).get_by_text("%autocode approve growth")).to_be_hidden()  # there are buttons
+    page.page.set_viewport_size({"width": 400, "height": 900})
+    expect(page.page.locator("body")).to_have_js_property("clientWidth", 400)
+    live, asked = page.output(1).locator(".autocode-live"), page.output(1).get_by_role("button", name=button)
+    window, place, card = live.bounding_box(), asked.bounding_box(), page.card(1).bounding_box()
+    assert place["y"] >= window["y"] + window["height"], "the button covers the window"
+    assert window["x"] + window["width"] <= card["x"] + card["width"], "the window is cut"
+    assert barriers(page, ".jp-AutocodeFollowed", ".autocode-live", ".jupyter-button") == []
+    asked.click()
     wait_for_title(page, 1, "Ready")
     page.card(1).locator("summary", has_text="Log").click()
     said = {"Approve": "approved: fiscalmonths", "Decline": "declined: fiscalmonths"}[button]

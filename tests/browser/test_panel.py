@@ -232,6 +232,7 @@ def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, reply: Reply) -> 
     )
     expect(page.card(1).get_by_text("%autocode retry growth")).to_be_hidden()  # the buttons show it
     picture(page, "failed_card")
+    assert barriers(page, ".jp-AutocodeFollowed") == []
 
     offer(page, 1, "Raise the limit").click()
     asked = page.page.get_by_role("dialog")

@@ -10,7 +10,7 @@ import pytest
 from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import expect
-from tests.browser.test_panel import item
+from tests.browser.test_panel import barriers, item
 from tests.scripted_model import prompt_of
 
 pytestmark = [
@@ -69,6 +69,7 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
     strip.get_by_text("1. What is a month?").wait_for(timeout=PATIENCE)
     assert strip.get_by_label("30 days").is_checked()
     page.output(1).screenshot(path=ARTIFACTS / "second-day-questions.png")
+    assert barriers(page, ".autocode-questions") == []
     strip.get_by_label("calendar month of order_date").check()
     strip.get_by_role("button", name="Answer").focus()
     keyboard.press("Enter")

@@ -18,16 +18,17 @@ FUNCTION, TOOLS = FunctionRun("growth"), CodeRun("rates")
     [
         (FunctionRun("growth"), ("cancel",)),
         (FunctionRun("growth", phase="ready"), ("call", "insert-call", "inspect")),
-        (FunctionRun("growth", phase="failed"), ("retry", "edit-request", "edit-code")),
+        (FunctionRun("growth", phase="failed"), ("retry", "edit-request")),
+        (FunctionRun("growth", phase="failed", solution="x"), ("retry", "edit-request", "edit-code")),
         (FunctionRun("growth", phase="cancelled"), ("retry", "edit-request")),
         (
-            FunctionRun("growth", phase="over_budget", limit="max_cost"),
+            FunctionRun("growth", phase="over_budget", limit="max_cost", solution="x"),
             ("retry", "edit-request", "edit-code", "raise-limit"),
         ),
         (CodeRun("rates", phase="ready"), ("inspect",)),
         (CodeRun("rates", phase="failed"), ("retry", "edit-request")),
     ],
-    ids=["running", "ready", "failed", "cancelled", "over budget", "ready answer", "failed answer"],
+    ids=["running", "ready", "failed", "failed with code", "cancelled", "over budget", "ready answer", "failed answer"],
 )
 def test_a_card_has_the_buttons_that_help(state: Any, offered: tuple[str, ...]) -> None:
     assert tuple(buttons(state)) == offered

@@ -34,6 +34,8 @@ SAVED = ConversationBounds(message=1_000, exchanges=12)
 BRIEF = ConversationBounds(message=200, exchanges=6)
 """In the static form, if other sections are long."""
 
+_NUMERIC = (True, False, False, True, True, True, True, True, False)
+
 FACTS_ONLY = ConversationBounds(message=0, exchanges=0)
 
 LIVE = ConversationBounds(message=60_000, exchanges=60)
@@ -54,7 +56,7 @@ def conversation_section(report: Report, bounds: ConversationBounds) -> tuple[Bl
     first = max(len(exchanges) - bounds.exchanges, 0)
     left_out = f"The messages of the first {first} are not shown here. {_where(report)}"
     return (
-        Table(headings, tuple(rows)),
+        Table(headings, tuple(rows), _NUMERIC, "exchanges"),
         *lines([left_out] if first else [], "muted"),
         *(_words(number, exchange, bounds, report) for number, exchange in enumerate(exchanges[first:], first + 1)),
     )

@@ -96,7 +96,7 @@ class EditForm:
         self._say(card_html(state))
 
     def _say(self, shown: Html) -> None:
-        self._shown.value = element("div", shown, look="text spaced") if shown else EMPTY
+        self._shown.value = element("div", shown, look="text spaced within") if shown else EMPTY
 
 
 def _field(ipywidgets: Any, text: str, words: str) -> Any:

@@ -48,7 +48,7 @@ def evidence_section(
 
 def _costs(evidence: Evidence) -> tuple[Block, ...]:
     rows = tuple((clipped(cost.layer, 80), amount(cost.tokens), f"{cost.seconds:.1f}") for cost in evidence.costs)
-    return (Table(("", "tokens", "seconds"), rows, (False, True, True)),) if rows else ()
+    return (Table(("", "tokens", "seconds"), rows, (False, True, True), "cost"),) if rows else ()
 
 
 def _sources(report: Report, *, coloured: bool) -> tuple[Fold, ...]:

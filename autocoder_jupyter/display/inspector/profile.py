@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types.overview import ColumnOverview, Overview
 
 _HEADINGS = ("column", "dtype", "missing", "distinct", "facts", "values")
+_COUNTS = (2, 3)
+"""The columns that are aligned right."""
 
 
 def profiles(overviews: Mapping[str, Overview], *, counts: bool, drawings: bool = True) -> Html:
@@ -72,5 +74,9 @@ def _fact(label: str, text: str) -> Html:
 
 def _row(tag: Literal["th", "td"], cells: list[Html]) -> Html:
     # The border is a style of the row: as a style of each cell it would be most of the HTML.
-    shown = (element(tag, cell, look="profile-cell muted" if tag == "th" else "profile-cell") for cell in cells)
+    looks = (
+        f"profile-cell{' right' if place in _COUNTS else ''}{' muted' if tag == 'th' else ''}"
+        for place in range(len(cells))
+    )
+    shown = (element(tag, cell, look=look) for cell, look in zip(cells, looks, strict=True))
     return element("tr", *shown, look="profile-row")

@@ -154,7 +154,7 @@ class RunForm:
 
 
 def _framed(shown: Html) -> Html:
-    return element("div", shown, look="text spaced") if shown else EMPTY
+    return element("div", shown, look="text spaced within") if shown else EMPTY
 
 
 def _button(ipywidgets: Any, words: str, tooltip: str, style: str = "") -> Any:

@@ -90,5 +90,5 @@ class VersionsPage:
             shown = act()
         except AutocodeError as error:
             shown = error_html(error)
-        self._message.value = element("div", shown, look="text spaced")
+        self._message.value = element("div", shown, look="text spaced within")
         self.refresh()

@@ -8,6 +8,7 @@ static form replaces the tabs, and all but two of its widgets are closed.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -208,13 +209,19 @@ class Inspector:
 
 
 def _framed(content: Html) -> Html:
-    return element("div", content, look="text spaced")
+    return element("div", content, look="text spaced within")
 
 
 def _outline(tone: Tone) -> dict[str, str]:
-    """The outline of a card, by the names of ipywidgets; its left edge has the colour of the tone."""
-    declarations = dict(entry.split(":", 1) for entry in style(f"card edge-{tone}").split(";"))
-    line, colour = declarations["border"], declarations["border-left-color"]
+    """The outline of a card, by the names of ipywidgets; its left edge has the colour of the tone.
+
+    The box is not inside an element of the class `text`, so the colours that this class names are written out.
+    """
+    declarations = dict(entry.split(":", 1) for entry in style(f"text card edge-{tone}").split(";"))
+    line, colour = (
+        re.sub(r"var\((--a-\w+),\w+\)", lambda name: declarations[name[1]], declarations[part])
+        for part in ("border", "border-left-color")
+    )
     sides = {f"border_{side}": line for side in ("top", "right", "bottom")}
     kept = {name.replace("-", "_"): declarations[name] for name in ("padding", "margin", "max-width")}
     return {**sides, **kept, "border_left": f"{declarations['border-left']} {colour}"}
