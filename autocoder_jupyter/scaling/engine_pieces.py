@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from autocoder_jupyter.errors import AutocodeError, DataDrift, InvalidRequest, N
 from autocoder_jupyter.scaling.answers import require_same
 from autocoder_jupyter.scaling.chunk import computed
 from autocoder_jupyter.scaling.frames import frame_of
-from autocoder_jupyter.scaling.partition import row_hashes
+from autocoder_jupyter.scaling.partition import largest_group, row_hashes
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -79,6 +79,20 @@ class EnginePieces:
                 hint=f"{self.smaller}; or give more memory.",
             )
 
+    def require_group_room(self, size: int, rows: Callable[[], Any]) -> None:
+        """Check the size of a piece of groups in bytes.
+
+        Args:
+            size: its bytes, as far as its rows are known.
+            rows: gives these rows as a table of Arrow.
+
+        Raises:
+            TooBig: it is larger than the memory. The error has the key of its largest group.
+        """
+        if size > self.memory:
+            largest, count = largest_group(rows(), self.calls.keys)
+            self.require_room(size, f"a piece of groups, of which {visible(largest)[:200]} has {count:,} rows,")
+
     def require_whole(self, size: int) -> None:
         """Check the bytes of all rows together, of a function that needs them in one call.
 
@@ -102,6 +116,7 @@ class EnginePieces:
 
         Raises:
             PieceFailed: no row has a key.
+            TooBig: the piece is larger than the memory.
         """
         keys = visible(", ".join(self.calls.keys))
         if table[list(self.calls.keys)].isna().any(axis=1).all():
@@ -110,6 +125,8 @@ class EnginePieces:
                 why="Nothing was compared for such a piece.",
                 hint=f"Leave the rows out whose {keys} is missing.",
             )
+        keyed = table[list(self.calls.keys)]
+        self.require_group_room(bytes_of(table), lambda: pyarrow.Table.from_pandas(keyed, preserve_index=False))
         return self.computed(in_order(table), f"a piece of groups of {keys}", check=check)
 
     def merged(self, answers: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -142,13 +142,13 @@ def _local(table: Any) -> Any:
     return table
 
 
-def _gathered(tables: Iterator[Any], require: Callable[[int], None]) -> Iterator[Any]:
+def _gathered(tables: Iterator[Any], require: Callable[[int, Sequence[Any]], None]) -> Iterator[Any]:
     """All rows of a partition as one table, if there are any and they have room."""
     found, size = [], 0
     for table in tables:
         size += table.nbytes
-        require(size)
         found.append(table)
+        require(size, found)
     if found:
         yield pyarrow.concat_tables(found)
 
@@ -159,17 +159,20 @@ def _partition(task: ArrowPieces, tables: Iterator[Any]) -> Iterator[Any]:
     context = TaskContext.get()
     number = context.partitionId() if context else CHECKED
     name = f"partition {number:,}"
-    for table in _gathered(tables, lambda size: task.pieces.require_room(size, name)):
+    for table in _gathered(tables, lambda size, _: task.pieces.require_room(size, name)):
         yield task.computed(table, name, check=number < CHECKED)
 
 
 def _group(task: ArrowPieces, tables: Iterator[Any]) -> Iterator[Any]:
-    for table in _gathered(tables, lambda size: task.pieces.require_room(size, "a piece of groups")):
+    def require(size: int, found: Sequence[Any]) -> None:
+        task.pieces.require_group_room(size, lambda: pyarrow.concat_tables(found))
+
+    for table in _gathered(tables, require):
         yield task.of_groups(table.drop_columns([CHECK]), check=bool(pc.any(table.column(CHECK)).as_py()))
 
 
 def _whole(task: ArrowPieces, tables: Iterator[Any]) -> Iterator[Any]:
-    for table in _gathered(tables, task.pieces.require_whole):
+    for table in _gathered(tables, lambda size, _: task.pieces.require_whole(size)):
         yield task.whole(table)
 
 

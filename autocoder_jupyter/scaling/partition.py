@@ -95,18 +95,29 @@ def _small_enough(bucket: Bucket, keys: Sequence[str], folder: Path, limit: int,
         yield bucket
         return
     groups = pyarrow.concat_tables(_opened(file).read_all().select(list(keys)) for file in bucket.files)
-    counts = groups.group_by(list(keys)).aggregate([([], "count_all")])
-    largest = counts.sort_by([("count_all", "descending")]).slice(0, 1).to_pylist()[0]
-    size = bucket.size * largest["count_all"] // max(1, bucket.rows)
-    if size > limit or level > LEVELS or len(counts) == 1:
-        raise _too_big(", ".join(f"{key} = {largest[key]!r}" for key in keys), keys, size, limit)
-    del groups, counts
+    words, rows = largest_group(groups, keys)
+    size = bucket.size * rows // max(1, bucket.rows)
+    if size > limit or level > LEVELS or rows == groups.num_rows:
+        raise _too_big(words, keys, size, limit)
+    del groups
     count = min(MOST_BUCKETS, math.ceil(bucket.size * ROOM / limit) + 1)
     inner, _ = _divided(_batches(bucket.files), keys, folder, count, limit, level)
     for file in bucket.files:
         file.unlink()
     for number, each in enumerate(inner):
         yield from _small_enough(each, keys, folder / f"b{number}", limit, level + 1)
+
+
+def largest_group(rows: Any, keys: Sequence[str]) -> tuple[str, int]:
+    """The key of the group with the most rows, such as `shop = 'north'`, and how many it has.
+
+    Args:
+        rows: a table of Arrow with at least one row.
+        keys: its columns that make the groups.
+    """
+    counts = rows.group_by(list(keys)).aggregate([([], "count_all")])
+    largest = counts.sort_by([("count_all", "descending")]).slice(0, 1).to_pylist()[0]
+    return ", ".join(f"{key} = {largest[key]!r}" for key in keys), largest["count_all"]
 
 
 def _too_big(group: str, keys: Sequence[str], size: int, limit: int) -> TooBig:

@@ -136,6 +136,9 @@ def test_a_piece_that_fails_ends_the_computation_with_its_name(built: Build, cli
     assert "too many" in str(failed.value)
     with pytest.raises(TooBig, match="repartition"):
         built(BY_ROWS, {"sales": SAMPLE}).over(frame(), memory=20_000).compute()
+    crowded = frame(TABLE.assign(shop=TABLE["shop"].where(TABLE.index % 2 == 0, "the largest")))
+    with pytest.raises(TooBig, match=r"shop = 'the largest' has [\d,]+ rows"):
+        built(BY_GROUPS, {"sales": SAMPLE}).over(crowded, memory=60_000).compute()
     halves = (
         "return sales.assign(half=sales['units'] // 1 if sales['units'].max() < 100 else sales['units'] / 8)[['half']]"
     )
