@@ -31,7 +31,6 @@ import pytest
 from autocoder_jupyter.errors import OutOfMemory, OutputRefused, SandboxCrash, SandboxError, SandboxTimeout, WrongType
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import (
-    CallSpec,
     Environment,
     Program,
     Sandbox,
