@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.scaling import contract
 from autocoder_jupyter.types import CodePlan, CodeSolution, ImageConfig, InputSpec, OutputSpec, Report
 from autocoder_jupyter.types.split import DeclaredSplit
 
@@ -34,8 +36,12 @@ Build = Callable[..., CodeGenEvalResult]
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Makes a result from the body of `run(sales, …)`. Its cache is empty."""
-    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
+    """Makes a result from the body of `run(sales, …)`. No split and no outcome of another test is known to it.
+
+    The environment is that of other tests: to build it takes seconds.
+    """
+    monkeypatch.setattr(contract, "_home", lambda: tmp_path / "splits")
+    monkeypatch.setattr(outcome_cache, "_home", lambda: tmp_path / "outcomes")
 
     def build(
         body: str,

@@ -47,7 +47,7 @@ def test_a_split_is_found_in_the_sandbox_and_kept(
     assert len(made) == 1
     assert built(BY_CUSTOMER, {"sales": SALES.assign(amount=1.5)}).split.keys == ("customer",)
     assert len(made) == 2
-    kept = sorted((tmp_path / "cache" / "splits").iterdir())
+    kept = sorted((tmp_path / "splits").iterdir())
     kept[0].write_text("{")
     kept[1].write_text('{"input": "sales", "kind": "anyhow"}')
     monkeypatch.setattr(contract, "_kept", OrderedDict())

@@ -107,7 +107,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(built: Build, client: Client)
     futures = client.futures_of(answer)
     worker = psutil.Process(next(iter(client.run(os.getpid).values())))
     while not (any(future.done() for future in futures) and (sandboxes := worker.children(recursive=True))):
-        time.sleep(0.02)
+        time.sleep(0.2)
     assert not all(future.done() for future in futures)
     worker.kill()
     pd.testing.assert_frame_equal(by(answer.compute(), "shop"), by(plain(BY_GROUPS, table), "shop"))
