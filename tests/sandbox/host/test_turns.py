@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import codec
+from autocoder_jupyter.sandbox.host import turns
 from autocoder_jupyter.sandbox.host.packing import pack_arguments
 from autocoder_jupyter.sandbox.host.received import receive
 from autocoder_jupyter.sandbox.protocol import Program
@@ -27,7 +28,7 @@ def side_by_side(monkeypatch: pytest.MonkeyPatch, name: str, work: Callable[[], 
 
     def meet(*arguments: Any, **keywords: Any) -> Any:
         with contextlib.suppress(threading.BrokenBarrierError):
-            both.wait(10 if expected else 0.2)
+            both.wait(10 if expected else 0.05)
             met.append(True)
         return real(*arguments, **keywords)
 
@@ -60,3 +61,13 @@ def test_decoding(monkeypatch: pytest.MonkeyPatch, value: Any, expected: bool) -
         receive(encoded.header, memoryview(bytearray(payload)), trusted=False)
 
     assert side_by_side(monkeypatch, "decode", work, expected=expected) == expected
+
+
+def test_a_turn_that_does_not_come_is_not_waited_for() -> None:
+    """A user's object calls a function on another thread, and waits for it, while its table is encoded."""
+    program = Program(code="", inputs=(InputSpec(name="x", type="DataFrame"),), outputs=())
+    with turns.to_encode(SMALL):
+        thread = threading.Thread(target=lambda: pack_arguments(program, {"x": SMALL}))
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
