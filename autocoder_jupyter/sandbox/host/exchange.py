@@ -135,9 +135,9 @@ class FrameReader:
                 count = self._receive(room) if self._in_place is None else self._in_place.read(room)
             except BlockingIOError:
                 return
-            except (OSError, in_place.Ended):
+            except (OSError, in_place.ChildEnded):
                 raise StreamEnded from None
-            except in_place.Invalid as error:
+            except in_place.BadOffer as error:
                 raise Malformed(str(error)) from None
             if not count:
                 raise StreamEnded
@@ -168,9 +168,9 @@ class FrameReader:
         try:
             limit = self._payload_limit + self._header_limit
             self._in_place = in_place.AnswerInPlace(self._sender, self._name, places, limit)
-        except in_place.Ended:
+        except in_place.ChildEnded:
             raise StreamEnded from None
-        except in_place.Invalid as error:
+        except in_place.BadOffer as error:
             raise Malformed(str(error)) from None
         except OSError:  # the system has no such call, or allows it to nobody
             self._declined, self._reply = True, SEND

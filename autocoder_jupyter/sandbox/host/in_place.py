@@ -31,11 +31,11 @@ _TO_DIE_MILLISECONDS = 1000
 _ADDRESSES = 1 << 63
 
 
-class Ended(Exception):
+class ChildEnded(Exception):
     """The process has ended."""
 
 
-class Invalid(Exception):
+class BadOffer(Exception):
     """The memory that was named is not there."""
 
 
@@ -54,8 +54,8 @@ class AnswerInPlace:
 
     Raises:
         OSError: this process may not read it.
-        Ended: the process has ended.
-        Invalid: the places are none, too many or too large, or the name is another.
+        ChildEnded: the process has ended.
+        BadOffer: the places are none, too many or too large, or the name is another.
     """
 
     def __init__(self, pid: int, name: bytes, places: Any, limit: int) -> None:
@@ -65,7 +65,7 @@ class AnswerInPlace:
         try:
             held = memoryview(bytearray(len(name)))
             if self._places[0][1] != len(name) or self._copied(held) != len(name) or held != name:
-                raise Invalid("an offer of another process")
+                raise BadOffer("an offer of another process")
         except BaseException:
             self.close()
             raise
@@ -79,13 +79,13 @@ class AnswerInPlace:
         """Copy the next bytes into `room`, at most `STEP`. Returns their number; 0 if there are none.
 
         Raises:
-            Ended: the process has ended.
-            Invalid: a place is not in its memory.
+            ChildEnded: the process has ended.
+            BadOffer: a place is not in its memory.
         """
         try:
             return self._copied(room[:STEP])
         except OSError:
-            raise Invalid("memory that cannot be read") from None
+            raise BadOffer("memory that cannot be read") from None
 
     def close(self) -> None:
         """Forget the process."""
@@ -111,11 +111,11 @@ class AnswerInPlace:
         # The memory of a process that is killed is gone shortly before the process has ended.
         about_to_end = copied != wanted and (copied >= 0 or number in (errno.ESRCH, errno.EFAULT))
         if self._has_ended(_TO_DIE_MILLISECONDS if about_to_end else 0):
-            raise Ended
+            raise ChildEnded
         if copied < 0:
             raise OSError(number, os.strerror(number))
         if copied < wanted:
-            raise Invalid("memory that is not there")
+            raise BadOffer("memory that is not there")
         return wanted
 
     def _has_ended(self, milliseconds: int) -> bool:
@@ -144,7 +144,7 @@ def _reader() -> Callable[..., int]:
 
 def _checked(places: Any, limit: int) -> deque[tuple[int, int]]:
     if not isinstance(places, list) or not 2 <= len(places) <= MOST_PLACES:
-        raise Invalid("an offer without an answer, or of too many pieces")
+        raise BadOffer("an offer without an answer, or of too many pieces")
     checked: deque[tuple[int, int]] = deque()
     for place in places:
         match place:
@@ -152,7 +152,7 @@ def _checked(places: Any, limit: int) -> deque[tuple[int, int]]:
                 checked.append((start, size))
                 limit -= size
             case _:
-                raise Invalid("an offer of impossible or too many bytes")
+                raise BadOffer("an offer of impossible or too many bytes")
     return checked
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.host import in_place
 from autocoder_jupyter.sandbox.host.exchange import Malformed, Route
-from autocoder_jupyter.sandbox.host.in_place import AnswerInPlace, Ended, Invalid
+from autocoder_jupyter.sandbox.host.in_place import AnswerInPlace, ChildEnded, BadOffer
 from autocoder_jupyter.sandbox.worker import frames
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux names the sender")
@@ -65,7 +65,7 @@ def test_the_pieces_are_copied_in_their_order_and_no_byte_more(holder: Holder) -
 
 
 def test_a_process_that_does_not_hold_the_name_is_not_read(holder: Holder) -> None:
-    with pytest.raises(Invalid, match="another process"):
+    with pytest.raises(BadOffer, match="another process"):
         AnswerInPlace(holder.pid, NAME[::-1], holder.places, LIMIT)
 
 
@@ -76,10 +76,10 @@ def test_what_is_read_of_a_process_that_has_ended_does_not_count(holder: Holder)
     answer._pid = os.getpid()  # as if it were this one
     own = ctypes.create_string_buffer(b"of another process")
     answer._places[0] = (ctypes.addressof(own), 6)
-    with pytest.raises(Ended):
+    with pytest.raises(ChildEnded):
         answer.read(memoryview(bytearray(6)))
     answer.close()
-    with pytest.raises((Ended, OSError)):
+    with pytest.raises((ChildEnded, OSError)):
         AnswerInPlace(holder.pid, NAME, holder.places, LIMIT)
 
 
