@@ -17,7 +17,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.host import in_place
 from autocoder_jupyter.sandbox.host.exchange import Malformed, Route
-from autocoder_jupyter.sandbox.host.in_place import AnswerInPlace, ChildEnded, BadOffer
+from autocoder_jupyter.sandbox.host.in_place import AnswerInPlace, BadOffer, ChildEnded
 from autocoder_jupyter.sandbox.worker import frames
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux names the sender")
