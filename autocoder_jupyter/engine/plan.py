@@ -26,6 +26,10 @@ your plan and the rules above: leave nothing to guess that both need to know. De
   standard deviation; whether bounds are included; time zones; where the data win over the request; what holds where a
   rule above is not meant. Decide each, ask nothing, invent no error. Short sentences, the important ones first.
 - approach: a few sentences, with the pandas operations that matter.
+- holds: properties of `run` on any data, which are tested; leave out what is not certain. `order`: another order of the
+  input's rows changes no value, also among ties. `rows`: the output is a table, and each row of it needs one row of the
+  largest input alone. `groups:customer`: the output is a table, each row of it belongs to a customer of the largest
+  input, and needs the rows of that customer alone.
 - packages beyond the standard library, pandas and numpy: well-known ones, by their names on the Python package index,
   and only when they earn it. System packages (apt) almost never.
 

@@ -1,4 +1,7 @@
-"""Reads a model's answer for a plan and merges it with the user's declarations. No part is dropped silently."""
+"""Reads a model's answer for a plan and merges it with the user's declarations.
+
+No part is dropped silently, except what `holds` has that cannot be tested.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.type_words import meant_type
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.element_types import WHOLE
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.models.repair import Unreadable
 from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.types.interface import ORDERLESS
+from autocoder_jupyter.types.split import demand_text
 
 
 class _Parameter(BaseModel):
@@ -46,6 +52,7 @@ class PlanAnswer(BaseModel):
     assumptions: list[str] = Field(default_factory=list)
     packages: list[str] = Field(default_factory=list)
     system_packages: list[str] = Field(default_factory=list)
+    holds: list[str] = Field(default_factory=list)
 
 
 Item = TypeVar("Item", _Output, _Parameter)
@@ -80,7 +87,16 @@ def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[Outp
         assumptions=_lines(answer.assumptions),
         packages=tuple(dict.fromkeys(_lines(answer.packages))),
         system_packages=tuple(dict.fromkeys(_lines(answer.system_packages))),
+        holds=tuple(dict.fromkeys(filter(None, map(_property, answer.holds)))),
     )
+
+
+def _property(text: str) -> str:
+    """A property that the answer must have; "" if it is none. The function is then only not tested for it."""
+    try:
+        return ORDERLESS if text.strip() == ORDERLESS else demand_text(text)
+    except InvalidRequest:
+        return ""
 
 
 def _lines(texts: Iterable[str]) -> tuple[str, ...]:

@@ -69,12 +69,17 @@ class OutputSpec(Record):
         return cast(TypeName, self.elements) if self.elements in WHOLE else self.type
 
 
+ORDERLESS = "order"
+"""A property: no value of the answer depends on the order of the rows."""
+
+
 class CodePlan(Record):
     """The interface, fixed before code and tests are written, and how the request was read.
 
     `assumptions` name how the plan reads what the request leaves open; a person who disagrees says so in the next run.
     `packages` are distributions (as on the package index) beyond the standard library, `system_packages` are apt's.
-    `split` is how the largest table must be able to be split; None if nothing was demanded.
+    `split` is how the largest table must be able to be split; None if nothing was demanded. `holds` are properties that
+    the answer must have: `order` (no value depends on the order of rows), or a split as `--split` has it.
     """
 
     description: str
@@ -85,6 +90,7 @@ class CodePlan(Record):
     packages: tuple[str, ...] = ()
     system_packages: tuple[str, ...] = ()
     split: DeclaredSplit | None = None
+    holds: tuple[str, ...] = ()
 
 
 class PlanQuestion(Record):

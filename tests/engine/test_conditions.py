@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+import types
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +13,10 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
 from autocoder_jupyter.engine.strength.conditions import CHANCE, CLOCK, VARIABLES, dependences, reads
-from autocoder_jupyter.engine.strength.relations import COLUMN, INDEX, ORDER, order_may_count, tried
+from autocoder_jupyter.engine.strength.relation_tests import as_test
+from autocoder_jupyter.engine.strength.relations import APART, COLUMN, INDEX, ORDER, order_may_count, tried
 from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
@@ -128,10 +132,13 @@ def test_a_function_of_its_inputs_alone_depends_on_nothing(worker: Worker) -> No
     assert found(worker, "return float(x['n'].sum())") == []
 
 
-def broken(worker: Worker, body: str, kind: TypeName = "float", data: Any = None, *, with_order: bool = True) -> Any:
+def broken(
+    worker: Worker, body: str, kind: TypeName = "float", data: Any = None, holds: str = "", *, with_order: bool = True
+) -> Any:
     side = Side("f", worker, program(body, kind))
     table = frame() if data is None else data
-    all_tried = list(tried(side, {"x": table}, {}, time.monotonic() + 60, with_order=with_order))
+    promised = holds.split()
+    all_tried = list(tried(side, {"x": table}, {}, time.monotonic() + 60, with_order=with_order, holds=promised))
     assert all_tried
     return {one.name: one for one in all_tried if one.where}
 
@@ -166,6 +173,74 @@ def test_a_function_that_hangs_on_the_order_is_found_with_a_small_input(worker: 
 def test_a_further_column_and_another_index_are_tried(worker: Worker) -> None:
     assert set(broken(worker, "return float(x.shape[1])")) == {COLUMN}
     assert set(broken(worker, "return float(x.loc[0, 'n'])", with_order=False)) == {INDEX}
+
+
+SHARES = "return x.assign(n=x['n'] / x.groupby('g')['n'].transform('sum'))"
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(
+    ("body", "kind", "holds"),
+    [
+        ("return x.assign(n=x['n'] * 2).sort_values('n')", "DataFrame", "rows groups:g"),
+        (SHARES, "DataFrame", "order groups:g groups:none"),
+        ("return x.groupby('g')['n'].sum()", "Series", "groups:g"),
+        ("return x.groupby('g', as_index=False)['n'].sum().sort_values('n')", "DataFrame", "groups:g merge"),
+        ("return float(x['n'].sum())", "float", "groups:g"),
+        ("if len(x) < 5: raise ValueError('too few')\n    return x", "DataFrame", "rows"),
+    ],
+)
+def test_right_functions_keep_what_their_plan_says(worker: Worker, body: str, kind: TypeName, holds: str) -> None:
+    assert broken(worker, body, kind, many(), holds) == {}
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(
+    ("body", "holds", "rows"),
+    [
+        ("return x.assign(n=x['n'] / x['n'].sum())", "groups:g", 2),  # of all, not of its group
+        (SHARES, "rows", 2),
+        ("return x if len(x) > 4 else x.assign(n=0)", "groups:g", 5),
+    ],
+)
+def test_a_part_whose_answer_hangs_on_the_others_is_found(worker: Worker, body: str, holds: str, rows: int) -> None:
+    one = broken(worker, body, "DataFrame", many(), holds)[APART]
+    assert one.where == "out" and one.tables is not None and len(one.tables["x"]) <= rows
+    small = SmallInput.of(Smallest("", one.tables), {"x": many()})
+    assert small is not None
+    test = as_test("test_relation_1", one, small, program(body, "DataFrame").outputs)
+    assert [passes(test, code) for code in (body, "return x")] == [False, True]
+
+
+@pytest.mark.local_sandbox
+def test_an_order_that_does_not_count_for_the_plan_is_tried_in_any_case(worker: Worker) -> None:
+    body = "return float(x['n'].iloc[0])"
+    assert set(broken(worker, body, holds="order", with_order=False)) == {ORDER}
+
+
+@pytest.mark.local_sandbox
+def test_what_depends_on_the_index_of_a_few_rows_is_found_on_a_part(worker: Worker) -> None:
+    body = "return float(x.loc[0, 'n'] if len(x) < 21 else x['n'].sum())"
+    assert set(broken(worker, body, data=many(), with_order=False)) == {INDEX}
+
+
+def many() -> pd.DataFrame:
+    return pd.DataFrame({"g": list("abcb") * 10, "n": [3.0, 1.0, 2.0, 5.0, 8.0] * 8})
+
+
+def passes(test: str, body: str) -> bool:
+    """Whether a test passes on a function, here."""
+    solution = types.ModuleType("solution")
+    exec(f"{HEAD}def run(x):\n    {body}\n", solution.__dict__)
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "solution", solution)
+        exec(test, names)
+        try:
+            names["test_relation_1"]()
+        except AssertionError:
+            return False
+    return True
 
 
 @pytest.mark.local_sandbox
@@ -245,6 +320,12 @@ def test_one():
     assert run(sales=pd.DataFrame({"price": [2.0], "quantity": [3]})) == 6.0'''
 
 
+A_SHARE = '''\
+def test_share():
+    """Shares."""
+    assert list(run(sales=pd.DataFrame({"shop": ["a", "a"], "n": [1.0, 3.0]}))["share"]) == [0.25, 0.75]'''
+
+
 def twice(code: str, second: str, **more: Script) -> dict[str, Script]:
     told = f'"""How it is read:\n"""\n\nOUTPUTS = {{"total": "float"}}\n\n{second}'
     return {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(ONE_ROW)], "second": [fenced(told)], **more}
@@ -259,6 +340,25 @@ async def test_a_broken_relation_that_the_second_solution_keeps_is_a_test_that_f
     assert "test_relation_1" in {outcome.id for outcome in report.evidence.tests}
     assert report.evidence.strength is not None and not report.evidence.strength.broken
     assert report.change == "a change of the data found an error in version 1"
+
+
+async def test_what_the_plan_says_of_parts_is_tried_and_told(runner: Runner) -> None:
+    plan = {**json.loads(PLAN), "outputs": [], "holds": ["groups:shop"]}
+    code = "import pandas as pd\n\n\ndef run(sales):\n    return pd.DataFrame({'share': sales['n'] / sales['n'].sum()})"
+    test = f"import pandas as pd\nfrom solution import run\n\n\n{A_SHARE}"
+    told = {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(test)]}
+    data = {"sales": pd.DataFrame({"shop": ["a", "b"] * 10, "n": [1.0, 2.0, 3.0, 4.0, 5.0] * 4})}
+    alone = {"effort": "normal", "second_opinion": "off", "max_iterations": 1}
+    outputs = (OutputSpec(name="shares", type="DataFrame"),)
+    played = await runner.generate(told, samples=data, outputs=outputs, settings=alone)
+    assert played.report.plan is not None and played.report.plan.holds == ("groups:shop",)
+    found = played.report.evidence.strength
+    assert found is not None, played.error
+    (one,) = found.broken
+    assert one.words == "an answer for each part of the rows (whole groups of shop) changes shares"
+    assert one.smallest.count("'a'") == one.smallest.count("'b'") == 1
+    line = verified(played.report.evidence, None, 1)
+    assert line.lacks[-1] == one.words
 
 
 async def test_a_function_stays_if_its_relation_cannot_be_mended_or_the_second_solution_breaks_it_too(

@@ -224,6 +224,12 @@ def test_a_parameter_that_cannot_be_one_is_asked_again_and_not_dropped(
     assert complaint in str(caught.value)
 
 
+def test_properties_that_can_be_tested_are_kept_in_one_form_and_others_left_out() -> None:
+    said = ["order", "groups: shop, day", "rows", "is right", "groups:", "order"]
+    plan = merge(answer(outputs=[{"name": "x", "type": "int"}], holds=said), INPUTS, ())
+    assert plan.holds == ("order", "groups:shop,day", "rows")
+
+
 def test_a_second_solution_says_its_types_in_the_same_words() -> None:
     module = 'OUTPUTS = {"names": "list[str]", "mean": "number"}\n\n\ndef run(): ...\n'
     assert [output.type for output in read_second(module, ()).outputs] == ["list", "float"]

@@ -73,6 +73,7 @@ class SplitCheck:
         inputs: the inputs by name, among them the sample of the table that is split.
         table: the name of that table.
         seconds: how long it may take.
+        in_order: whether the rows of the answers must have the same order, where the pieces follow each other.
     """
 
     ask: Ask
@@ -81,6 +82,7 @@ class SplitCheck:
     inputs: Mapping[str, Any]
     table: str
     seconds: float = SECONDS
+    in_order: bool = True
     _answers: dict[int, Answer] = field(default_factory=dict)
     _variations: list[Variation] = field(default_factory=list)
     _deadline: float = 0.0
@@ -120,6 +122,28 @@ class SplitCheck:
                 update={"complete": False}
             )
         return self._split(_Kind("whole"), comparisons, against, ordered=True)
+
+    def on(self, tables: Mapping[str, Any], demanded: DeclaredSplit, deadline: float) -> str | None:
+        """What speaks against a way to split on one input; "" if nothing does, None if nothing was compared.
+
+        Args:
+            tables: the tables among the inputs, by name.
+            demanded: the way to split.
+            deadline: on the monotonic clock.
+
+        Raises:
+            TrialEnded: the time was up.
+        """
+        self._variations, self._deadline = [Variation("", dict(tables))], deadline
+        self._answers.clear()
+        kind = _Kind(demanded.kind, demanded.keys)
+        compared: str | None = None
+        for division in self._divisions(kind, tables[self.table]):
+            said = self._compared(kind, 0, division)
+            if said:
+                return said
+            compared = said if compared is None else compared
+        return compared
 
     def _split(self, kind: _Kind, comparisons: int, against: Mapping[str, str], *, ordered: bool) -> Split:
         return Split(
@@ -201,7 +225,7 @@ class SplitCheck:
             if merged.error:
                 return f"its answer is refused as an input ({visible(merged.error)[:120]})"
             together = merged.values[self.output]
-        in_order = kind.kind != "groups" and division.in_order
+        in_order = self.in_order and kind.kind != "groups" and division.in_order
         said = difference(answer, together, in_order=in_order)
         return said or ("" if len(answer) else None)  # an answer without rows says nothing
 

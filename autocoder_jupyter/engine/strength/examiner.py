@@ -97,7 +97,8 @@ class Examiner:
             side = Side("the function", worker, trial.program)
             tables = trimmed_tables(trial.tables)
             depends = list(dependences(trial.program, {**trial.others, **tables}, worker, trial.deadline))
-            return depends, list(tried(side, tables, trial.others, trial.deadline, with_order=with_order))
+            relations = tried(side, tables, trial.others, trial.deadline, with_order=with_order, holds=plan.holds)
+            return depends, list(relations)
 
         try:
             with self._timed("clock, chance and changes of the data"):
@@ -136,7 +137,7 @@ class Examiner:
 
     def _relation(self, broken: Broken, trial: MutationTrial) -> Relation:
         source = self._source(broken.tables, trial) if broken.tables is not None else ""
-        return Relation(name=broken.name, holds=not broken.where, where=broken.where, smallest=source)
+        return Relation(name=broken.words, holds=not broken.where, where=broken.where, smallest=source)
 
     async def doubt(self, state: GenerationState, agreed: tuple[OpinionTrial, Names] | None) -> TestFailure | None:
         """The failure of a verified function that depends on what it must not, if the second solution does not.

@@ -16,7 +16,16 @@ from autocoder_jupyter.engine.second_opinion.matching import Names
 from autocoder_jupyter.engine.second_opinion.rehearsal import objections
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
 from autocoder_jupyter.engine.second_opinion.trial import OpinionTrial, Smallest, SmallInput
-from autocoder_jupyter.engine.strength.relations import COLUMN, INDEX, NEW, ORDER, Broken, shuffled_positions
+from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
+from autocoder_jupyter.engine.strength.relations import (
+    APART,
+    COLUMN,
+    INDEX,
+    NEW,
+    ORDER,
+    Broken,
+    shuffled_positions,
+)
 from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.types import OutputSpec, TestFailure
 
@@ -49,8 +58,17 @@ def {name}():
 {given}
     before = told(run({arguments}))
 {changed}
-    assert told(run({arguments})) == before
 '''
+
+_OF_PARTS = """\
+whole = {table}
+for parts in {divisions}:
+    together = []
+    for rows in parts:
+        {table} = whole.iloc[rows].reset_index(drop=True)
+        together += told(run({arguments}))
+    assert sorted(together, key=str) == before
+"""
 
 
 async def doubt(
@@ -67,7 +85,7 @@ async def doubt(
     suite, plan = state.suite, state.brief.plan
     for one in broken:
         small = SmallInput.of(Smallest("", one.tables), trial.given) if one.where and one.tables else None
-        if suite is None or small is None or one.name not in (ORDER, COLUMN, INDEX):
+        if suite is None or small is None or one.name not in (ORDER, COLUMN, INDEX, APART):
             continue
         if not is_complete(small, plan) or not may_be_told(state.setup, small):
             continue
@@ -76,13 +94,13 @@ async def doubt(
         if await objections(state.setup.session, trial, matched, wider, name):
             continue
         state.set_suite(wider)
-        said = f"The result must be the same with {one.name}, and {one.where} is another one"
+        said = f"The result must be the same with {one.words}, and {one.where} is another one"
         return TestFailure(
             test_name=name,
             error_message=f"{said} ({name}).",
-            expected_behavior=f"For\n{small.source}\nthe same result with {one.name}.",
+            expected_behavior=f"For\n{small.source}\nthe same result with {one.words}.",
             actual_behavior=f"{one.where} differs.",
-            root_cause=f"The function depends on what is no part of the question: {one.name}.",
+            root_cause=f"The function depends on what is no part of the question: {one.words}.",
             suggested_fix="Find what reads it, and let it depend on the values of the rows alone.",
             error_type="logic",
         )
@@ -94,14 +112,24 @@ def as_test(name: str, broken: Broken, small: SmallInput, outputs: Sequence[Outp
     entries = f"[entry for entry in texts if {NEW!r} not in entry]"
     return _TEST.format(
         name=name,
-        relation=broken.name,
+        relation=broken.words,
         place=[spec.name for spec in outputs].index(broken.where),
         new=NEW,
-        returned=f"sorted({entries}, key=str)" if broken.name == ORDER else entries,
+        returned=f"sorted({entries}, key=str)" if broken.name in (ORDER, APART) else entries,
         given=textwrap.indent(small.source, "    "),
-        arguments=", ".join(f"{name}={name}" for name in small.tables),
-        changed=textwrap.indent("\n".join(_changes(broken.name, small.tables)), "    "),
+        arguments=(arguments := ", ".join(f"{name}={name}" for name in small.tables)),
+        changed=textwrap.indent(_changed(broken, small.tables, arguments), "    "),
     )
+
+
+def _changed(broken: Broken, tables: Mapping[str, Any], arguments: str) -> str:
+    """What is compared with the result before."""
+    if broken.split is None:
+        return "\n".join([*_changes(broken.name, tables), f"assert told(run({arguments})) == before"])
+    table, keys = tables[broken.split.input], broken.split.keys
+    ways = by_groups(table, keys) if keys else by_rows(len(table))
+    divisions = [[[int(row) for row in part] for part in way.pieces] for way in ways]
+    return _OF_PARTS.format(table=broken.split.input, divisions=divisions, arguments=arguments).rstrip()
 
 
 def _changes(relation: str, tables: Mapping[str, Any]) -> list[str]:

@@ -1,14 +1,18 @@
-"""Changes of the data after which the result must be the same. They need no second solution, and no model.
+"""Changes of the data after which the result must be the same. They need no second solution.
 
 Where the rows of the sample are sorted by something else than an id, or the request speaks of an order, the order of
-the rows may count; it is not tried there.
+the rows may count; it is not tried there, unless the plan says that it does not count. A plan may also say that rows,
+or groups of rows, have their answer apart: then those of the parts of a table, together, are that of the table.
+
+They are tried on the sample and on small parts of it, which keep its profile. One with ties may depend on their order,
+which the sample does not, so an order is tried on the sample alone.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,15 +21,31 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.engine.second_opinion.places import compared_outputs
-from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sides import Answer, Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sizes import small_parts
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
-from autocoder_jupyter.engine.second_opinion.variations import SEED, Tables, is_sorted, taken, trimmed_tables
+from autocoder_jupyter.engine.second_opinion.variations import (
+    SEED,
+    Tables,
+    is_sorted,
+    main_table,
+    taken,
+    trimmed_tables,
+)
+from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.types.interface import ORDERLESS
+from autocoder_jupyter.types.split import DeclaredSplit, demand
 from autocoder_jupyter.types.strength import ZONE
 
 ORDER = "another order of the rows"
 COLUMN = "a further column"
 INDEX = "another index"
+
+APART = "an answer for each part of the rows"
+
+PARTS = 6
+"""The number of small parts."""
 
 SEARCH_SECONDS = 3.0
 """Wall-clock seconds for one smallest input."""
@@ -48,6 +68,9 @@ _SPEAKS_OF_ORDER = re.compile(
 
 Change = Callable[[Any], Any]
 
+Where = Callable[[float, Mapping[str, Any]], str | None]
+"""The first output that differs on tables, tried until a time on the monotonic clock; see `_where`."""
+
 
 @dataclass(frozen=True)
 class Broken:
@@ -57,11 +80,18 @@ class Broken:
         name: of the relation.
         where: the output that differs; "" if the relation holds.
         tables: the smallest input that was found on which it differs.
+        split: into which parts the rows were split; None if they were not.
     """
 
     name: str
     where: str = ""
     tables: Tables | None = None
+    split: DeclaredSplit | None = None
+
+    @property
+    def words(self) -> str:
+        """The change of the data, in a few words."""
+        return self.name if self.split is None else f"{self.name} ({self.split.words})"
 
 
 def order_may_count(text: str) -> bool:
@@ -69,16 +99,22 @@ def order_may_count(text: str) -> bool:
     return bool(_SPEAKS_OF_ORDER.search(text))
 
 
-def relations(tables: Mapping[str, Any], *, with_order: bool) -> dict[str, Change]:
+class _Refused(Exception):
+    """The function raised an error, so there is nothing to compare."""
+
+
+def relations(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[str] = ()) -> dict[str, Change]:
     """The changes that can be made of some table, by name.
 
     Args:
         tables: the tables of the sample, by input name.
         with_order: whether the order of the rows may be changed.
+        holds: see `CodePlan`.
     """
     frames = [table for table in tables.values() if isinstance(table, pd.DataFrame) and len(table)]
     found: dict[str, Change] = {}
-    if with_order and frames and not any(map(_is_in_order, frames)):
+    is_free = ORDERLESS in holds or (with_order and not any(map(_is_in_order, frames)))
+    if frames and is_free:
         found[ORDER] = _shuffled
     if frames:
         found[COLUMN] = _with_column
@@ -89,10 +125,32 @@ def relations(tables: Mapping[str, Any], *, with_order: bool) -> dict[str, Chang
     return found
 
 
+def splits(tables: Mapping[str, Any], holds: Sequence[str]) -> Iterator[DeclaredSplit]:
+    """The ways to split the largest table that must hold, as far as it has their keys.
+
+    Args:
+        tables: the tables of the sample, by input name.
+        holds: see `CodePlan`.
+    """
+    name = main_table(tables)
+    table = tables[name] if name else None
+    if not isinstance(table, pd.DataFrame):
+        return
+    for kind, keys in (demand(text) for text in holds if text != ORDERLESS):
+        if kind != "merge" and all(list(table.columns).count(key) == 1 for key in keys):
+            yield DeclaredSplit(input=name, kind=kind, keys=keys)
+
+
 def tried(
-    side: Side, tables: Mapping[str, Any], others: Mapping[str, Any], deadline: float, *, with_order: bool
+    side: Side,
+    tables: Mapping[str, Any],
+    others: Mapping[str, Any],
+    deadline: float,
+    *,
+    with_order: bool,
+    holds: Sequence[str] = (),
 ) -> Iterator[Broken]:
-    """Try the relations on the sample. Blocks.
+    """Try the relations. Blocks.
 
     Args:
         side: the verified function, in a worker.
@@ -100,23 +158,60 @@ def tried(
         others: the other inputs.
         deadline: on the monotonic clock.
         with_order: whether the order of the rows may be changed.
+        holds: see `CodePlan`.
     """
     base = trimmed_tables(tables)
+    parts = list(small_parts(tables, PARTS))
     outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in side.program.outputs)
     side = replace(side, program=replace(side.program, outputs=outputs))  # a further column may be passed on
-    for name, change in relations(tables, with_order=with_order).items():
+    changes = relations(tables, with_order=with_order, holds=holds)
+    found = [(Broken(name), partial(_where, side, change, others)) for name, change in changes.items()]
+    for split in splits(tables, holds):
+        found.append((Broken(APART, split=split), partial(_where_apart, side, split, others)))
+    for one, where in found:
         try:
-            where = _where(side, change, others, deadline, base)
+            broken = _broken(one, where, [base] if one.name in (ORDER, ZONE) else [base, *parts], deadline)
         except TrialEnded:
             return
-        if where is None:
+        if broken is not None:
+            yield broken
+
+
+def _broken(one: Broken, where: Where, frames: Sequence[Tables], deadline: float) -> Broken | None:
+    """A relation with the output that differs and the smallest input; None if nothing was compared."""
+    compared = False
+    for tables in frames:
+        output = where(deadline, tables)
+        if output:
+            return replace(one, where=output, tables=searched(tables, lambda given, until: bool(where(until, given))))
+        compared = compared or output is not None
+    return one if compared else None
+
+
+def _where_apart(
+    side: Side, split: DeclaredSplit, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
+) -> str | None:
+    """The first output that is another one if parts of the rows have their answer apart; see `_where`."""
+
+    def ask(inputs: Mapping[str, Any], until: float) -> Answer:
+        answer = side.on(inputs, until, reuse=True)
+        if answer.error:
+            raise _Refused
+        return answer
+
+    compared = None
+    for spec in side.program.outputs:
+        if spec.type not in ("DataFrame", "Series"):
             continue
-        shows = partial(_is_broken, side, change, others)
-        yield Broken(name, where, searched(base, shows) if where else None)
-
-
-def _is_broken(side: Side, change: Change, others: Mapping[str, Any], tables: Tables, until: float) -> bool:
-    return bool(_where(side, change, others, until, tables))
+        check = SplitCheck(ask, side.program, spec.name, {**others, **tables}, split.input, in_order=False)
+        try:
+            said = check.on(tables, split, deadline)
+        except _Refused:
+            return None
+        if said:
+            return spec.name
+        compared = said if compared is None else compared
+    return compared
 
 
 def _where(
