@@ -44,7 +44,7 @@ def picture(chart: str, number: int) -> Html:
     encoded = base64.b64encode(chart.encode("utf-8", "replace")).decode("ascii")
     source = f"data:image/svg+xml;base64,{encoded}"
     return element(
-        "img", alt=": ".join(filter(None, (f"chart {number}", description(chart)))), look="picture", src=source
+        "img", alt=": ".join(filter(None, (f"chart {number}", description(chart)))), look="figure", src=source
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def completed(state: CodeRun, job: CodeJob, journal_root: Path) -> CodeRun:
 
 def outcome_of(state: CodeRun, result: Any) -> CodeRun:
     """A state, with the answer of a result."""
-    return replace(state, summary=result.summary, value=_glimpse(result.value), charts=result.charts)
+    return replace(state, summary=result.summary, value=_glimpse(_beside_the_answer(result)), charts=result.charts)
 
 
 def state_of(result: CodeModeResult) -> CodeRun:
@@ -66,6 +67,14 @@ def _message(message: Any) -> str:
     content = message.get("content")
     text = content if isinstance(content, str) else json.dumps(content, indent=1, ensure_ascii=False)
     return f"[{message.get('role', '')}]\n{text}"
+
+
+def _beside_the_answer(result: CodeModeResult) -> Any:
+    """The value without the summary and the charts, which the card shows on their own; None if nothing is left."""
+    value = result.value
+    if not isinstance(value, Mapping) or str(value.get("summary", "")).strip() != result.summary:
+        return value
+    return {key: part for key, part in value.items() if key not in ("summary", "charts")} or None
 
 
 def _glimpse(value: Any) -> Glimpse | None:

@@ -126,6 +126,8 @@ def test_charts_never_become_markup_of_the_page(notebook: Any, play: Any) -> Non
     assert "data:image/svg+xml;base64," in notebook.card
     assert "&lt;script&gt;alert(2)" in notebook.card
     assert "See &lt;b&gt;" in notebook.card
+    assert ">value<" not in notebook.card  # there is nothing in it that is not shown already
+    assert "background:#fff" in notebook.card  # dark text of an SVG in a dark theme
     notebook.shell.display_pub.outputs.clear()
     notebook.run("dearest")
     card, figure = (output["data"] for output in notebook.shell.display_pub.outputs)
