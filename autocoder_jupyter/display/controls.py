@@ -80,6 +80,7 @@ class Controls:
         )
         self._form: QuestionForm | None = None
         self._strip = ipywidgets.VBox((self._box,), layout={"overflow": "hidden"})
+        self._strip.add_class("autocode-strip")
         self._open = True
         display_module: Any = importlib.import_module("IPython.display")
         self._place: Any = display_module.DisplayHandle()

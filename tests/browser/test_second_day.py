@@ -9,8 +9,8 @@ import pytest
 
 from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open, Reply
-from tests.browser.lab import expect
-from tests.browser.test_panel import barriers, item
+from tests.browser.lab import NotebookPage, expect
+from tests.browser.test_panel import barriers, in_focus, item
 from tests.scripted_model import prompt_of
 
 pytestmark = [
@@ -59,6 +59,15 @@ def answer(request: dict[str, Any]) -> str:
     return scripts.answer(request)
 
 
+def press_tab_until(page: NotebookPage, javascript: str) -> None:
+    """Press Tab until this expression about the focused element, `it`, is true."""
+    for _ in range(20):
+        page.page.keyboard.press("Tab")
+        if page.page.evaluate(f"(it => {javascript})(document.activeElement)"):
+            return
+    raise AssertionError(f"not reached: {javascript}")
+
+
 def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(notebook: Open, reply: Reply) -> None:
     model = reply(answer)
     page = notebook(scripts.CELL.replace("growth -o", "growth --ask -o"), "growth")
@@ -70,9 +79,13 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
     assert strip.get_by_label("30 days").is_checked()
     page.output(1).screenshot(path=ARTIFACTS / "second-day-questions.png")
     assert barriers(page, ".autocode-questions") == []
-    strip.get_by_label("calendar month of order_date").check()
-    strip.get_by_role("button", name="Answer").focus()
+    page.cell(1).locator(".jp-InputPrompt").click()
+    press_tab_until(page, "it.type === 'radio' && it.closest('label').innerText === '30 days'")
+    keyboard.press("ArrowUp")  # the notebook would go to another cell
+    expect(strip.get_by_label("calendar month of order_date")).to_be_checked()
+    press_tab_until(page, "it.innerText === 'Answer'")
     keyboard.press("Enter")
+    in_focus(page, "it.matches('.jp-Cell.jp-mod-active')")
     card = page.card(1)
     card.get_by_text("● Ready").wait_for(timeout=PATIENCE)
     expect(card).to_contain_text("What is a month? calendar month of order_date", use_inner_text=True)

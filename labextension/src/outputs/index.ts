@@ -9,6 +9,7 @@ import { ChartPlaces } from '../charts/places';
 import { chartFactory } from '../charts/renderer';
 import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
+import { keepFocus } from './focus';
 import { followedFactory } from './followed';
 import { widgetFactory } from './widget';
 
@@ -29,6 +30,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     links: ILink,
     themes: IThemeManager | null
   ) => {
+    keepFocus(document.body);
     new ChartPlaces(document.body, themes); // notebooks, inspectors, and views of outputs
     rendermime.addFactory(chartFactory(themes), RANK);
     rendermime.addFactory(widgetFactory(null, rendermime, rendermime), RANK);
