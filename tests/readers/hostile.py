@@ -1,4 +1,4 @@
-"""Ten megabytes of everything that comes from outside, in the shapes that take a reader the longest."""
+"""Up to ten megabytes of everything that comes from outside, in the shapes that take a reader the longest."""
 
 from __future__ import annotations
 

@@ -177,22 +177,22 @@ _STEP = '{"kind":"stage","name":"code","seconds":1}'
 _OUTCOME = '{"id":"test_a","outcome":"passed"}'
 
 
-def _many(record: str, most: int = 2_000_000) -> str:
+def _many(record: str, most: int = 1_000_000) -> str:
     return "[" + ",".join([record] * (most // len(record))) + "]"
 
 
 REPORTS: dict[str, Input] = {
-    "a report with very long code": lambda: _report_with("solution", _as_text("a = 1\n" * 1_600_000, '{"code":', "}")),
-    "a report with very long tests": lambda: _report_with("tests", json.dumps("def test_a(): pass\n" * 500_000)),
+    "a report with very long code": lambda: _report_with("solution", _as_text("a = 1\n" * 800_000, '{"code":', "}")),
+    "a report with very long tests": lambda: _report_with("tests", json.dumps("def test_a(): pass\n" * 250_000)),
     "a report with dense code": lambda: _report_with("solution", _as_text("a;" * 400_000, '{"code":', "}")),
     "a report of many attempts": lambda: _report_with("history", _many(_ATTEMPT)),
     "a report of many steps": lambda: _report_with("timeline", _many(_STEP)),
     "a report of many outcomes": lambda: _report_with("evidence", f'{{"tests":{_many(_OUTCOME)}}}'),
     "a report of many wishes": lambda: _report_with("wishes", _many('"wish"')),
-    "a report with a long prompt": lambda: _report_with("prompt", json.dumps("prompt " * 1_400_000)),
-    "a report with long output": lambda: _report_with("output", json.dumps("\x1b[/a" * 1_100_000)),
+    "a report with a long prompt": lambda: _report_with("prompt", json.dumps("prompt " * 700_000)),
+    "a report with long output": lambda: _report_with("output", json.dumps("\x1b[/a" * 500_000)),
     "a report of many schemas": lambda: _report_with(
-        "sample_schemas", "{" + ",".join(f'"s{n}":{{"a":1}}' for n in range(100_000)) + "}"
+        "sample_schemas", "{" + ",".join(f'"s{n}":{{"a":1}}' for n in range(50_000)) + "}"
     ),
     "a report with a long lock": lambda: _report_with("lock", _many('"pandas==1.0"')),
 }
@@ -218,8 +218,8 @@ def _exchange_with(field: str, value: str) -> str:
 
 
 JOURNALS: dict[str, Input] = {
-    "many exchanges": lambda: _exchange_with("answer", '"a"') * 40_000,
-    "many empty records": lambda: "{}\n" * 3_300_000,
+    "many exchanges": lambda: _exchange_with("answer", '"a"') * 20_000,
+    "many empty records": lambda: "{}\n" * 1_600_000,
     "an exchange of many messages": lambda: _exchange_with("messages", _many('{"role":"user"}', 5_000_000)),
     "a long answer": lambda: _exchange_with("answer", json.dumps("a\n" * 3_000_000)),
     "numbers": lambda: hostile.json_of("numbers", 8_000_000) + "\n",
@@ -534,15 +534,15 @@ READERS: dict[str, Reader] = {
         {
             **_json(),
             "rows": lambda: "[" + '{"price":1,"day":"2024-01-31"},' * 300_000 + "{}]",
-            "short rows": lambda: "[" + '{"a":1},' * 1_200_000 + "{}]",
+            "short rows": lambda: "[" + '{"a":1},' * 600_000 + "{}]",
             "a column of each row": lambda: "[" + ",".join(f'{{"{number}":1}}' for number in range(700_000)) + "]",
-            "a column": lambda: '{"a":[' + "1," * 4_900_000 + "1]}",
-            "a column of two kinds": lambda: '{"a":[' + "1,null," * 1_400_000 + '"x"]}',
-            "columns by row": lambda: '{"a":{' + ",".join(f'"{number}":1' for number in range(800_000)) + "}}",
+            "a column": lambda: '{"a":[' + "1," * 2_400_000 + "1]}",
+            "a column of two kinds": lambda: '{"a":[' + "1,null," * 700_000 + '"x"]}',
+            "columns by row": lambda: '{"a":{' + ",".join(f'"{number}":1' for number in range(400_000)) + "}}",
             "columns of other rows": lambda: (
                 "{" + ",".join(f'"{number}":{{"{number}":1}}' for number in range(400_000)) + "}"
             ),
-            "lists in lists": lambda: "[" + "[[1],[2]]," * 900_000 + "[]]",
+            "lists in lists": lambda: "[" + "[[1],[2]]," * 450_000 + "[]]",
         },
         ("data.json_table:read_json",),
     ),
@@ -568,10 +568,10 @@ READERS: dict[str, Reader] = {
     "the sheet of a workbook": Reader(
         _file("sheet.xml", lambda folder: _workbook(folder / "sheet.xml", "xl/worksheets/s.xml", require_moderate)),
         {
-            "rows": lambda: f"<a>{'<row/>' * 1_600_000}</a>",
-            "cells": lambda: f"<a><row>{'<c/>' * 2_400_000}</row></a>",
+            "rows": lambda: f"<a>{'<row/>' * 800_000}</a>",
+            "cells": lambda: f"<a><row>{'<c/>' * 1_200_000}</row></a>",
             "names": lambda: "<a " + " ".join(f"a{number}='1'" for number in range(700_000)) + "/>",
-            "nested": lambda: "<a>" * 3_300_000,
+            "nested": lambda: "<a>" * 1_600_000,
             "one text": lambda: f"<a>{'a' * hostile.BYTES}</a>",
             "entities": lambda: "<!DOCTYPE a [<!ENTITY b '" + "b" * 5_000_000 + "'>]><a>" + "&b;" * 1_000_000 + "</a>",
         },
