@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.line.first_steps import _typed
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
 from autocoder_jupyter.run.events import QuestionsAsked
 from autocoder_jupyter.types import PlanQuestion
@@ -79,3 +80,15 @@ def test_nobody_is_asked_in_a_headless_run(shell: Any, jobs: Any) -> None:
     jobs.ending = lambda job: job.end()
     shell.run("%%autocode growth --ask\nTotal.")
     assert not jobs.last.config.ask
+
+
+@pytest.mark.parametrize("left_by", [EOFError, KeyboardInterrupt])
+def test_the_first_steps_can_be_left_at_any_question(
+    monkeypatch: pytest.MonkeyPatch, left_by: type[BaseException]
+) -> None:
+    def read(_: str) -> str:
+        raise left_by
+
+    monkeypatch.setattr(builtins, "input", read)
+    with pytest.raises(InvalidRequest, match="Nothing was changed"):
+        _typed("Model: ")

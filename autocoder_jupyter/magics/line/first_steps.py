@@ -164,7 +164,7 @@ def _say_how_to_keep(notebook: Notebook, chosen: Mapping[str, Any]) -> None:
 def _typed(question: str) -> str:
     try:
         return input(question).strip()
-    except EOFError:
+    except (EOFError, KeyboardInterrupt):
         raise InvalidRequest(
-            "Nothing was changed, because the input ended.", hint="%autocode setup asks again."
+            "Nothing was changed, because the questions were left.", hint="%autocode setup asks again."
         ) from None
