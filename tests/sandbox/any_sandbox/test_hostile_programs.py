@@ -31,6 +31,7 @@ import pytest
 from autocoder_jupyter.errors import OutOfMemory, OutputRefused, SandboxCrash, SandboxError, SandboxTimeout, WrongType
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import (
+    CallSpec,
     Environment,
     Program,
     Sandbox,
