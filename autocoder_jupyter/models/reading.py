@@ -177,8 +177,11 @@ class _Iterated(AsyncIterator[Any]):
     async def __anext__(self) -> Any:
         return await anext(self._pieces)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+    async def aclose(self) -> None:
+        """Close the stream as litellm would."""
+        close = getattr(self._stream, "aclose", None) or getattr(self._stream, "close", None)
+        if close is not None and (closing := close()) is not None:
+            await closing
 
 
 def _word(reason: object) -> str:
