@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -75,6 +76,16 @@ def bounded(parsed: Any, *, values: int = VALUES) -> Any:
         if not level:
             return parsed
     raise ValueError(f"it is nested deeper than {LEVELS} levels")
+
+
+def is_finite(parsed: Any) -> bool:
+    """Whether all numbers of a value that was parsed here are finite. JSON that others read has no other ones."""
+    level = [parsed]
+    while level:
+        if not all(math.isfinite(value) for value in level if type(value) is float):
+            return False
+        level = [inner for outer in level for inner in _inside(outer)]
+    return True
 
 
 def _inside(value: Any) -> Iterable[Any]:

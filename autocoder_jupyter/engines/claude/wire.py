@@ -14,7 +14,7 @@ from typing import Any
 
 from autocoder_jupyter.models.intake import size_of, valid_count
 from autocoder_jupyter.types import Usage
-from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.plain_json import is_finite, parse
 from autocoder_jupyter.untrusted.valid_unicode import valid_record, valid_unicode
 
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
@@ -192,10 +192,9 @@ def _tool_input(written: str) -> dict[str, Any]:
     """The arguments of a tool call; none if they are not an object of JSON."""
     try:
         given = parse(written or "{}")
-        json.dumps(given, allow_nan=False)  # the program would not read NaN
     except ValueError:
         return {}
-    return given if isinstance(given, dict) else {}
+    return given if isinstance(given, dict) and is_finite(given) else {}  # the program would not read NaN
 
 
 def _repaired(block: dict[str, Any]) -> dict[str, Any]:
