@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
     from autocoder_jupyter.types.overview import Overview
 
-MAX_CHARACTERS = 58_500
-"""Characters of HTML; a form stays under 60 KB in a saved notebook."""
+MAX_CHARACTERS = 68_000
+"""Characters of HTML; a form stays under 70 KB in a saved notebook. Evidence with a dozen changes fits."""
 
 Part = Literal["all", "code", "tests", "report", "trace"]
 
