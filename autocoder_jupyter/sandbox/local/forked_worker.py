@@ -14,18 +14,7 @@ from pathlib import Path
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement.notices import Judge
 from autocoder_jupyter.sandbox.local.confinement.throttle import Throttle
-from autocoder_jupyter.sandbox.local.supervisor import (
-    AT_WORK,
-    DISK_EVERY,
-    REST_SECONDS,
-    WATCH_SECONDS,
-    TreeEnding,
-    WorkerBounds,
-    broken_limit,
-    counted_at_begin,
-    counted_from,
-    tell,
-)
+from autocoder_jupyter.sandbox.local.supervisor import Checks, TreeEnding, WorkerBounds, tell
 
 _EXIT_CODE = 49
 """Index of the field in /proc/PID/stat, after the name of the process."""
@@ -71,11 +60,9 @@ class ForkedWorker:
 
     def __init__(self, pid: int, share: Share, folder: str, judge: Judge, lifeline: int, report: int) -> None:
         self.pid, self.folder, self.judge = pid, folder, judge
-        self._bounds = WorkerBounds(share.memory, share.disk, folder)
+        self._checks = Checks(WorkerBounds(share.memory, share.disk, folder), pid)
         self._lifeline, self._report, self._ended = lifeline, report, os.pidfd_open(pid)
         self._throttle = Throttle(pid, share.share_of_core)
-        self._at_work, self._looks, self._looked = True, 0, time.monotonic()
-        self._checked = self._looked
         if share.cores:
             os.sched_setaffinity(pid, share.cores)
         with contextlib.suppress(BrokenPipeError):
@@ -94,7 +81,7 @@ class ForkedWorker:
     @property
     def due(self) -> float:
         """When to call `turn` next, by the monotonic clock."""
-        return min(self._next_look, self._throttle.due(self._at_work))
+        return min(self._checks.due, self._throttle.due(self._checks.at_work))
 
     def turn(self, woken: set[int]) -> TreeEnding | None:
         """Check limits and the lifeline if they are due.
@@ -111,17 +98,9 @@ class ForkedWorker:
             message = os.read(self._lifeline, 4096)
             if not message:
                 return TreeEnding(text="the notebook closed the connection to the worker")
-            if not self._at_work:
-                self._looked = counted_at_begin(self._looked, self._checked)
-            self._at_work = message.endswith(AT_WORK)
-        self._throttle.act(self._at_work)
-        began = time.monotonic()
-        if began < self._next_look:
-            return None
-        self._looks += 1
-        broken = broken_limit(self._bounds, self.pid, with_disk=self._looks % DISK_EVERY == 0)
-        self._looked, self._checked = counted_from(began), began
-        return broken
+            self._checks.hear(message)
+        self._throttle.act(self._checks.at_work)
+        return self._checks.broken() if time.monotonic() >= self._checks.due else None
 
     def kill(self) -> None:
         """Kill the worker with all its processes. The first process is stopped, and killed last: it adopts orphans."""
@@ -137,10 +116,6 @@ class ForkedWorker:
         tell(self._report, ending)
         for descriptor in (self._lifeline, self._report, self._ended):
             os.close(descriptor)
-
-    @property
-    def _next_look(self) -> float:
-        return self._looked + (WATCH_SECONDS if self._at_work else REST_SECONDS)
 
     def _ends_within(self, seconds: float) -> bool:
         poll = select.poll()

@@ -150,15 +150,13 @@ def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) 
     """Wait until the worker ends, exceeds a limit, or is no longer needed. Returns the reason."""
     ended = os.pidfd_open(worker.pid)
     bounds = WorkerBounds(None if policy.group else policy.memory, policy.disk, policy.folder)
-    throttle = Throttle(worker.pid, policy.share_of_core)
+    throttle, checks = Throttle(worker.pid, policy.share_of_core), Checks(bounds, os.getpid())
     poll = select.poll()
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
     poll.register(ended, select.POLLIN)
     poll.register(worker.notices, select.POLLIN)
-    looks, at_work, looked = 0, True, time.monotonic()
-    checked = looked
     while True:
-        due = min(looked + (WATCH_SECONDS if at_work else REST_SECONDS), throttle.due(at_work))
+        due = min(checks.due, throttle.due(checks.at_work))
         woken = {descriptor for descriptor, _ in poll.poll(max(due - time.monotonic(), 0) * 1000)}
         if worker.notices.fileno() in woken:
             worker.notices.answer()
@@ -168,18 +166,51 @@ def _watch(worker: ConfinedProcess, policy: Policy, lifeline: int, parent: int) 
         if (lifeline in woken and not message) or os.getppid() != parent:
             return TreeEnding(text="the notebook closed the connection to the worker")
         if message:
-            if not at_work:
-                looked = counted_at_begin(looked, checked)
-            at_work = message.endswith(AT_WORK)
-        throttle.act(at_work)
-        began = time.monotonic()
-        if began < looked + (WATCH_SECONDS if at_work else REST_SECONDS):
+            checks.hear(message)
+        throttle.act(checks.at_work)
+        if time.monotonic() < checks.due:
             continue
-        looks += 1
-        if broken := broken_limit(bounds, os.getpid(), with_disk=looks % DISK_EVERY == 0):
+        if broken := checks.broken():
             return broken
         process_tree.reap_orphans(keep=worker.pid)
-        looked, checked = counted_from(began), began
+
+
+class Checks:
+    """The checks of the limits of one worker: every `WATCH_SECONDS` while a program runs, else every `REST_SECONDS`.
+
+    Args:
+        bounds: the limits.
+        root: process id of the root of its tree.
+    """
+
+    def __init__(self, bounds: WorkerBounds, root: int) -> None:
+        self._bounds, self._root = bounds, root
+        self._at_work, self._count = True, 0
+        self._looked = self._checked = time.monotonic()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a program may run."""
+        return self._at_work
+
+    @property
+    def due(self) -> float:
+        """When the next one is due, by the monotonic clock."""
+        return self._looked + (WATCH_SECONDS if self._at_work else REST_SECONDS)
+
+    def hear(self, message: bytes) -> None:
+        """Take a message of the lifeline: whether a program may run."""
+        if not self._at_work:
+            self._looked = counted_at_begin(self._looked, self._checked)
+        self._at_work = message.endswith(AT_WORK)
+
+    def broken(self) -> TreeEnding | None:
+        """Check now. Returns the limit that is exceeded, if any."""
+        began = time.monotonic()
+        self._count += 1
+        broken = broken_limit(self._bounds, self._root, with_disk=self._count % DISK_EVERY == 0)
+        self._looked, self._checked = counted_from(began), began
+        return broken
 
 
 def counted_from(began: float) -> float:
