@@ -38,10 +38,10 @@ def parquet_dataset(path: Path) -> Any:
     if not (path.is_file() or path.is_dir()):
         raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
     path = path.resolve()
-    options = FileSystemFactoryOptions()
-    if path.is_dir():  # a file has the columns that are in it
+    files, options = [str(path)], FileSystemFactoryOptions()  # a file has the columns that are in it
+    if path.is_dir():
+        files = _files_in(path, shown)
         options = FileSystemFactoryOptions(partition_base_dir=str(path), partitioning=HivePartitioning.discover())
-    files = _files_in(path, shown) if path.is_dir() else [str(path)]
     if not files:
         raise InvalidRequest(f"There are no Parquet files in {shown}.")
     return FileSystemDatasetFactory(fs.LocalFileSystem(), files, ParquetFileFormat(), options).finish()

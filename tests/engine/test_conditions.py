@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
 from autocoder_jupyter.engine.strength.conditions import CHANCE, CLOCK, VARIABLES, dependences, reads
 from autocoder_jupyter.engine.strength.relation_tests import as_test
-from autocoder_jupyter.engine.strength.relations import APART, COLUMN, INDEX, ORDER, order_may_count, tried
+from autocoder_jupyter.engine.strength.relations import APART, COLUMN, INDEX, ORDER, order_may_count, splits, tried
 from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
@@ -373,3 +373,10 @@ async def test_a_function_stays_if_its_relation_cannot_be_mended_or_the_second_s
         assert played.report.success and played.code.strip() == code and played.asked.count("fix_code") == fixes
         assert found is not None and [one.name for one in found.broken] == [name]
         assert "test_relation" not in (played.report.tests or "")
+
+
+def test_a_property_of_a_record_that_is_none_hides_no_other_one() -> None:
+    """A record may have been written by somebody else."""
+    table = pd.DataFrame({"shop": ["a", "b"]})
+    found = list(splits({"sales": table}, ("order", "no property", "groups:gone", "rows")))
+    assert [(split.input, split.kind) for split in found] == [("sales", "rows")]

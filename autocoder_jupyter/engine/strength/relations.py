@@ -33,6 +33,7 @@ from autocoder_jupyter.engine.second_opinion.variations import (
     trimmed_tables,
 )
 from autocoder_jupyter.engine.splitting.check import SplitCheck
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types.interface import ORDERLESS
 from autocoder_jupyter.types.split import DeclaredSplit, demand
@@ -136,7 +137,11 @@ def splits(tables: Mapping[str, Any], holds: Sequence[str]) -> Iterator[Declared
     table = tables[name] if name else None
     if not isinstance(table, pd.DataFrame):
         return
-    for kind, keys in (demand(text) for text in holds if text != ORDERLESS):
+    for text in holds:
+        try:
+            kind, keys = demand(text)
+        except InvalidRequest:  # the order, or what somebody else wrote into a record
+            continue
         if kind != "merge" and all(list(table.columns).count(key) == 1 for key in keys):
             yield DeclaredSplit(input=name, kind=kind, keys=keys)
 

@@ -40,7 +40,7 @@ from autocoder_jupyter.sandbox.protocol import (
     WorkerLimits,
     WorkerSpec,
 )
-from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.types import OutputSpec, TypeName
 from tests.sandbox.sandboxes import SLOWER, content_of, program, say, survivors
 
 A_MOMENT = 30.0
@@ -77,9 +77,8 @@ def attempt(worker: Worker, body: str, seconds: float | None = None, **arguments
     lines = textwrap.indent(textwrap.dedent(body).strip(), "    ")
     judged = "try:\n    return f'got {attack()}'\nexcept BaseException as error:\n    return f'blocked {error!r}'"
     wrapped = f"def attack():\n{lines}\n{judged}"
-    inputs = dict.fromkeys(arguments, "str")
-    spec = CallSpec(seconds=seconds)
-    said = worker.call(program(wrapped, inputs), arguments, spec).values["said"]  # type: ignore[arg-type]
+    inputs: dict[str, TypeName] = dict.fromkeys(arguments, "str")
+    said = worker.call(program(wrapped, inputs), arguments, CallSpec(seconds=seconds)).values["said"]
     assert isinstance(said, str)
     return said
 
