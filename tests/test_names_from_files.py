@@ -47,7 +47,6 @@ ORIGINS = {
     "magics/settings.py::AutocodeTraits.given": CODE,
     "magics/settings.py::defaults": CODE,
     "sandbox/host/redaction.py::RedactingWorker._outcome": CODE,
-    "sandbox/programs/start_supervisor.py::main": CODE,
     "sandbox/choice.py::_get": CODE,
     "types/of_flyte.py::_image_config": CODE,
     "types/of_flyte.py::_require_none": CODE,

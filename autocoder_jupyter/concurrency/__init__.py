@@ -23,6 +23,6 @@ The work of the threads of `threads`:
 | `autocode-prepare` | once | imports the model client while a user types |
 | `autocode-warm`, `-spare` | one start | start workers in advance |
 | `autocode-pool` | while workers are idle | ends idle workers |
-| `autocode-loading`, `-reap` | with a process | wait for the end of a supervisor |
+| `autocode-supervisor` | with a process | wait for the end of a supervisor |
 | `autocode-attach` | with a container | carry its streams |
 """

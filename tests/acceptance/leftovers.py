@@ -25,15 +25,15 @@ _TICK = 0.05
 def worker_roots(owner: int | None = None) -> list[int | str]:
     """The workers of a process: process ids of supervisors and forked workers, ids of containers."""
     own = owner or os.getpid()
-    return [*supervised(own, "supervisor"), *forked(own), *containers(own)]
+    return [*supervised(own, "alone"), *forked(own), *containers(own)]
 
 
-def supervised(owner: int, module: str) -> list[int]:
-    """Process ids of the supervisors that are children of a process; `start_supervisor` is in their arguments."""
+def supervised(owner: int, kind: str) -> list[int]:
+    """Process ids of the supervisors of this kind that are children of a process; the kind is in their arguments."""
     found = []
     for child in children(owner, recursive=False):
         try:
-            if module in child.cmdline():
+            if kind in child.cmdline():
                 found.append(child.pid)
         except psutil.Error:  # ended meanwhile
             continue
@@ -42,7 +42,7 @@ def supervised(owner: int, module: str) -> list[int]:
 
 def forked(owner: int) -> list[int]:
     """Process ids of the workers that were forked from the loading processes of a process."""
-    supervisors = supervised(owner, "shared_supervisor")
+    supervisors = supervised(owner, "forks")
     loading = [child.pid for supervisor in supervisors for child in children(supervisor, recursive=False)]
     return [worker.pid for process in loading for worker in children(process, recursive=False)]
 

@@ -149,11 +149,11 @@ def test_a_look_of_the_supervisor(benchmark: Any, worker: Worker, counted: str) 
     process = getattr(worker, "_process")  # noqa: B009
     if not isinstance(process, LocalProcess):
         pytest.skip("a container engine counts by itself")
-    tree = process_tree.descendants(process._supervisor.pid)
+    tree = process_tree.descendants(process.supervisor.pid)
     folders = process_tree.views(tree)
     held = usage.descriptors(folders)
     parts: dict[str, Callable[[], object]] = {
-        "who is there": lambda: process_tree.views(process_tree.descendants(process._supervisor.pid)),
+        "who is there": lambda: process_tree.views(process_tree.descendants(process.supervisor.pid)),
         "memory": lambda: usage.memory(folders, LIMITS.memory),
         "descriptors": lambda: usage.descriptors(folders),
         "mappings and files": lambda: usage.disk(Path(process.folder), folders, held, 20_000),

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from autocoder_jupyter.sandbox.local.forked_worker import Share
-from autocoder_jupyter.sandbox.local.forks import ForkedProcess, LoadingProcess, NoRoom, NotForked, WorkerKind
+from autocoder_jupyter.sandbox.local.forks import LoadingProcess, NoRoom, NotForked, WorkerKind
+from autocoder_jupyter.sandbox.local.messages import Share
+from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import origin_of
 
 _TURNS = 2
@@ -35,7 +36,7 @@ _turn: dict[tuple[int, WorkerKind], int] = {}
 
 def forked(
     kind: WorkerKind, share: Share, start: Callable[[], LoadingProcess], unlike: Collection[str]
-) -> ForkedProcess | None:
+) -> LocalProcess | None:
     """Fork a worker of this kind; None if no loading process can fork one.
 
     A forked notebook process has its own loading processes.
@@ -65,7 +66,7 @@ def _in_turn(key: tuple[int, WorkerKind], taken: Collection[str]) -> list[_Slot]
     return sorted(fitting, key=lambda slot: not slot.is_ready)
 
 
-def _from(slot: _Slot, share: Share, start: Callable[[], LoadingProcess]) -> ForkedProcess | None:
+def _from(slot: _Slot, share: Share, start: Callable[[], LoadingProcess]) -> LocalProcess | None:
     """Fork a worker from one slot. A process that has ended, for example because it was idle, is started again once."""
     for _ in range(2):
         with slot.lock:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.local.confinement.tiers import TierName
-from autocoder_jupyter.sandbox.local.supervisor import Policy
+from autocoder_jupyter.sandbox.local.messages import Policy
 from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
 _SYSTEM = (

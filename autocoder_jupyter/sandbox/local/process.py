@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import fcntl
 import json
@@ -13,17 +12,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from io import FileIO
 from pathlib import Path
-from typing import IO, Any
 
 from autocoder_jupyter import errors
 from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.local import process_tree
-from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Policy, TreeEnding
+from autocoder_jupyter.sandbox.local.messages import ALONE, AT_REST, AT_WORK, Policy, StartOrder, TreeEnding
 from autocoder_jupyter.sandbox.programs import program_text
 
 END_SECONDS = 3 * process_tree.SECONDS_TO_DIE
@@ -36,34 +34,73 @@ _PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
 
 
-def start_supervisor(
-    module: str, descriptors: Sequence[int], output: int, requests: int = subprocess.PIPE
-) -> subprocess.Popen[bytes]:
-    """Start a supervisor in an isolated interpreter and its own session.
+class Supervisor:
+    """A supervisor, as the notebook sees it."""
 
-    Args:
-        module: name of a module of `sandbox.local`; its `main` gets the descriptors.
-        descriptors: the supervisor inherits them.
-        output: `subprocess.PIPE`, or `subprocess.DEVNULL` if its output is not read.
-        requests: descriptor of its standard input; `subprocess.PIPE` for a new pipe.
-    """
+    def __init__(self, kind: str, order: StartOrder, lock: int, descriptors: Sequence[int]) -> None:
+        """Start it in an isolated interpreter and its own session.
+
+        Args:
+            kind: what it serves; see `supervisor.main`.
+            order: what it starts.
+            lock: descriptor of the lock on the folder, of which it gets a copy.
+            descriptors: for the process that it starts; see `supervisor`. They are closed here.
+
+        Raises:
+            OSError: it cannot be started, for instance because too many files are open.
+        """
+        self._group = order.policy.control_group()
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+            theirs.callback(close_all, descriptors)
+            self._link, link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            theirs.enter_context(link)
+            ours.enter_context(self._link)
+            self._process = _start_interpreter(kind, [link.fileno(), lock])
+            ours.pop_all()  # it has started; this end stays open until it is killed
+            with contextlib.suppress(OSError):  # a supervisor that has ended is noticed by what it does not report
+                self.send(asdict(order), descriptors)
+            if kind == ALONE:
+                self._link.close()  # nothing else is sent
+        start_thread(self._process.wait, "autocode-supervisor")
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def send(self, message: object, descriptors: Sequence[int] = ()) -> None:
+        """Send it a message.
+
+        Raises:
+            OSError: it has ended.
+        """
+        socket.send_fds(self._link, [json.dumps(message).encode()], descriptors)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: it has not.
+        """
+        self._process.wait(seconds)
+
+    def kill(self) -> None:
+        """Kill it with all that it serves, because it does not answer. May be called repeatedly."""
+        self._link.close()
+        process_tree.kill_descendants(self.pid)
+        self._process.kill()
+        if self._group is not None:
+            self._group.end()
+
+
+def _start_interpreter(kind: str, descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
     import_path = str(Path(errors.__file__).parent.parent)
+    program = [program_text("start_supervisor"), import_path, kind, *map(str, descriptors)]
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-I",
-            "-S",
-            "-B",
-            "-c",
-            program_text("start_supervisor"),
-            import_path,
-            module,
-            *map(str, descriptors),
-        ],
-        stdin=requests,
-        stdout=output,
-        stderr=output,
-        bufsize=0,
+        [sys.executable, "-I", "-S", "-B", "-c", *program],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         pass_fds=descriptors,
         env={"LANG": "C.UTF-8"},
         cwd="/",
@@ -71,19 +108,44 @@ def start_supervisor(
     )
 
 
-class SupervisedProcess(abc.ABC):
-    """A worker with a supervisor: the common part of the local implementations of `sandbox.host.process.Process`.
+class LocalProcess:
+    """A worker with a supervisor; satisfies `sandbox.host.process.Process`."""
 
-    Args:
-        lifeline: descriptor that the supervisor reads. Closing it ends the worker.
-        report: descriptor on which the supervisor reports, as one line, that the worker has ended.
-    """
+    def __init__(self, supervisor: Supervisor, ends: Sequence[int], *, folder: str, name: str = "") -> None:
+        """Take over a worker that was started.
 
-    def __init__(self, lifeline: int, report: int) -> None:
-        self._lifeline, self._report = lifeline, report
+        Args:
+            supervisor: serves it.
+            ends: the notebook's `ends` of its streams.
+            folder: the folder in which it may write.
+            name: id of a worker that was forked.
+        """
+        requests, data, control, self._lifeline, self._report = ends
+        self.requests, self.data, self.control = FileIO(requests, "wb"), FileIO(data, "rb"), FileIO(control, "rb")
+        widen(self.data)
+        self.supervisor, self.folder, self.name = supervisor, folder, name
         self._lock = threading.Lock()
         self._reason: ExitReason | None = None
         self._killed = False
+
+    @classmethod
+    def alone(cls, policy: Policy, lock: int) -> LocalProcess:
+        """Start a worker that is not forked.
+
+        Args:
+            policy: of the worker.
+            lock: descriptor of the lock on the worker's folder, of which the supervisor gets a copy.
+
+        Raises:
+            OSError: the supervisor cannot be started, for instance because too many files are open.
+        """
+        ours, theirs = ends()
+        try:
+            supervisor = Supervisor(ALONE, StartOrder(policy, policy.folder, []), lock, theirs)
+        except OSError:
+            close_all(ours)
+            raise
+        return cls(supervisor, ours, folder=policy.folder)
 
     def watch(self, at_work: bool) -> None:
         """Tell the supervisor whether a program may run, so that it checks limits more often."""
@@ -98,7 +160,6 @@ class SupervisedProcess(abc.ABC):
                 self._killed = True
                 os.close(self._lifeline)
                 self._reason = self._reason or self._read_reason()
-                self._reap()
 
     def exit_reason(self) -> ExitReason:
         """Why the tree ended."""
@@ -111,77 +172,8 @@ class SupervisedProcess(abc.ABC):
         os.close(self._report)
         if line:
             return reason_of(TreeEnding(**json.loads(line)))
-        self._end_without_report()
+        self.supervisor.kill()
         return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
-
-    @abc.abstractmethod
-    def _end_without_report(self) -> None:
-        """Kill the whole tree, because its supervisor has ended or does not answer."""
-
-    @abc.abstractmethod
-    def _reap(self) -> None:
-        """Reap the processes that were started for this worker alone. Returns at once."""
-
-
-class LocalProcess(SupervisedProcess):
-    """A supervisor and its worker; satisfies `sandbox.host.process.Process`."""
-
-    def __init__(self, policy: Policy, lock: int) -> None:
-        """Start the supervisor.
-
-        Args:
-            policy: of the worker.
-            lock: descriptor of the lock on the worker's folder. It is closed here; the supervisor has a copy.
-
-        Raises:
-            OSError: the supervisor cannot be started, for instance because too many files are open.
-        """
-        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
-            theirs.callback(os.close, lock)
-            their_lifeline, lifeline = os.pipe()
-            theirs.callback(os.close, their_lifeline)
-            ours.callback(os.close, lifeline)
-            report, their_report = os.pipe()
-            theirs.callback(os.close, their_report)
-            ours.callback(os.close, report)
-            theirs_of_requests, requests = request_sockets()
-            theirs.callback(os.close, theirs_of_requests)
-            ours.callback(os.close, requests)
-            given = [their_lifeline, their_report, lock]
-            self._supervisor = start_supervisor("supervisor", given, subprocess.PIPE, theirs_of_requests)
-            ours.pop_all()  # it has started; they are open until the worker has ended
-            self._requests = FileIO(requests, "wb")
-        super().__init__(lifeline, report)
-        self.folder = policy.folder
-        self._group = policy.control_group()
-        widen(self.data)
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._lifeline, json.dumps(asdict(policy)).encode() + b"\n")
-
-    @property
-    def requests(self) -> FileIO:
-        """The worker's standard input."""
-        return self._requests
-
-    @property
-    def data(self) -> FileIO:
-        """The worker's standard output."""
-        return _raw(self._supervisor.stdout)
-
-    @property
-    def control(self) -> FileIO:
-        """The worker's standard error."""
-        return _raw(self._supervisor.stderr)
-
-    def _reap(self) -> None:
-        # The supervisor may still be removing files.
-        start_thread(self._supervisor.wait, "autocode-reap")
-
-    def _end_without_report(self) -> None:
-        process_tree.kill_descendants(self._supervisor.pid)
-        self._supervisor.kill()
-        if self._group is not None:
-            self._group.end()
 
 
 def reason_of(ending: TreeEnding) -> ExitReason:
@@ -204,22 +196,40 @@ def read_line(descriptor: int, seconds: float) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
         readable = poll.poll(max(deadline - time.monotonic(), 0.0) * 1000)
-        piece = os.read(descriptor, 65536) if readable else b""
+        piece = os.read(descriptor, 1) if readable else b""  # the next line may have been written, too
         if not piece:
             return b""
         line += piece
     return line
 
 
-def _raw(stream: IO[Any] | None) -> FileIO:
-    assert isinstance(stream, FileIO)
-    return stream
+def ends() -> tuple[list[int], list[int]]:
+    """The streams of a new worker: a socket for requests, which can also carry descriptors, and four pipes.
+
+    Returns:
+        The notebook's ends: requests, data, control, lifeline, report; and those of the worker and its supervisor.
+
+    Raises:
+        OSError: too many files are open.
+    """
+    with contextlib.ExitStack() as opened:
+        theirs_of_requests, requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        opened.enter_context(theirs_of_requests)
+        opened.enter_context(requests)
+        pipes = []
+        for _ in range(4):
+            pipes.append(os.pipe())
+            opened.callback(close_all, pipes[-1])
+        opened.pop_all()
+    (data, their_data), (control, their_control), (their_lifeline, lifeline), (report, their_report) = pipes
+    ours = [requests.detach(), data, control, lifeline, report]
+    return ours, [theirs_of_requests.detach(), their_data, their_control, their_lifeline, their_report]
 
 
-def request_sockets() -> tuple[int, int]:
-    """A pair of sockets for requests: the worker's end and the notebook's. It can also carry descriptors."""
-    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return theirs.detach(), ours.detach()
+def close_all(descriptors: Iterable[int]) -> None:
+    """Close these descriptors."""
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def widen(stream: FileIO) -> None:

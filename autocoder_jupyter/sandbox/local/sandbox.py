@@ -7,9 +7,11 @@ out which tier of confinement works here (`probe`). If none works, no code runs,
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +22,9 @@ from autocoder_jupyter.settings.sandboxes import SandboxName
 
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
-    from autocoder_jupyter.sandbox.local.forks import ForkedProcess, WorkerKind
+    from autocoder_jupyter.sandbox.local.forks import WorkerKind
+    from autocoder_jupyter.sandbox.local.messages import Policy
     from autocoder_jupyter.sandbox.local.process import LocalProcess
-    from autocoder_jupyter.sandbox.local.supervisor import Policy
     from autocoder_jupyter.sandbox.temporary_folder import TemporaryFolder
     from autocoder_jupyter.types import ImageConfig
 
@@ -132,7 +134,7 @@ class LocalSandbox:
                 scratch=[process.folder],
                 hide_memory=False,  # the supervisor must read it
                 address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
-                name=fork.name if fork else "",
+                name=process.name,
                 cores=cores,
             )
 
@@ -186,8 +188,8 @@ def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
     """
     from autocoder_jupyter.sandbox.local.process import LocalProcess
 
-    folder = _new_folder()
-    return LocalProcess(policy(folder.path), folder.lock)
+    with _new_folder() as folder:
+        return LocalProcess.alone(policy(folder.path), folder.lock)
 
 
 def _forked(
@@ -196,22 +198,28 @@ def _forked(
     cores: list[int],
     policy: Callable[[Path], Policy],
     unlike: Collection[str],
-) -> ForkedProcess | None:
+) -> LocalProcess | None:
     """Fork a worker from a loading process; None if that is not possible."""
-    from autocoder_jupyter.sandbox.local.forked_worker import Share
     from autocoder_jupyter.sandbox.local.forks import LoadingProcess
     from autocoder_jupyter.sandbox.local.loading import forked
+    from autocoder_jupyter.sandbox.local.messages import Share
     from autocoder_jupyter.sandbox.local.policy import share_of_core
 
     def load() -> LoadingProcess:
-        folder = _new_folder()
-        return LoadingProcess(policy(folder.path), folder, kind.threads)
+        with _new_folder() as folder:
+            return LoadingProcess(policy(folder.path), folder, kind.threads)
 
     share = Share(limits.memory, limits.disk, limits.processes, cores, share_of_core(limits.cpu))
     return forked(kind, share, load, unlike)
 
 
-def _new_folder() -> TemporaryFolder:
+@contextlib.contextmanager
+def _new_folder() -> Iterator[TemporaryFolder]:
+    """A folder for a supervisor, which gets its own copy of the lock."""
     from autocoder_jupyter.sandbox.temporary_folder import make_folder
 
-    return make_folder("worker")
+    folder = make_folder("worker")
+    try:
+        yield folder
+    finally:
+        os.close(folder.lock)

@@ -1,16 +1,17 @@
-"""Run the `main` of a module of `sandbox.local` in an interpreter without site-packages.
+"""Run `sandbox.local.supervisor` in an interpreter without site-packages.
 
-Arguments: the folder of this package, the name of the module, and the file descriptors for its `main`.
+Arguments: the folder of this package, and the arguments of its `main`: what it serves, and file descriptors.
 """
 
-import importlib
 import sys
 
 
-def main(import_path: str, module: str, *descriptors: str) -> None:
+def main(import_path: str, kind: str, *descriptors: str) -> None:
     """Import the module, and call its `main`."""
     sys.path.append(import_path)
-    importlib.import_module(f"autocoder_jupyter.sandbox.local.{module}").main(*map(int, descriptors))
+    from autocoder_jupyter.sandbox.local import supervisor
+
+    supervisor.main(kind, *map(int, descriptors))
 
 
 if __name__ == "__main__":

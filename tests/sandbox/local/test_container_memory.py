@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import container_memory, process_tree, supervisor
+from autocoder_jupyter.sandbox.local import container_memory, limits, process_tree
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
@@ -104,11 +104,11 @@ def test_a_tree_that_fills_its_container_is_ended_for_memory(tmp_path: Path, ver
     body = "held = b'x' * (100 << 20)\nprint('ready', flush=True)\ninput()"
     program = subprocess.Popen([sys.executable, "-c", body], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert program.stdout and program.stdout.readline() == b"ready\n"
-    bounds = supervisor.WorkerBounds(2**31, 2**30, str(tmp_path))
+    bounds = limits.WorkerBounds(2**31, 2**30, str(tmp_path))
     describe(tmp_path, version, str(512 * MIB), 300 * MIB, 0)
-    assert supervisor.broken_limit(bounds, program.pid, with_disk=False) is None
+    assert limits.broken_limit(bounds, program.pid, with_disk=False) is None
     describe(tmp_path, version, str(512 * MIB), 500 * MIB, 0)
-    ending = supervisor.broken_limit(bounds, program.pid, with_disk=False)
+    ending = limits.broken_limit(bounds, program.pid, with_disk=False)
     program.communicate(b"\n")
     assert ending is not None and ending.limit == "memory"
     assert "container around the notebook has 512 MiB" in ending.text
@@ -124,7 +124,7 @@ def test_the_kernel_would_kill_a_worker_before_the_notebook(tier: ConfinementTie
     process = _start_trial(tier, ["-I", "-S", "-B", "-c", "import time; print('ready', flush=True); time.sleep(600)"])
     try:
         os.read(process.data.fileno(), 4096)
-        (worker,) = process_tree.descendants(process._supervisor.pid)
+        (worker,) = process_tree.descendants(process.supervisor.pid)
         assert int(Path(f"/proc/{worker}/oom_score_adj").read_text("ascii")) == 1000
     finally:
         process.kill()

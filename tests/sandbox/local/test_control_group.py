@@ -183,10 +183,10 @@ def test_a_supervisor_that_is_killed_leaves_neither_processes_nor_a_group(parent
         parent, "import os, time\nfor _ in range(3): os.fork()\nprint(1, flush=True)\ntime.sleep(600)", WorkerLimits()
     )
     os.read(process.data.fileno(), 1)
-    assert process._group is not None
-    members = process._group.path / "cgroup.procs"
+    assert process.supervisor._group is not None
+    members = process.supervisor._group.path / "cgroup.procs"
     assert len(members.read_text().split()) >= 2
-    process._supervisor.send_signal(signal.SIGKILL)
+    os.kill(process.supervisor.pid, signal.SIGKILL)
     process.kill()
     assert not members.exists()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -17,11 +18,11 @@ from autocoder_jupyter.sandbox.local import forks, process_tree
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
-from autocoder_jupyter.sandbox.local.forked_worker import Share
-from autocoder_jupyter.sandbox.local.forks import ForkedProcess, LoadingProcess, NotForked
-from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
+from autocoder_jupyter.sandbox.local.forks import LoadingProcess, NotForked
+from autocoder_jupyter.sandbox.local.messages import FORKS, Share
+from autocoder_jupyter.sandbox.local.process import LocalProcess
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _new_folder, _start_trial
 from autocoder_jupyter.sandbox.protocol import Environment, Worker, WorkerLimits, WorkerSpec, origin_of
-from autocoder_jupyter.sandbox.temporary_folder import make_folder
 from tests.sandbox.local.test_sandbox import ended, gone, policy
 from tests.sandbox.sandboxes import say
 
@@ -73,12 +74,12 @@ def tier(request: pytest.FixtureRequest) -> ConfinementTier:
 
 def loading(script: str, tier: ConfinementTier | None = None, **limits: int) -> LoadingProcess:
     """A loading process that runs a script of the test."""
-    folder = make_folder("worker")
     within = {"memory": SHARE.memory, **limits}
-    return LoadingProcess(policy(folder.path, script, tier, **within), folder, threads=1)
+    with _new_folder() as folder:
+        return LoadingProcess(policy(folder.path, script, tier, **within), folder, threads=1)
 
 
-def tell(process: ForkedProcess, facts: dict[str, Any]) -> Any:
+def tell(process: LocalProcess, facts: dict[str, Any]) -> Any:
     """The answer of a worker."""
     os.write(process.requests.fileno(), json.dumps(facts).encode())
     answer = b""
@@ -115,7 +116,7 @@ def test_nothing_is_forked_from_a_process_that_kept_what_could_connect_workers(l
     process = loading(LOADED + left + FORKED)
     with pytest.raises(NotForked):
         process.fork(SHARE)
-    assert gone(process._supervisor.pid)
+    assert gone(process.supervisor.pid)
 
 
 def test_a_loading_process_can_fork_no_process_that_shares_its_memory_or_files() -> None:
@@ -129,7 +130,7 @@ def test_a_process_that_does_not_come_up_gives_no_worker_and_is_gone() -> None:
     process = loading("raise SystemExit(1)")
     with pytest.raises(NotForked):
         process.fork(SHARE)
-    assert gone(process._supervisor.pid)
+    assert gone(process.supervisor.pid)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_a_limit_also_holds_while_the_libraries_load(excess: str) -> None:
     process = loading(f"import time\n{excess}\ntime.sleep(600)", memory=100 << 20, disk=10 << 20)
     with pytest.raises(NotForked):
         process.fork(SHARE)
-    assert gone(process._supervisor.pid)
+    assert gone(process.supervisor.pid)
 
 
 # No worker reaches it or a sibling
@@ -207,7 +208,7 @@ def test_a_worker_reaches_neither_the_loading_process_nor_a_sibling(tier: Confin
     sibling, attacker = process.fork(SHARE), process.fork(SHARE)
     try:
         # With Landlock alone, a process id that no process has replaces that of another loading process.
-        loader = process_tree.children(process._supervisor.pid)[0]
+        loader = process_tree.children(process.supervisor.pid)[0]
         first, second = sorted(process_tree.children(loader))
         assert tell(sibling, {"folder": sibling.folder, "processes": {}})
         processes = {"loading process": number_inside(loader), "sibling": number_inside(first)}
@@ -230,14 +231,14 @@ def test_what_a_worker_leaves_running_without_a_parent_ends_with_it_and_harms_no
     other, leaver = process.fork(SHARE), process.fork(SHARE)
     assert tell(leaver, {}) == "x"
     leaver.kill()
-    loader = process_tree.children(process._supervisor.pid)[0]
+    loader = process_tree.children(process.supervisor.pid)[0]
     try:
         assert tell(other, {}) == "x"
         assert not process_tree.is_zombie(loader)
     finally:
         other.kill()
-    below = process_tree.descendants(process._supervisor.pid)
-    assert gone(process._supervisor.pid, seconds=30)
+    below = process_tree.descendants(process.supervisor.pid)
+    assert gone(process.supervisor.pid, seconds=30)
     assert all(map(process_tree.is_zombie, below))
 
 
@@ -250,10 +251,10 @@ WAITING = LOADED + FORKED + "os.setsid()\nsay('here')\ntime.sleep(600)\n"
 def test_it_ends_soon_after_its_last_worker_and_leaves_nothing() -> None:
     process = loading(WAITING)
     worker = process.fork(SHARE)
-    below = process_tree.descendants(process._supervisor.pid)
+    below = process_tree.descendants(process.supervisor.pid)
     assert len(below) == 2
     worker.kill()
-    assert gone(process._supervisor.pid, seconds=forks.IDLE_SECONDS + 30)
+    assert gone(process.supervisor.pid, seconds=forks.IDLE_SECONDS + 30)
     assert all(map(process_tree.is_zombie, below))
     assert not Path(worker.folder).parent.exists()
 
@@ -261,32 +262,32 @@ def test_it_ends_soon_after_its_last_worker_and_leaves_nothing() -> None:
 def test_its_death_is_told_by_its_workers_and_is_not_the_programs_fault() -> None:
     process = loading(WAITING)
     worker = process.fork(SHARE)
-    os.kill(process_tree.children(process._supervisor.pid)[0], 9)
-    ended(worker)  # type: ignore[arg-type]
+    os.kill(process_tree.children(process.supervisor.pid)[0], 9)
+    ended(worker)
     assert worker.exit_reason().engine_gone
     worker.kill()
-    assert gone(process._supervisor.pid, seconds=30)
+    assert gone(process.supervisor.pid, seconds=30)
 
 
 def test_the_end_of_its_supervisor_ends_all_workers() -> None:
     process = loading(WAITING)
     worker = process.fork(SHARE)
-    below = process_tree.descendants(process._supervisor.pid)
-    process._supervisor.kill()
-    ended(worker)  # type: ignore[arg-type]
+    below = process_tree.descendants(process.supervisor.pid)
+    os.kill(process.supervisor.pid, signal.SIGKILL)
+    ended(worker)
     assert worker.exit_reason().engine_gone
     assert all(gone(pid) for pid in below)
     worker.kill()
 
 
 def test_the_end_of_a_worker_is_told() -> None:
-    for end, code, signal in (("os._exit(7)", 7, None), ("ctypes.string_at(0)", None, 11)):
+    for end, code, killed_by in (("os._exit(7)", 7, None), ("ctypes.string_at(0)", None, 11)):
         process = loading(LOADED + FORKED + "os.setsid()\n" + end)
         worker = process.fork(SHARE)
-        ended(worker)  # type: ignore[arg-type]
+        ended(worker)
         reason = worker.exit_reason()
         worker.kill()
-        assert (reason.exit_code, reason.signal) == (code, signal)
+        assert (reason.exit_code, reason.signal) == (code, killed_by)
 
 
 def test_a_limit_that_a_worker_breaks_ends_it_alone() -> None:
@@ -295,7 +296,7 @@ def test_a_limit_that_a_worker_breaks_ends_it_alone() -> None:
     modest = process.fork(Share(memory=100 << 20, disk=2**26, processes=32, cores=[], share_of_core=None))
     worker = process.fork(Share(memory=100 << 20, disk=2**26, processes=32, cores=[], share_of_core=None))
     os.write(worker.requests.fileno(), b'{"bytes": 300000000}')
-    ended(worker)  # type: ignore[arg-type]
+    ended(worker)
     reason = worker.exit_reason()
     worker.kill()
     assert reason.out_of_memory
@@ -404,13 +405,15 @@ def test_a_worker_that_is_told_anothers_folder_reaches_nothing_in_it(
 def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autocoder_jupyter.sandbox.local import forks as local_forks
     from autocoder_jupyter.sandbox.local import loading as local_loading
+    from autocoder_jupyter.sandbox.local import process as local_process
 
+    start = local_process._start_interpreter
     monkeypatch.setattr(local_loading, "_slots", {})
-    ended = [sys.executable, "-c", "raise SystemExit(1)"]
     monkeypatch.setattr(
-        local_forks, "start_supervisor", lambda *_: subprocess.Popen(ended, stdin=subprocess.PIPE, bufsize=0)
+        local_process,
+        "_start_interpreter",
+        lambda kind, given: subprocess.Popen(["false"]) if kind == FORKS else start(kind, given),
     )
     worker = LocalSandbox().start(WorkerSpec(environment, WorkerLimits()))
     try:
@@ -438,7 +441,7 @@ def test_where_a_worker_can_have_no_layer_of_its_own_it_is_not_forked(environmen
         from tests.sandbox.sandboxes import say
         spec = WorkerSpec({environment!r}, WorkerLimits())
         one, other = LocalSandbox().start(spec), LocalSandbox().start(spec)
-        assert not hasattr(one._process, "_loading") and not hasattr(other._process, "_loading")
+        assert not one._process.name and not other._process.name
         folder = say(one, "return str(Path(os.getcwd()).parents[1])")
         print(say(other, f"return str(os.listdir({{folder!r}}))"))
     """

@@ -11,7 +11,7 @@ from subprocess import DEVNULL
 import pytest
 
 import autocoder_jupyter
-from autocoder_jupyter.sandbox.local import process_tree, supervisor, usage
+from autocoder_jupyter.sandbox.local import limits, process_tree, usage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads Linux's /proc")
 
@@ -114,8 +114,8 @@ def test_files_that_come_while_it_is_counted_break_no_limit(tmp_path: Path, monk
     assert program.stdout and program.stdout.readline() == b"ready\n"
     count, counts = usage.descriptors, [usage.Descriptors()]
     monkeypatch.setattr(usage, "descriptors", lambda processes: counts.pop() if counts else count(processes))
-    bounds = supervisor.WorkerBounds(None, MIB, str(tmp_path))
-    assert supervisor.broken_limit(bounds, program.pid, with_disk=True) is None
+    bounds = limits.WorkerBounds(None, MIB, str(tmp_path))
+    assert limits.broken_limit(bounds, program.pid, with_disk=True) is None
     assert not counts
     program.communicate(b"\n")
 

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import itertools
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,16 +22,18 @@ import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox import temporary_folder
+from autocoder_jupyter.sandbox.local import limits, process_tree, supervision, trial_program, watched_worker
 from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local import process_tree, supervisor, trial_program
 from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.process import ConfinedProcess
+from autocoder_jupyter.sandbox.local.confinement.notices import Judge
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
+from autocoder_jupyter.sandbox.local.messages import AT_REST, AT_WORK, Policy, TreeEnding
 from autocoder_jupyter.sandbox.local.policy import cores_of, worker_policy
 from autocoder_jupyter.sandbox.local.process import LocalProcess
-from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.local.supervisor import Policy, TreeEnding
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start, _start_trial
+from autocoder_jupyter.sandbox.local.supervision import OneWorker
 from autocoder_jupyter.sandbox.local.trial_program import read_all
+from autocoder_jupyter.sandbox.local.watched_worker import WatchedWorker
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, WorkerLimits, WorkerSpec
 from autocoder_jupyter.sandbox.temporary_folder import Use, make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.worker import removal
@@ -60,8 +64,7 @@ def policy(folder: Path, script: str, tier: ConfinementTier | None = None, **lim
 
 
 def run(script: str, **limits: Any) -> LocalProcess:
-    folder = make_folder("worker")
-    return LocalProcess(policy(folder.path, script, **limits), folder.lock)
+    return _start(lambda folder: policy(folder, script, **limits))
 
 
 def ended(process: LocalProcess) -> str:
@@ -303,15 +306,11 @@ def test_a_trial_that_fails_is_told_in_words(
     script: str, seconds: float, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial_program, "_SECONDS", seconds)
-    folders = [make_folder("worker") for _ in TIERS]
 
     def start(tier: ConfinementTier, _arguments: list[str]) -> LocalProcess:
-        folder = folders.pop()
-        return LocalProcess(policy(folder.path, script, tier), folder.lock)
+        return _start(lambda folder: policy(folder, script, tier))
 
     probe = local_probe.trial(start).probe()  # type: ignore[arg-type]
-    for folder in folders:
-        os.close(folder.lock)
     assert not probe.available
     assert all(word in probe.reason for word in words)
 
@@ -457,26 +456,26 @@ def test_shared_memory_of_forked_children_counts_once() -> None:
 @pytest.mark.local_sandbox
 def test_the_end_of_a_program_is_told() -> None:
     crash = "import ctypes; ctypes.string_at(0)"
-    for script, code, signal in (("", 0, None), ("raise SystemExit(7)", 7, None), (crash, None, 11)):
+    for script, code, killed_by in (("", 0, None), ("raise SystemExit(7)", 7, None), (crash, None, 11)):
         process = run(script)
         ended(process)
         reason = process.exit_reason()
         process.kill()
-        assert (reason.exit_code, reason.signal) == (code, signal)
+        assert (reason.exit_code, reason.signal) == (code, killed_by)
 
 
 @pytest.mark.local_sandbox
 def test_kill_ends_every_process_and_removes_the_folder() -> None:
     process = run("import os, time\nprint(os.getcwd(), flush=True)\nfor _ in range(3): os.fork()\ntime.sleep(600)")
     folder = Path(os.read(process.data.fileno(), 4096).decode().strip())
-    supervisor = process._supervisor.pid
+    supervisor = process.supervisor.pid
     assert folder.is_dir()
     assert process_tree.descendants(supervisor)
     began = time.monotonic()
     process.kill()
     assert time.monotonic() - began < A_MOMENT
     assert not [pid for pid in process_tree.descendants(supervisor) if not process_tree.is_zombie(pid)]
-    process._supervisor.wait(60)
+    process.supervisor.wait(60)
     assert not folder.exists()
     process.kill()
 
@@ -485,8 +484,8 @@ def test_kill_ends_every_process_and_removes_the_folder() -> None:
 def test_a_supervisor_that_is_killed_takes_its_worker_along_and_is_not_the_programs_fault() -> None:
     process = run("import time\nprint('ready', flush=True)\ntime.sleep(600)")
     os.read(process.data.fileno(), 4096)
-    (worker,) = process_tree.descendants(process._supervisor.pid)
-    process._supervisor.kill()
+    (worker,) = process_tree.descendants(process.supervisor.pid)
+    os.kill(process.supervisor.pid, signal.SIGKILL)
     assert ended(process) == ""
     assert process.exit_reason().engine_gone
     process.kill()
@@ -495,9 +494,7 @@ def test_a_supervisor_that_is_killed_takes_its_worker_along_and_is_not_the_progr
 
 @pytest.mark.local_sandbox
 def test_a_command_that_is_not_there_is_the_sandboxs_failure_or_an_exit() -> None:
-    folder = make_folder("worker")
-    made = policy(folder.path, "")
-    process = LocalProcess(Policy(**{**made.__dict__, "command": ["/nowhere/python"]}), folder.lock)
+    process = _start(lambda folder: replace(policy(folder, ""), command=["/nowhere/python"]))
     ended(process)
     reason = process.exit_reason()
     process.kill()
@@ -599,8 +596,15 @@ def test_a_lock_is_seen_by_others() -> None:
 # How often it checks
 
 
+def one_worker(listener: Any, folder: Path, lifeline: int) -> OneWorker:
+    """The supervision of this process as a worker, whose listener is given."""
+    checks = limits.Checks(limits.WorkerBounds(2**30, 2**30, str(folder)), os.getpid())
+    worker = WatchedWorker(os.getpid(), checks, None, Judge(os.getpid(), 8), lifeline, -1)
+    return OneWorker(listener, os.getppid(), worker)
+
+
 class _Quiet:
-    """Notices of a worker that never asks anything."""
+    """The listener of a worker that never asks anything."""
 
     def __init__(self) -> None:
         self._asks, self._worker = os.pipe()
@@ -610,14 +614,14 @@ class _Quiet:
 
 
 class _Asking(_Quiet):
-    """Notices of a worker that asks again after each answer; an answer takes one second of its own clock."""
+    """The listener of a worker that asks again after each answer; an answer takes one second of its own clock."""
 
     def __init__(self) -> None:
         super().__init__()
         os.write(self._worker, b"?")
         self.answered, self.now = 0, 0.0
 
-    def answer(self) -> None:
+    def receive(self) -> None:
         self.answered += 1
         self.now += 1.0
 
@@ -635,12 +639,14 @@ def test_looks_that_take_long_leave_time_for_what_a_program_asks(
         answered.append(asking.answered)
         return TreeEnding() if len(answered) == 4 else None
 
-    monkeypatch.setattr(supervisor, "broken_limit", look)
-    monkeypatch.setattr(supervisor, "time", asking)
+    monkeypatch.setattr(limits, "broken_limit", look)
+    for module in (limits, supervision, watched_worker):
+        monkeypatch.setattr(module, "time", asking)
     monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
-    asks = ConfinedProcess(os.getpid(), asking, landlock=0)  # type: ignore[arg-type]
-    assert supervisor._watch(asks, granted(tmp_path), theirs, os.getppid()) == TreeEnding()
+    supervised = one_worker(asking, tmp_path, theirs)
+    supervised.run()
+    assert supervised.ending == TreeEnding()
     os.close(lifeline)
     os.close(theirs)
     assert [after - before for before, after in itertools.pairwise(answered)] == [10, 10, 10]
@@ -649,13 +655,13 @@ def test_looks_that_take_long_leave_time_for_what_a_program_asks(
 def test_a_program_is_first_checked_after_it_had_time_to_hold_something(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    rest = supervisor.REST_SECONDS
-    assert supervisor.counted_at_begin(99.7, 99.7) == now
+    rest = limits.REST_SECONDS
+    assert limits.counted_at_begin(99.7, 99.7) == now
     looked, checked, checks = now, now, []
     for _ in range(100):  # short requests, so that none is long enough for a check
         now += 0.09
-        looked = supervisor.counted_at_begin(looked, checked)
-        if now >= looked + supervisor.WATCH_SECONDS:
+        looked = limits.counted_at_begin(looked, checked)
+        if now >= looked + limits.WATCH_SECONDS:
             looked = checked = now
             checks.append(now)
     gaps = [later - earlier for earlier, later in itertools.pairwise([100.0, *checks])]
@@ -668,20 +674,19 @@ def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPa
     def look(*_: object, **__: object) -> None:
         looks.release()
 
-    monkeypatch.setattr(supervisor, "broken_limit", look)
-    monkeypatch.setattr(supervisor, "WATCH_SECONDS", 0.001)
-    monkeypatch.setattr(supervisor, "REST_SECONDS", 3600.0)
+    monkeypatch.setattr(limits, "broken_limit", look)
+    monkeypatch.setattr(limits, "WATCH_SECONDS", 0.001)
+    monkeypatch.setattr(limits, "REST_SECONDS", 3600.0)
     monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
-    unending = ConfinedProcess(os.getpid(), _Quiet(), landlock=0)  # type: ignore[arg-type]
-    watching = threading.Thread(target=supervisor._watch, args=(unending, granted(tmp_path), theirs, os.getppid()))
+    watching = threading.Thread(target=one_worker(_Quiet(), tmp_path, theirs).run)
     watching.start()
     try:
         assert looks.acquire(timeout=60)  # busy from the beginning
-        os.write(lifeline, supervisor.AT_REST)
+        os.write(lifeline, AT_REST)
         while looks.acquire(timeout=0.3):
             pass
-        os.write(lifeline, supervisor.AT_WORK)
+        os.write(lifeline, AT_WORK)
         assert looks.acquire(timeout=60)
     finally:
         os.close(lifeline)

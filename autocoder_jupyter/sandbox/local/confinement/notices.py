@@ -15,7 +15,7 @@ from pathlib import Path
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL, BIRTHS, BY_PROCESS
 from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
-from autocoder_jupyter.sandbox.local.confinement.listener import SystemCall, SystemCallListener
+from autocoder_jupyter.sandbox.local.confinement.listener import SystemCall
 
 _VISIBLE_AFTER = 0.5
 """Seconds after which a new process is certainly visible in /proc."""
@@ -123,35 +123,6 @@ class Judge:
     def _inside(self, task: int, field: str) -> int:
         """An id of a task in the worker's namespace. The line has one for each namespace, the innermost last."""
         return int(_status(task, field)[-1 if self._namespaced else 0])
-
-
-class Notices:
-    """Answers the questions about one worker that shares its listener with no other. Not threadsafe.
-
-    Args:
-        listener: descriptor of the listener; closed by `close`.
-        worker: process id of the worker's first process.
-        processes: most processes and threads.
-    """
-
-    def __init__(self, listener: int, worker: int, processes: int) -> None:
-        self._listener = SystemCallListener(listener)
-        self._judge = Judge(worker, processes)
-
-    def fileno(self) -> int:
-        """The descriptor. It is readable when there is a question."""
-        return self._listener.fileno()
-
-    def answer(self) -> None:
-        """Answer one question. Returns at once if the calling thread has ended."""
-        question = self._listener.receive()
-        if question is not None:
-            error, continues = self._judge.verdict(question)
-            self._listener.answer(question, error, continues=continues)
-
-    def close(self) -> None:
-        """Close the descriptor. System calls with a question then fail."""
-        self._listener.close()
 
 
 def numbers_of(calls: Sequence[str]) -> set[int]:

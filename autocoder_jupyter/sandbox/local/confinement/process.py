@@ -18,7 +18,6 @@ from autocoder_jupyter.sandbox.local.confinement.kernel import (
     set_process_option,
 )
 from autocoder_jupyter.sandbox.local.confinement.listener import SystemCallListener
-from autocoder_jupyter.sandbox.local.confinement.notices import Notices
 from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier
 from autocoder_jupyter.sandbox.local.control_group import ControlGroup
 
@@ -64,16 +63,18 @@ class ConfinedProcess:
 
     Args:
         pid: its process id. It is a child of this process.
-        notices: answers the kernel's questions about it, which is required while it runs.
+        listener: receives the kernel's questions about it. They must be answered while it runs.
         landlock: the Landlock version that is applied; 0 for none.
     """
 
     pid: int
-    notices: Notices
+    listener: SystemCallListener
     landlock: int
 
 
-def start(wanted: Confinement, tier: ConfinementTier, group: ControlGroup | None = None) -> ConfinedProcess:
+def start(
+    wanted: Confinement, tier: ConfinementTier, group: ControlGroup | None = None, *, siblings: bool = False
+) -> ConfinedProcess:
     """Start a command. It inherits the standard streams of this process and no other descriptor.
 
     This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
@@ -82,31 +83,11 @@ def start(wanted: Confinement, tier: ConfinementTier, group: ControlGroup | None
         wanted: the command and its permissions.
         tier: how it is confined. No weaker tier is tried.
         group: the control group that it enters, and that limits its memory and processes; None for none.
+        siblings: whether workers are forked from it, which must not reach each other.
 
     Raises:
         CannotConfine: the kernel, or a container around this process, refuses a step.
     """
-    pid, listener, landlock = _started(wanted, tier, group, siblings=False)
-    return ConfinedProcess(pid, Notices(listener, pid, wanted.processes), landlock)
-
-
-def start_shared(wanted: Confinement, tier: ConfinementTier) -> tuple[int, SystemCallListener]:
-    """Start a loading process, from which workers are forked that must not reach each other.
-
-    Returns:
-        Its process id, and the listener for the questions about it and its descendants.
-
-    Raises:
-        CannotConfine: see `start`.
-    """
-    pid, listener, _ = _started(wanted, tier, None, siblings=True)
-    return pid, SystemCallListener(listener)
-
-
-def _started(
-    wanted: Confinement, tier: ConfinementTier, group: ControlGroup | None, *, siblings: bool
-) -> tuple[int, int, int]:
-    """Start a command. Returns its process id, the descriptor of the listener, and the version of Landlock."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
@@ -119,7 +100,7 @@ def _started(
         message, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, 1)
     if not descriptors:
         raise _cannot_confine(pid, message)
-    return pid, descriptors[0], int(message)
+    return ConfinedProcess(pid, SystemCallListener(descriptors[0]), int(message))
 
 
 def _first_of_its_namespace(ours: socket.socket, pid: int) -> int:

@@ -1,4 +1,4 @@
-"""The supervisor of a loading process and of the workers that are forked from it.
+"""A supervisor's part for a loading process and the workers that are forked from it.
 
 A package can run any code when it is imported. So the loading process is confined like a worker, and before each fork
 the supervisor checks it (`loaded`). It cannot change between check and fork: it waits in the system call that forks,
@@ -12,8 +12,8 @@ each other by means that do not depend on their own behaviour:
 With Landlock, each worker also applies its own ruleset, which the supervisor has made. Then it cannot use the folder of
 another worker even if it knows the name.
 
-The notebook's kernel runs `main` in an isolated interpreter. Descriptor `link` is a socket: it receives the `Loading`,
-then a `Share` with five descriptors for each worker to fork. When it is closed, everything is killed.
+The link to the notebook brings a `Share` with five descriptors for each worker to fork. When it is closed, everything
+is killed.
 """
 
 from __future__ import annotations
@@ -22,177 +22,146 @@ import contextlib
 import errno
 import json
 import os
-import select
 import socket
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL
 from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
-from autocoder_jupyter.sandbox.local.confinement.listener import SystemCall, SystemCallListener
-from autocoder_jupyter.sandbox.local.confinement.notices import Judge, process_of
-from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, start_shared
+from autocoder_jupyter.sandbox.local.confinement.listener import SystemCall
+from autocoder_jupyter.sandbox.local.confinement.notices import Judge, Verdict, process_of
+from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, ConfinedProcess, start
 from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
-from autocoder_jupyter.sandbox.local.forked_worker import ForkedWorker, Share
+from autocoder_jupyter.sandbox.local.limits import Checks, WorkerBounds
 from autocoder_jupyter.sandbox.local.loaded import impurity
-from autocoder_jupyter.sandbox.local.supervisor import (
-    DISK_EVERY,
-    WATCH_SECONDS,
-    Policy,
+from autocoder_jupyter.sandbox.local.messages import (
+    DESCRIPTORS,
+    MESSAGE_BYTES,
+    Arrival,
+    Share,
+    StartOrder,
     TreeEnding,
-    WorkerBounds,
-    broken_limit,
-    counted_from,
-    release_streams,
-    tell,
+    report_to,
 )
+from autocoder_jupyter.sandbox.local.supervision import Supervision, release_streams
+from autocoder_jupyter.sandbox.local.watched_worker import WatchedWorker, is_readable
 from autocoder_jupyter.sandbox.worker import forks, removal
 
 _CHECK_SECONDS = 1.0
 _SECONDS_APART = 0.1
 """Longest time between the end of a worker and that of the first process of its PID namespace, which kills it."""
 
-_MESSAGE = 1 << 20
 _FORK_FLAGS = (0x01200011, 0x11)
 """CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD, or SIGCHLD alone. They share nothing with the parent."""
-
 
 _LAYERS = 2
 """Layers of Landlock: one of the loading process, and one of the worker, without which it could reach its siblings."""
 
 
-@dataclass(frozen=True)
-class Loading:
-    """The first message: how to start the loading process.
+def serve_forks(order: StartOrder, kernel: socket.socket, parent: int) -> None:
+    """Start a loading process, and serve it and its workers until the notebook closes the link, or there was no worker
+    for `idle_seconds`. Returns at once if it cannot be started.
 
     Args:
-        policy: of the loading process. Its folder is removed when the libraries are loaded.
-        folder: has its folder and those of the workers; it is removed at the end.
-        folders: the folders of the workers.
-        idle_seconds: how long it stays after its last worker has ended.
+        order: what to start. The folder of its policy is removed when the libraries are loaded.
+        kernel: the link to the notebook.
+        parent: process id of the notebook.
     """
-
-    policy: Policy
-    folder: str
-    folders: list[str]
-    idle_seconds: float
-
-
-def main(link: int, lock: int) -> None:
-    """Serve until the notebook closes `link`, or there was no worker for `idle_seconds`. Never returns.
-
-    Args:
-        link: descriptor of the socket to the notebook.
-        lock: descriptor of the lock on the folder.
-    """
-    parent = os.getppid()
-    for descriptor in (link, lock):
-        os.set_inheritable(descriptor, False)
-    kernel = socket.socket(fileno=link)
-    given = json.loads(kernel.recv(_MESSAGE))
-    loading = Loading(Policy(**given.pop("policy")), **given)
-    process_tree.adopt_orphans()
-    tier = tier_named(loading.policy.tier)
+    tier = tier_named(order.policy.tier)
     with contextlib.suppress(CannotConfine, OSError):
         if tier.landlock and not landlock.room_for(_LAYERS):
             raise CannotConfine("there is no room for the layer of a worker")
-        pid, listener = start_shared(loading.policy, tier)
+        process = start(order.policy, tier, siblings=True)
         release_streams()
-        _Supervision(kernel, parent, loading, pid, listener).run()
-    process_tree.kill_descendants(os.getpid())
-    removal.remove(loading.folder)
-    os._exit(0)
+        Forks(process, parent, kernel, order).run()
 
 
-class _Supervision:
-    """The loading process, its workers, and the system calls about which the supervisor decides."""
+class Forks(Supervision):
+    """The loading process and its workers.
 
-    def __init__(
-        self, kernel: socket.socket, parent: int, loading: Loading, pid: int, listener: SystemCallListener
-    ) -> None:
-        self._kernel, self._parent, self._loading = kernel, parent, loading
-        self._pid, self._listener = pid, listener
-        self._ended = os.pidfd_open(pid)
-        policy = loading.policy
-        self._bounds = WorkerBounds(policy.memory, policy.disk, policy.folder)
+    Args:
+        process: the loading process.
+        parent: see `Supervision`.
+        kernel: see `serve_forks`.
+        order: see `serve_forks`.
+    """
+
+    def __init__(self, process: ConfinedProcess, parent: int, kernel: socket.socket, order: StartOrder) -> None:
+        super().__init__(process.listener, parent)
+        self._kernel, self._order, self._pid = kernel, order, process.pid
+        self._ended = os.pidfd_open(process.pid)
+        policy = order.policy
+        self._checks = Checks(WorkerBounds(policy.memory, policy.disk, policy.folder), process.pid)
         self._namespaced = tier_named(policy.tier).namespaces
-        self._judge = Judge(pid, policy.processes, namespaced=self._namespaced)
+        self._judge = Judge(process.pid, policy.processes, namespaced=self._namespaced)
         self._clone, self._arrival = map(call_number, ("clone", ARRIVAL))
         self._loaded = False
         self._fork: SystemCall | None = None  # the loading process waits in this call
         self._wanted: list[tuple[Share, list[int]]] = []
         self._coming: tuple[Share, list[int]] | None = None
-        self._workers: dict[int, ForkedWorker] = {}
-        self._free = list(loading.folders)
+        self._workers: dict[int, WatchedWorker] = {}
+        self._free = list(order.folders)
         self._cleaners: dict[int, str] = {}
-        self._looks, self._looked = 0, time.monotonic()
-        self._since = self._looked
+        self._since = self._looked = time.monotonic()
 
     def run(self) -> None:
-        """Serve until the end."""
-        while True:
-            woken = self._wait()
-            if os.getppid() != self._parent or not self._watch(woken):
-                break
-            if self._kernel.fileno() in woken and not self._take_order():
-                break
-            if self._listener.fileno() in woken:
-                self._answer()
-            if not self._check() or not self._fork_next():
-                break
+        """See `Supervision`. Reports the end of the remaining workers."""
+        super().run()
         for worker in self._workers.values():
             worker.end(TreeEnding(failed=True, text="The process that it was forked from has ended."))
+
+    @property
+    def watched(self) -> list[int]:
+        """See `Supervision`."""
+        return [self._kernel.fileno(), self._ended, *(each for w in self._workers.values() for each in w.watched)]
+
+    @property
+    def due(self) -> float:
+        """See `Supervision`."""
+        return min([self._own_due, *(worker.due for worker in self._workers.values())])
+
+    @property
+    def _own_due(self) -> float:
+        return self._looked + _CHECK_SECONDS if self._loaded else self._checks.due
+
+    def turn(self, woken: set[int]) -> bool:
+        """See `Supervision`."""
+        if not self._watch(woken):
+            return False
+        if self._kernel.fileno() in woken and not self._take_order():
+            return False
+        return self._check() and self._fork_next()
 
     def _watch(self, woken: set[int]) -> bool:
         """Check the workers. False if the loading process has ended; then its workers end, too."""
         for worker in list(self._workers.values()):
-            if worker.has_ended and _is_readable(self._ended, _SECONDS_APART):
+            if worker.has_ended and is_readable(self._ended, _SECONDS_APART):
                 return False
             if ending := worker.turn(woken):
                 self._end(worker, ending)
         return self._ended not in woken
 
-    def _wait(self) -> set[int]:
-        now = time.monotonic()
-        watching = self._workers.values()
-        due = min([self._looked + (_CHECK_SECONDS if self._loaded else WATCH_SECONDS), *(w.due for w in watching)])
-        poll = select.poll()
-        for descriptor in (self._kernel.fileno(), self._listener.fileno(), self._ended):
-            poll.register(descriptor, select.POLLIN)
-        for descriptor in (descriptor for worker in watching for descriptor in worker.watched):
-            poll.register(descriptor, select.POLLIN)
-        return {descriptor for descriptor, _ in poll.poll(max(due - now, 0.0) * 1000)}
-
     def _take_order(self) -> bool:
         """Receive the order of a worker. False if the notebook has closed the connection."""
-        message, descriptors, _, _ = socket.recv_fds(self._kernel, _MESSAGE, 5)
+        message, descriptors, _, _ = socket.recv_fds(self._kernel, MESSAGE_BYTES, DESCRIPTORS)
         if message:
             self._wanted.append((Share(**json.loads(message)), descriptors))
         return bool(message)
 
-    def _answer(self) -> None:
-        question = self._listener.receive()
-        if question is None:
-            return
-        try:
-            process = process_of(question.caller)
-            if process == self._pid:
-                verdict = self._of_the_loading_process(question)
-            elif worker := self._worker_of(process):
-                verdict = worker.judge.verdict(question)
-            elif question.call == self._arrival and self._coming and _parent(process) == self._pid:
-                verdict = self._arrived(question, process)
-            else:
-                verdict = (errno.EPERM, False) if self._loaded else self._judge.verdict(question)
-        except OSError as error:
-            verdict = error.errno or errno.EPERM, False
-        if verdict is not None:
-            self._listener.answer(question, verdict[0], continues=verdict[1])
+    def verdict(self, question: SystemCall) -> Verdict | None:
+        """See `Supervision`."""
+        process = process_of(question.caller)
+        if process == self._pid:
+            return self._of_the_loading_process(question)
+        if worker := self._worker_of(process):
+            return worker.judge.verdict(question)
+        if question.call == self._arrival and self._coming and _parent(process) == self._pid:
+            return self._arrived(question, process)
+        return (errno.EPERM, False) if self._loaded else self._judge.verdict(question)
 
-    def _of_the_loading_process(self, question: SystemCall) -> tuple[int, bool] | None:
+    def _of_the_loading_process(self, question: SystemCall) -> Verdict | None:
         """The answer to a call of the loading process; None if it must wait."""
         if self._loaded:
             if question.call == self._clone and question.arguments[0] in _FORK_FLAGS:
@@ -201,10 +170,10 @@ class _Supervision:
             return errno.EPERM, False
         if question.call != self._arrival:
             return self._judge.verdict(question)
-        self._loaded = removal.remove(self._loading.policy.folder)
+        self._loaded = removal.remove(self._order.policy.folder)
         return (0, False) if self._loaded else (errno.EPERM, False)
 
-    def _worker_of(self, process: int) -> ForkedWorker | None:
+    def _worker_of(self, process: int) -> WatchedWorker | None:
         """The worker to which a process belongs."""
         while process > 1 and process not in self._workers:
             process = _parent(process)
@@ -223,7 +192,7 @@ class _Supervision:
             self._refuse("There is no folder for another worker.")
             return True
         fork, self._fork = self._fork, None
-        if not self._listener.answer(fork, 0, continues=True):  # after a signal it repeats the call
+        if not self.listener.answer(fork, 0, continues=True):  # after a signal it repeats the call
             self._wanted.insert(0, self._coming)
             self._coming = None
         return True
@@ -233,30 +202,34 @@ class _Supervision:
         born = (pid for pid in process_tree.children(self._pid) if pid not in self._workers)
         return any(not process_tree.is_zombie(pid) for pid in born)
 
-    def _arrived(self, question: SystemCall, pid: int) -> tuple[int, bool]:
+    def _arrived(self, question: SystemCall, pid: int) -> Verdict:
         assert self._coming is not None
         self._give_rules(question, self._free[-1])
         share, descriptors = self._coming
         *streams, lifeline, report = descriptors
         for number, stream in enumerate(streams):
-            self._listener.give(question, stream, number)
+            self.listener.give(question, stream, number)
         for stream in streams:
             os.close(stream)
         self._coming = None
         folder = self._free.pop()
+        if share.cores:
+            os.sched_setaffinity(pid, share.cores)
         judge = Judge(pid, share.processes, namespaced=self._namespaced, outside=[self._pid])
-        self._workers[pid] = ForkedWorker(pid, share, folder, judge, lifeline, report)
+        checks = Checks(WorkerBounds(share.memory, share.disk, folder), pid)
+        self._workers[pid] = WatchedWorker(pid, checks, share.share_of_core, judge, lifeline, report)
+        report_to(report, Arrival(folder))
         return 0, False
 
     def _give_rules(self, question: SystemCall, folder: str) -> None:
         """Give a new worker the Landlock ruleset that it must apply, as descriptor `forks.RULES`."""
-        policy = self._loading.policy
+        policy = self._order.policy
         if not tier_named(policy.tier).landlock:
             return
         readable = [path for path in policy.readable if Path(path).exists()]  # an environment may have been removed
         _, rules = landlock.rule_set(readable, ["/dev/null", folder], network=policy.network)
         try:
-            self._listener.give(question, rules, forks.RULES)
+            self.listener.give(question, rules, forks.RULES)
         finally:
             os.close(rules)
 
@@ -264,11 +237,11 @@ class _Supervision:
         assert self._coming is not None
         *streams, lifeline, report = self._coming[1]
         self._coming = None
-        tell(report, TreeEnding(failed=True, text=why))
+        report_to(report, TreeEnding(failed=True, text=why))
         for descriptor in (*streams, lifeline, report):
             os.close(descriptor)
 
-    def _end(self, worker: ForkedWorker, ending: TreeEnding) -> None:
+    def _end(self, worker: WatchedWorker, ending: TreeEnding) -> None:
         """Kill a worker with all its processes, report why, and empty its folder in a child process."""
         del self._workers[worker.pid]
         worker.kill()
@@ -284,25 +257,22 @@ class _Supervision:
     def _let_reap(self) -> None:
         """Let the fork of the loading process fail. Then it reaps its dead children, and calls fork again."""
         if self._fork is not None and not self._coming:
-            self._listener.answer(self._fork, errno.EAGAIN)
+            self.listener.answer(self._fork, errno.EAGAIN)
             self._fork = None
 
     def _check(self) -> bool:
         """Check limits, folders and strays if it is due. False if the supervisor must end."""
         now = time.monotonic()
-        if now < self._looked + (_CHECK_SECONDS if self._loaded else WATCH_SECONDS) and not self._cleaners:
+        if now < self._own_due and not self._cleaners:
             return True
         self._looked = now
         self._take_back_folders()
         if not self._loaded:
-            self._looks += 1
-            broken = broken_limit(self._bounds, self._pid, with_disk=self._looks % DISK_EVERY == 0)
-            self._looked = counted_from(now)
-            return broken is None
+            return self._checks.broken() is None
         if self._kill_strays():
             self._let_reap()
         busy = self._workers or self._wanted or self._coming
-        return bool(busy) or now < self._since + self._loading.idle_seconds
+        return bool(busy) or now < self._since + self._order.idle_seconds
 
     def _take_back_folders(self) -> None:
         for cleaner, folder in list(self._cleaners.items()):
@@ -323,12 +293,6 @@ class _Supervision:
             process_tree.kill_tree(pid)
         process_tree.reap_orphans(keep=self._pid, others=self._cleaners)
         return strays
-
-
-def _is_readable(descriptor: int, seconds: float) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
 
 
 def _parent(pid: int) -> int:

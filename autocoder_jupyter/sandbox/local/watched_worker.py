@@ -1,72 +1,47 @@
-"""One forked worker, which is watched by the supervisor of its loading process."""
+"""One worker, as its supervisor watches it."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import signal
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement.notices import Judge
 from autocoder_jupyter.sandbox.local.confinement.throttle import Throttle
-from autocoder_jupyter.sandbox.local.supervisor import Checks, TreeEnding, WorkerBounds, tell
+from autocoder_jupyter.sandbox.local.limits import Checks
+from autocoder_jupyter.sandbox.local.messages import TreeEnding, report_to
 
 _EXIT_CODE = 49
 """Index of the field in /proc/PID/stat, after the name of the process."""
 
 
-@dataclass(frozen=True)
-class Share:
-    """The limits of a forked worker.
-
-    Args:
-        memory: bytes.
-        disk: bytes in its folder.
-        processes: processes and threads.
-        cores: numbers of the CPU cores; all if empty.
-        share_of_core: percent of one core, if it may use less than one.
-    """
-
-    memory: int
-    disk: int
-    processes: int
-    cores: list[int]
-    share_of_core: int | None
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """The first report about a worker: it was forked, and `folder` is its folder."""
-
-    folder: str
-
-
-class ForkedWorker:
+class WatchedWorker:
     """Watches one worker.
 
     Args:
-        pid: process id of its first process.
-        share: its limits.
-        folder: the folder in which it may write.
+        pid: process id of its first process, which only this process or a loading process may reap.
+        checks: of its limits.
+        share_of_core: percent of one core, if it may use less than one.
         judge: decides about the system calls of its processes.
         lifeline: descriptor of the lifeline; see `supervisor`.
-        report: descriptor for the `Arrival` and then the `TreeEnding`, each as one line of JSON.
+        report: descriptor for reports.
     """
 
-    def __init__(self, pid: int, share: Share, folder: str, judge: Judge, lifeline: int, report: int) -> None:
-        self.pid, self.folder, self.judge = pid, folder, judge
-        self._checks = Checks(WorkerBounds(share.memory, share.disk, folder), pid)
-        self._lifeline, self._report, self._ended = lifeline, report, os.pidfd_open(pid)
-        self._throttle = Throttle(pid, share.share_of_core)
-        if share.cores:
-            os.sched_setaffinity(pid, share.cores)
-        with contextlib.suppress(BrokenPipeError):
-            os.write(report, json.dumps(asdict(Arrival(folder))).encode() + b"\n")
+    def __init__(
+        self, pid: int, checks: Checks, share_of_core: int | None, judge: Judge, lifeline: int, report: int
+    ) -> None:
+        self.pid, self.judge, self.report = pid, judge, report
+        self._checks, self._throttle = checks, Throttle(pid, share_of_core)
+        self._lifeline, self._ended = lifeline, os.pidfd_open(pid)
+
+    @property
+    def folder(self) -> str:
+        """The folder in which it may write."""
+        return self._checks.bounds.folder
 
     @property
     def watched(self) -> tuple[int, int]:
@@ -76,7 +51,7 @@ class ForkedWorker:
     @property
     def has_ended(self) -> bool:
         """Whether its first process has ended."""
-        return self._ends_within(0)
+        return is_readable(self._ended, 0)
 
     @property
     def due(self) -> float:
@@ -109,24 +84,26 @@ class ForkedWorker:
             if not self.has_ended:
                 process_tree.kill_descendants(self.pid)
             signal.pidfd_send_signal(self._ended, signal.SIGKILL)
-            self._ends_within(process_tree.SECONDS_TO_DIE)
+            is_readable(self._ended, process_tree.SECONDS_TO_DIE)
 
     def end(self, ending: TreeEnding) -> None:
         """Report why it ended, and close its descriptors."""
-        tell(self._report, ending)
-        for descriptor in (self._lifeline, self._report, self._ended):
+        report_to(self.report, ending)
+        for descriptor in (self._lifeline, self.report, self._ended):
             os.close(descriptor)
 
-    def _ends_within(self, seconds: float) -> bool:
-        poll = select.poll()
-        poll.register(self._ended, select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
-
     def _own_end(self) -> TreeEnding:
-        """How it ended. Its exit code can be read, because its parent has not reaped it yet."""
+        """How it ended. Its exit code can be read, because it was not reaped yet."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_bytes().rpartition(b") ")[2].split()
         except OSError:
             return TreeEnding(text="It ended.")
         code = os.waitstatus_to_exitcode(int(fields[_EXIT_CODE]))
         return TreeEnding(signal=-code) if code < 0 else TreeEnding(exit_code=code)
+
+
+def is_readable(descriptor: int, seconds: float) -> bool:
+    """Whether a descriptor is readable, or becomes so within `seconds`."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
