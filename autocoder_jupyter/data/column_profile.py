@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -39,9 +39,10 @@ _DECIMALS = 4
 """A number with more digits counts as measured. A number with fewer keeps all its digits."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ColumnProfile:
-    """The profile of one column. All values are short texts that are not masked yet.
+    """The profile of one column. All values are short texts that are not masked yet. `profile_column` fills it, and
+    nothing changes it afterwards.
 
     Args:
         position: 0-based.
@@ -66,15 +67,16 @@ class ColumnProfile:
         examples: some different values, in the order of the rows.
         rest: a text that has none of the formats; "" if each has one.
         missing_words: texts that may stand for a missing value.
+        named: whether the request mentions it; then more of its values are listed.
     """
 
     position: int
     label: Any
     dtype: str
-    kind: Kind
     rows: int
-    nulls: int | None
     looked_at: int
+    kind: Kind = "other"
+    nulls: int | None = None
     distinct: int | None = None
     low: str = ""
     high: str = ""
@@ -90,33 +92,22 @@ class ColumnProfile:
     quoted: bool = False
     rest: str = ""
     missing_words: tuple[str, ...] = ()
+    named: bool = False
+
+    @property
+    def set_size(self) -> int:
+        """At most so many different values are all listed."""
+        return _NAMED_SET_SIZE if self.named else _SET_SIZE
+
+    @property
+    def top_values(self) -> int:
+        """How many of more values are listed."""
+        return _NAMED_TOP_VALUES if self.named else _TOP_VALUES
 
     @property
     def exact(self) -> bool:
         """Whether every row was examined."""
         return self.looked_at == self.rows
-
-
-@dataclass
-class _Facts:
-    """The statistics of a column while they are computed."""
-
-    distinct: int | None = None
-    low: str = ""
-    high: str = ""
-    quartiles: tuple[str, ...] = ()
-    top: tuple[tuple[str, int], ...] = ()
-    rarest: int = 0
-    complete: bool = False
-    formats: list[str] = field(default_factory=list)
-    contents: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    examples: tuple[str, ...] = ()
-    looked_at: int = 0
-    rest: str = ""
-    missing_words: tuple[str, ...] = ()
-    set_size: int = _SET_SIZE
-    top_values: int = _TOP_VALUES
 
 
 def dtype_text(dtype: Any) -> str:
@@ -144,49 +135,21 @@ def profile_column(
         label: the label in the frame.
         named: whether the request mentions it; then more of its values are listed.
     """
-    facts = _Facts(looked_at=len(sampled))
-    if named:
-        facts.set_size, facts.top_values = _NAMED_SET_SIZE, _NAMED_TOP_VALUES
-    dtype = dtype_text(series.dtype)
-    kind: Kind = "other"
-    nulls: int | None = None
+    column = ColumnProfile(position, label, dtype_text(series.dtype), len(series), len(sampled), named=named)
     try:
-        nulls = int(missing_in(series).sum())
+        column.nulls = int(missing_in(series).sum())
         if isinstance(sampled.dtype, pd.SparseDtype):
             sampled = pd.Series(np.asarray(sampled.array), index=sampled.index)
             series = sampled if len(sampled) == len(series) else series
-        kind = _kind(sampled)
+        column.kind = _kind(sampled)
         with np.errstate(all="ignore"):
-            _GATHER[kind](series, sampled, facts)
+            _GATHER[column.kind](series, sampled, column)
     except Exception as error:
         # Extension arrays and foreign objects may raise anywhere. The column then has fewer statistics.
-        facts.notes.append(f"no statistics ({type(error).__name__})")
-    unique = _is_unique(series, facts, nulls)
-    _note_uniqueness(series, facts, nulls, unique)
-    return ColumnProfile(
-        position=position,
-        label=label,
-        dtype=dtype,
-        kind=kind,
-        rows=len(series),
-        nulls=nulls,
-        looked_at=facts.looked_at,
-        distinct=facts.distinct,
-        low=facts.low,
-        high=facts.high,
-        quartiles=facts.quartiles,
-        top=facts.top,
-        rarest=facts.rarest,
-        complete=facts.complete,
-        formats=tuple(facts.formats),
-        contents=tuple(facts.contents),
-        notes=tuple(facts.notes),
-        examples=facts.examples,
-        unique=unique,
-        rest=cell_text(facts.rest),
-        missing_words=tuple(map(cell_text, facts.missing_words)),
-        quoted=kind == "text" and not _is_category_of_others(series.dtype),
-    )
+        column.notes += (f"no statistics ({type(error).__name__})",)
+    _note_uniqueness(series, column)
+    column.quoted = column.kind == "text" and not _is_category_of_others(series.dtype)
+    return column
 
 
 def _is_category_of_others(dtype: Any) -> bool:
@@ -224,19 +187,19 @@ def _object_kind(sampled: pd.Series[Any]) -> Kind:
     return "other"
 
 
-def _gather_numbers(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
-    facts.low, facts.high = _bound_text(series.min()), _bound_text(series.max())
-    facts.distinct = int(sampled.nunique())
+def _gather_numbers(series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> None:
+    column.low, column.high = _bound_text(series.min()), _bound_text(series.max())
+    column.distinct = int(sampled.nunique())
     values = sampled.dropna().to_numpy(dtype=np.float64)
     finite = values[np.isfinite(values)]
     if len(finite):
-        facts.quartiles = tuple(number_text(float(q), 4) for q in np.quantile(finite, (0.25, 0.5, 0.75)))
+        column.quartiles = tuple(number_text(float(q), 4) for q in np.quantile(finite, (0.25, 0.5, 0.75)))
     if infinite := len(values) - len(finite):
-        facts.notes.append(f"{infinite} infinite" + ("" if len(sampled) == len(series) else " in the sample"))
-    if facts.distinct <= facts.set_size:
-        _gather_top(sampled, facts)
-        if facts.complete:
-            facts.quartiles = ()
+        column.notes += (f"{infinite} infinite" + ("" if len(sampled) == len(series) else " in the sample"),)
+    if column.distinct <= column.set_size:
+        _gather_top(sampled, column)
+        if column.complete:
+            column.quartiles = ()
 
 
 def _bound_text(value: Any) -> str:
@@ -246,72 +209,72 @@ def _bound_text(value: Any) -> str:
     return number_text(float(value), _DIGITS) if measured else text
 
 
-def _gather_times(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
-    facts.low, facts.high = cell_text(series.min()), cell_text(series.max())
-    facts.distinct = int(sampled.nunique())
-    if facts.distinct == 0 or isinstance(sampled.dtype, pd.PeriodDtype):
+def _gather_times(series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> None:
+    column.low, column.high = cell_text(series.min()), cell_text(series.max())
+    column.distinct = int(sampled.nunique())
+    if column.distinct == 0 or isinstance(sampled.dtype, pd.PeriodDtype):
         return
     if _all_midnight(sampled.dropna()) and _all_midnight(times := series.dropna()):
         first = "always the first of a month" if bool((times.dt.day == 1).all()) else ""
-        facts.notes.append(first or "no clock times")
+        column.notes += (first or "no clock times",)
 
 
 def _all_midnight(times: pd.Series[Any]) -> bool:
     return bool((times == times.dt.normalize()).all())
 
 
-def _gather_durations(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
-    facts.low, facts.high = cell_text(series.min()), cell_text(series.max())
-    facts.distinct = int(sampled.nunique())
+def _gather_durations(series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> None:
+    column.low, column.high = cell_text(series.min()), cell_text(series.max())
+    column.distinct = int(sampled.nunique())
 
 
-def _gather_bools(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
-    facts.distinct = int(sampled.nunique())
-    _gather_top(sampled, facts)
+def _gather_bools(series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> None:
+    column.distinct = int(sampled.nunique())
+    _gather_top(sampled, column)
 
 
-def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> None:
     sampled = _bounded_text(sampled)
-    facts.looked_at = len(sampled)
-    facts.distinct = int(sampled.nunique())
+    column.looked_at = len(sampled)
+    column.distinct = int(sampled.nunique())
     texts = [value for value in spread(sampled, _TEXTS) if isinstance(value, str)]
-    _note_forms(examined(texts), facts)
+    _note_forms(examined(texts), column)
     if texts and (longest := max(map(len, texts))) > 40:
-        facts.notes.append(f"up to {longest} characters" + ("" if len(texts) == len(series) else " in a sample"))
-    if facts.distinct <= facts.set_size or facts.distinct <= 0.5 * len(sampled):
-        _gather_top(sampled, facts)
-    if not facts.complete and not facts.top:
-        facts.examples = _different(texts)
+        column.notes += (f"up to {longest} characters" + ("" if len(texts) == len(series) else " in a sample"),)
+    if column.distinct <= column.set_size or column.distinct <= 0.5 * len(sampled):
+        _gather_top(sampled, column)
+    if not column.complete and not column.top:
+        column.examples = _different(texts)
     if isinstance(sampled.dtype, pd.CategoricalDtype):
-        _note_categories(sampled.dtype, facts)
+        _note_categories(sampled.dtype, column)
 
 
-def _note_forms(forms: TextForms, facts: _Facts) -> None:
-    facts.formats.extend(forms.phrases)
-    facts.rest, facts.missing_words = forms.rest, forms.missing
+def _note_forms(forms: TextForms, column: ColumnProfile) -> None:
+    column.formats += tuple(forms.phrases)
+    column.rest, column.missing_words = cell_text(forms.rest), tuple(map(cell_text, forms.missing))
 
 
-def _gather_nested(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+def _gather_nested(series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> None:
     values = spread(sampled, _OBJECTS)
-    facts.looked_at = min(len(sampled), _OBJECTS)
-    facts.formats.append(type_phrase(values))
-    facts.formats.extend(item_phrase(values))
-    facts.contents.extend(key_phrase(values))
-    facts.examples = _different(values, 2)
+    column.looked_at = min(len(sampled), _OBJECTS)
+    column.formats += (type_phrase(values),)
+    column.formats += tuple(item_phrase(values))
+    column.contents += tuple(key_phrase(values))
+    column.examples = _different(values, 2)
 
 
-def _gather_others(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+def _gather_others(series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> None:
     values = spread(sampled, _TEXTS)
     if pdt.is_object_dtype(sampled.dtype) and values:
-        facts.formats.append(type_phrase(values))
+        column.formats += (type_phrase(values),)
     if (texts := [value for value in values if isinstance(value, str)]) and len(texts) >= 0.1 * len(values):
-        _note_forms(examined(texts), facts)
-    facts.examples = _different(values)
+        _note_forms(examined(texts), column)
+    column.examples = _different(values)
     try:
-        facts.distinct = int(sampled.nunique())
+        column.distinct = int(sampled.nunique())
     except Exception:
         # Unhashable or incomparable values; the other statistics are still valid.
-        facts.distinct = None
+        column.distinct = None
 
 
 _GATHER = {
@@ -325,19 +288,19 @@ _GATHER = {
 }
 
 
-def _gather_top(sampled: pd.Series[Any], facts: _Facts) -> None:
+def _gather_top(sampled: pd.Series[Any], column: ColumnProfile) -> None:
     counts = sampled.value_counts()
     counts = counts[counts > 0]
-    few = len(counts) <= facts.set_size
-    shown = zip(cells_of(counts.index.to_series()), counts, strict=True) if few else _largest(counts, facts.top_values)
+    few = len(counts) <= column.set_size
+    shown = zip(cells_of(counts.index.to_series()), counts, strict=True) if few else _largest(counts, column.top_values)
     ranked = sorted(((cell_text(value), int(count)) for value, count in shown), key=lambda pair: (-pair[1], pair[0]))
-    facts.complete = few and len(ranked) == len(counts)
-    facts.rarest = ranked[-1][1] if ranked and facts.complete else 0
+    column.complete = few and len(ranked) == len(counts)
+    column.rarest = ranked[-1][1] if ranked and column.complete else 0
     repeated = bool(ranked) and ranked[0][1] > 1
-    facts.top = tuple(ranked if facts.complete and repeated else ranked[: facts.top_values] if repeated else ())
-    facts.complete = facts.complete and repeated
+    column.top = tuple(ranked if column.complete and repeated else ranked[: column.top_values] if repeated else ())
+    column.complete = column.complete and repeated
     if not repeated:
-        facts.examples = tuple(text for text, _ in ranked[:EXAMPLES])
+        column.examples = tuple(text for text, _ in ranked[:EXAMPLES])
 
 
 def _largest(counts: pd.Series[Any], most: int) -> list[tuple[Any, int]]:
@@ -357,33 +320,34 @@ def _bounded_text(sampled: pd.Series[Any]) -> pd.Series[Any]:
     return few if mean > LONG_TEXT else sampled
 
 
-def _note_categories(dtype: pd.CategoricalDtype, facts: _Facts) -> None:
+def _note_categories(dtype: pd.CategoricalDtype, column: ColumnProfile) -> None:
     categories = dtype.categories
-    if facts.distinct is not None and len(categories) > facts.distinct:
-        facts.notes.append(f"{len(categories)} categories")
+    if column.distinct is not None and len(categories) > column.distinct:
+        column.notes += (f"{len(categories)} categories",)
     if dtype.ordered:
         shown = [cell_text(value) for value in list(categories[:10])]
-        facts.contents.append("order " + " < ".join(shown) + (" < …" if len(categories) > 10 else ""))
+        column.contents += ("order " + " < ".join(shown) + (" < …" if len(categories) > 10 else ""),)
 
 
-def _is_unique(series: pd.Series[Any], facts: _Facts, nulls: int | None) -> bool:
-    if nulls != 0 or len(series) < 2 or not facts.distinct or facts.distinct != facts.looked_at:
+def _is_unique(series: pd.Series[Any], column: ColumnProfile) -> bool:
+    if column.nulls != 0 or len(series) < 2 or not column.distinct or column.distinct != column.looked_at:
         return False
-    return facts.looked_at == len(series) or _strictly_ascending(series)
+    return column.looked_at == len(series) or _strictly_ascending(series)
 
 
-def _note_uniqueness(series: pd.Series[Any], facts: _Facts, nulls: int | None, unique: bool) -> None:
-    """Add a note about unique values. It is left out for measured numbers, which are almost always unique."""
-    rows = len(series)
-    if not facts.distinct or nulls is None or rows < 2:
+def _note_uniqueness(series: pd.Series[Any], column: ColumnProfile) -> None:
+    """Note whether values are unique; in words not for measured numbers, which are almost always unique."""
+    column.unique = _is_unique(series, column)
+    if not column.distinct or column.nulls is None or len(series) < 2:
         return
-    if facts.distinct == 1:
-        whole = facts.looked_at == rows or (facts.low != "" and facts.low == facts.high)
-        facts.notes.append(
-            ("constant" if whole else "constant in a sample") + (" but for the missing" if nulls else "")
-        )
-    elif nulls == 0 and facts.distinct == facts.looked_at and not pdt.is_float_dtype(series.dtype):
-        facts.notes.append("unique" if unique else f"no repeats among {facts.looked_at} sampled rows")
+    if column.distinct == 1:
+        whole = column.exact or (column.low != "" and column.low == column.high)
+        words = ("constant" if whole else "constant in a sample") + (" but for the missing" if column.nulls else "")
+    elif column.nulls or column.distinct != column.looked_at or pdt.is_float_dtype(series.dtype):
+        return
+    else:
+        words = "unique" if column.unique else f"no repeats among {column.looked_at} sampled rows"
+    column.notes += (words,)
 
 
 def _strictly_ascending(series: pd.Series[Any]) -> bool:
