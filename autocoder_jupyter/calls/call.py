@@ -134,11 +134,12 @@ class _SandboxCall:
         self._options = options
         self._program = program
         self._arguments = arguments
-        self.on_worker = OnWorker(function, options, self._called)
+        spec = CallSpec(seconds=options.timeout, reuse=options.reuse)
 
-    def _called(self, worker: Worker) -> Mapping[str, Any]:
-        spec = CallSpec(seconds=self._options.timeout, reuse=self._options.reuse)
-        return worker.call(self._program, self._arguments, spec).values
+        def work(worker: Worker) -> Mapping[str, Any]:  # a method would make a cycle, which keeps the arguments
+            return worker.call(program, arguments, spec).values
+
+        self.on_worker = OnWorker(function, options, work)
 
     def finished(self, computed: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, as their contracts return them, with their files moved to their final place."""

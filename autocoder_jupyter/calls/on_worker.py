@@ -60,11 +60,18 @@ class OnWorker(Generic[T]):
         self._stop.cancel()
 
     def done(self) -> T:
-        """The result of the work. It blocks.
+        """The result of the work. It blocks, and is called once.
 
         Raises:
             SandboxError: the program or the sandbox failed.
         """
+        try:
+            return self._done()
+        finally:
+            # The work has the arguments, which may be large, and contexts of other tasks keep this object for longer.
+            del self._work
+
+    def _done(self) -> T:
         left = self._options.retries
         pause = BACKOFF_SECONDS
         has_worked = False

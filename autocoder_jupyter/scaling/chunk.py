@@ -95,12 +95,15 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
             except AutocodeError as error:
                 found[place] = error
                 continue
-            if packed.size < SMALL and len(calls) > 1:
+            if packed.size < SMALL:
                 small[place] = packed, key
             else:
                 alone.append(place)
 
-    await background.call_blocking(prepare)
+    if len(calls) == 1:
+        alone += fetched
+    else:
+        await background.call_blocking(prepare)
     while small:
         try:
             outcomes = await _batch(function, options, [packed for packed, _ in small.values()])

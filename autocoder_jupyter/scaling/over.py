@@ -221,7 +221,10 @@ class Over:
             engine = work.source.engine
             return engine.carry(engine.chosen(work.source.frame, work.columns), work.calls, work.memory)
         assert isinstance(work.source, Batches)
-        return work.source.like(self._answer(work, work.source.read(work.columns), to, progress))
+        try:
+            return work.source.like(self._answer(work, work.source.read(work.columns), to, progress))
+        finally:
+            _give_back_memory()
 
     def explain(
         self, source: Any, /, *, workers: int | None = None, memory: int | str = "2GiB", **fixed: Any
@@ -293,6 +296,13 @@ class Over:
             if isinstance(level, Together) and merges:
                 answers.put(0, run.merged(level.in_order()), "all pieces")
             return answers.finish()
+
+
+def _give_back_memory() -> None:
+    """Return what PyArrow keeps for later to the system: hundreds of megabytes after large pieces."""
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
 
 
 def _needs_only_read(work: _Work) -> bool:

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import dataset, parquet
 
-from autocoder_jupyter.calls.call import call
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
-from autocoder_jupyter.scaling import chunk
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import FRAME, Build
 
@@ -189,13 +188,14 @@ def test_after_an_interrupt_only_what_is_missing_is_computed(
     built: Build, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True)
-    calls: list[int] = []
+    computed: list[str | None] = []
+    store = outcome_cache.store
 
-    async def counted(*arguments: Any) -> Any:
-        calls.append(1)
-        return await call(*arguments)
+    def counted(key: str | None, *outcome: Any) -> None:
+        computed.append(key)
+        store(key, *outcome)
 
-    monkeypatch.setattr(chunk, "call", counted)
+    monkeypatch.setattr(outcome_cache, "store", counted)
 
     def stop(done: int, _: int) -> None:
         if done == 6:
@@ -203,12 +203,12 @@ def test_after_an_interrupt_only_what_is_missing_is_computed(
 
     with pytest.raises(KeyboardInterrupt):
         growth.over(folder, memory=SMALL, workers=1, resume=True, progress=stop)
-    first = len(calls)
+    first = len(computed)
     answer = growth.over(folder, memory=SMALL, workers=1, resume=True)
     pd.testing.assert_frame_equal(answer, plain(BY_ROWS, everything(folder)))
-    both = len(calls)
+    both = len(computed)
     growth.over(folder, memory=SMALL, workers=1, resume=True)
-    assert 6 <= first < both == len(calls)
+    assert 6 <= first < both == len(computed) == len({*computed})
 
 
 def test_other_inputs_go_whole_to_every_piece(built: Build, folder: Path) -> None:
