@@ -61,6 +61,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
     plan, reason, refinable = state.plan, _reason(state), state.is_ready
     failed, best = _failures(state, reason), _best(state)
     refines = state.name if refinable else ""
+    on_what = verified_blocks(state)
     return (
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
         Row("Refine", lines([clipped(state.refinement, 600)])),
@@ -83,8 +84,8 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
         Row("Your tests", _own(state)),
-        Row("Verified", verified_blocks(state), prefix=""),
-        Row("Passed", parts.passed_blocks(state.evidence)),
+        Row("Verified", on_what, prefix=""),
+        Row("Passed", parts.passed_blocks(state.evidence, counts_tests=not on_what)),
         Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
         Row("Written by", lines([clipped(state.writer, 600)]), prefix="written by"),
         Row("Sandbox", parts.sandbox_blocks(state.sandbox)),

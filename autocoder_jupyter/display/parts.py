@@ -98,21 +98,27 @@ def sandbox_blocks(words: str) -> tuple[Block, ...]:
     return Fold(name, (muted(holds),), only="html", is_beside=True), line(Span(words, only="text"))
 
 
-def passed_blocks(evidence: Evidence | None) -> tuple[Block, ...]:
-    """What passed, side by side; `failures` shows what failed."""
-    shown = tuple(line(Span("✓", "good", only="html"), words) for words in passed(evidence)) if evidence else ()
+def passed_blocks(evidence: Evidence | None, *, counts_tests: bool = True) -> tuple[Block, ...]:
+    """What passed, side by side; `failures` shows what failed.
+
+    Args:
+        evidence: the evidence.
+        counts_tests: whether it counts the tests, which the row *Verified* does too.
+    """
+    told = passed(evidence, counts_tests=counts_tests) if evidence else ()
+    shown = tuple(line(Span("✓", "good", only="html"), words) for words in told)
     return (Beside(shown),) if shown else ()
 
 
-def passed(evidence: Evidence) -> Iterator[str]:
+def passed(evidence: Evidence, *, counts_tests: bool = True) -> Iterator[str]:
     """What passed, each in a few words: the user's tests, the generated tests, the checks."""
     accepted, demanded = sum(outcome.passed for outcome in evidence.acceptance), len(evidence.acceptance)
-    if accepted:
+    if accepted and counts_tests:
         yours = f"your {counted(demanded, 'test')}" if demanded > 1 else "your test"
         yield yours if accepted == demanded else f"{accepted} of {yours}"
     for what, blind in (("test", False), ("blind test", True)):
         outcomes = [test.outcome for test in evidence.tests if test.is_blind is blind]
-        if count := outcomes.count("passed"):
+        if (count := outcomes.count("passed")) and (counts_tests or blind):
             yield counted(count, what) if count == len(outcomes) else f"{count} of {counted(len(outcomes), what)}"
     yield from (clipped(check.name, FIRST_LINE) for check in evidence.checks if check.passed)
 

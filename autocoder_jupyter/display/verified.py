@@ -27,7 +27,10 @@ def verified_blocks(state: FunctionRun) -> tuple[Block, ...]:
     found = verified(state.evidence, state.second_opinion, outputs, state.beside)
     mark = Span("✓", "good", only="html") if not found.lacks else Span("–", "warn", only="html")
     lacks = " · ".join(found.lacks)
-    return (line(mark, clipped(found.line.removesuffix(lacks).rstrip()), Span(clipped(lacks), "warn")),)
+    start, _, rests = found.line.removesuffix(lacks).rstrip().partition(":")
+    # The label of the row, which a terminal does not show, has the first word.
+    named = Span(f"{start}:", only="text"), Span("in part:" if lacks else "", only="html")
+    return (line(mark, *named, clipped(rests.strip()), Span(clipped(lacks), "warn")),)
 
 
 def change_items(strength: Strength | None) -> tuple[Block, ...]:

@@ -130,7 +130,7 @@ class Budget:
         budget = "The rest of the budget" if _tokens(self.used) else "The budget"
         if self.tokens is not None and _tokens(self.used) + _tokens(least) > self.tokens:
             return BudgetSpent(
-                f"{budget} of {self.tokens} tokens is too small for the next question.",
+                f"{budget} of {self.tokens:,} tokens is too small for the next question.",
                 why=f"{_tokens(self.used):,} are used, and it may take {_tokens(least):,} or more.",
                 hint=f"Raise max_tokens (--max-tokens) {_REPLAYED}",
                 limit="max_tokens",

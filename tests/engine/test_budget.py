@@ -36,7 +36,11 @@ async def test_nothing_is_limited_by_default() -> None:
 @pytest.mark.parametrize(
     ("budget", "used", "words"),
     [
-        (Budget(tokens=2500), {"input_tokens": 600, "output_tokens": 400}, "2500 tokens.*\n.*1,000 are used.*2,000 or"),
+        (
+            Budget(tokens=2500),
+            {"input_tokens": 600, "output_tokens": 400},
+            "2,500 tokens.*\n.*1,000 are used.*2,000 or",
+        ),
         (
             Budget(cost=0.03),
             {"input_tokens": 9, "cost": 0.011},

@@ -49,11 +49,12 @@ def test_a_budget_is_only_for_a_trial(shell: Any, line: str) -> None:
 
 @pytest.mark.local_sandbox
 def test_the_table_is_shown_also_if_the_budget_is_too_small_for_a_question(
-    shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ScriptedModel() as model:
         monkeypatch.setenv("AUTOCODE_API_BASE", model.url)
         shell.run("%autocode models try openai/scripted --max-tokens 10")
         assert model.requests == []
-    assert "net revenue: failed: budget" in capsys.readouterr().out
     assert "0 of 12" in shell.shown and "| net revenue | – | – | budget |" in shell.shown
+    page = [one["data"]["text/html"] for one in shell.display_pub.outputs if "text/html" in one["data"]][-1]
+    assert page.count("openai/scripted</td>") == 1 and "too small for: back within a week, " in page

@@ -51,9 +51,11 @@ def test_a_function_of_which_all_is_known_is_verified() -> None:
 
 def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is_missing() -> None:
     state = FunctionRun("growth", phase="ready", plan=PLAN, evidence=FULL, second_opinion=AGREES)
-    assert LINE in card_text(state) and LINE in card_html(state)
+    assert LINE in card_text(state) and LINE.removeprefix("verified: ") in card_html(state)
     weak = FunctionRun("growth", phase="ready", plan=PLAN, evidence=FULL)
     assert "verified in part: " in card_text(weak) and "no second opinion" in card_html(weak)
+    assert card_html(state).casefold().count("verified") == 1, "the label alone"
+    assert card_text(state).count("7 tests") == 1, "the row of what passed does not repeat it"
     assert "verified" not in card_text(FunctionRun("growth", phase="failed", plan=PLAN, evidence=FULL))
 
 

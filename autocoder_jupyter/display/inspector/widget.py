@@ -1,7 +1,7 @@
 """The inspector as a widget: the sections in tabs, each created when it is first opened.
 
-It uses only widgets of ipywidgets, so it works wherever they work. All tabs have the same height, so the page does not
-jump. Every result has one inspector. When the result is superseded, or too many inspectors are open, it is frozen: the
+It uses only widgets of ipywidgets, so it works wherever they work. A tab is as high as its content, up to a limit.
+Every result has one inspector. When the result is superseded, or too many inspectors are open, it is frozen: the
 static form replaces the tabs, and all but two of its widgets are closed.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionActions
 
 HEIGHT = "max(34em, 65vh)"
-"""Height of every page; longer content scrolls."""
+"""Largest height of a page; longer content scrolls."""
 
 
 class Inspector:
@@ -84,7 +84,7 @@ class Inspector:
         if version_manager is not None:
             sections["Versions"] = lambda: (VersionsPage(version_manager).widget,)
         self._makers = list(sections.values())
-        pages = [self._ipywidgets.VBox(layout={"height": HEIGHT, "overflow": "auto"}) for _ in sections]
+        pages = [self._ipywidgets.VBox(layout={"max_height": HEIGHT, "overflow": "auto"}) for _ in sections]
         self._tabs = self._ipywidgets.Tab(pages, titles=tuple(sections), selected_index=0)
         self._tabs.observe(lambda change: self._open(change["new"]), names="selected_index")
         first = head(subject)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import join
+from autocoder_jupyter.view.as_html import blocks_html
+from autocoder_jupyter.view.document import Block, Fold, Source, Table, muted
+from autocoder_jupyter.view.html import element
 
 if TYPE_CHECKING:
     from autocoder_jupyter.evaluate.trial import TaskScore
@@ -34,9 +36,9 @@ def try_models(notebook: Notebook, arguments: Arguments) -> None:
     given = arguments.given
     max_cost, max_tokens = given.get("max_cost"), given.get("max_tokens")
 
-    from autocoder_jupyter.evaluate.score_table import MODEL_HEADINGS, TASK_HEADINGS, markdown, model_rows, task_rows
+    from autocoder_jupyter.evaluate.score_table import markdown
     from autocoder_jupyter.evaluate.task_folder import SHIPPED, read_tasks
-    from autocoder_jupyter.evaluate.trial import try_model
+    from autocoder_jupyter.evaluate.trial import SPENT, try_model
 
     tasks = read_tasks(SHIPPED)
     if max_cost is None and max_tokens is None:
@@ -44,17 +46,33 @@ def try_models(notebook: Notebook, arguments: Arguments) -> None:
 
     def hear(score: TaskScore) -> None:
         words = "right" if score.on_sample and score.on_new_rows else f"failed: {score.failed_stage}"
-        print(f"{score.task}: {words}, {score.tokens:,} tokens, {score.seconds:.0f} s", flush=True)
+        if score.failed_stage != SPENT:
+            print(f"{score.task}: {words}, {score.tokens:,} tokens, {score.seconds:.0f} s", flush=True)
 
     config = dataclasses.replace(config, max_cost=None, max_tokens=None)
     scores = try_model(tasks, config, max_cost=max_cost, max_tokens=max_tokens, hear=hear)
-    text = markdown(scores)
-    shown = join(
-        markup.table(MODEL_HEADINGS, model_rows(scores)),
-        markup.scrolled(markup.table(TASK_HEADINGS, task_rows(scores))),
-        markup.details("Markdown, for an issue", markup.code(text)),
+    notebook.show(element("div", blocks_html(_blocks(scores)), look="text spaced"), markdown(scores))
+
+
+def _blocks(scores: Sequence[TaskScore]) -> tuple[Block, ...]:
+    """The tables for the page. Tasks for which the budget was too small are named once, below."""
+    from autocoder_jupyter.evaluate.score_table import MODEL_HEADINGS, TASK_HEADINGS, markdown, model_rows, task_rows
+    from autocoder_jupyter.evaluate.trial import SPENT
+
+    tried = task_rows([score for score in scores if score.failed_stage != SPENT])
+    unfinished = ", ".join(score.task for score in scores if score.failed_stage == SPENT)
+    # All tasks are of the model that the first table names.
+    tasks = Table(TASK_HEADINGS[1:], tuple(row[1:] for row in tried), _numeric(TASK_HEADINGS[1:]), "tasks")
+    return (
+        Table(MODEL_HEADINGS, tuple(model_rows(scores)), _numeric(MODEL_HEADINGS), "model"),
+        *((tasks,) if tried else ()),
+        *((muted(f"The budget was too small for: {unfinished}."),) if unfinished else ()),
+        Fold("Markdown, for an issue", (Source(markdown(scores)),)),
     )
-    notebook.show(shown, text)
+
+
+def _numeric(headings: Sequence[str]) -> tuple[bool, ...]:
+    return tuple(heading in ("tokens", "dollars", "seconds") for heading in headings)
 
 
 def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float | None, int | None]:
@@ -81,7 +99,7 @@ def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float |
     print(f"{count} small tasks will be sent to {visible(config.model)}: {usual}. The tables are ours, not yours.")
     unit = "tokens" if price is None else "US dollars"
     try:
-        answer = input(f"How many {unit} may it spend at most? Nothing stops: ").strip().replace(",", "")
+        answer = input(f"How many {unit} may it spend at most? (Enter alone: send nothing) ").strip().replace(",", "")
     except EOFError:
         answer = ""
     try:

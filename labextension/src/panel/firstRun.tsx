@@ -5,6 +5,8 @@ import type { IAnswers, Start } from './start';
 /** Suggested models; any model of litellm can be used. */
 const MODELS = ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1', 'gemini/gemini-2.5-pro', 'ollama/qwen3-coder'];
 
+const TITLE = 'autocoder-jupyter-first-steps';
+
 /** A form for the settings that the first cell needs. It checks them and inserts the cell. */
 export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'check' | 'begin'> }): React.ReactElement {
   const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '' });
@@ -30,7 +32,8 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
   };
 
   return (
-    <form className="jp-AutocodePanel-first" aria-label="First steps" onSubmit={event => void check(event)}>
+    <form className="jp-AutocodePanel-first" aria-labelledby={TITLE} onSubmit={event => void check(event)}>
+      <h3 id={TITLE}>First steps</h3>
       <label>
         Model
         <input
@@ -72,11 +75,55 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
           Insert a first cell
         </button>
       </div>
-      <pre role="status" aria-label="What will be used" tabIndex={0} hidden={said === ''}>
-        {said}
-      </pre>
+      <div role="status" aria-label="What will be used" hidden={said === ''}>
+        <Checked said={said} />
+      </div>
     </form>
   );
+}
+
+/** What the kernel said: which sandbox and model will be used, and all of it below; or a sentence. */
+function Checked({ said }: { said: string }): React.ReactElement {
+  const used = whatIsUsed(said);
+  if (used.length === 0) {
+    return <p>{said}</p>;
+  }
+  return (
+    <>
+      <dl>
+        {used.map(([name, state, more], at) => (
+          <React.Fragment key={at}>
+            <dt>{name}</dt>
+            <dd>
+              {state}
+              {more && <span>{more}</span>}
+            </dd>
+          </React.Fragment>
+        ))}
+      </dl>
+      <details>
+        <summary>All that was checked</summary>
+        <pre tabIndex={0} aria-label="All that was checked">
+          {said}
+        </pre>
+      </details>
+    </>
+  );
+}
+
+/** Of the table of `%autocode doctor`: the sandbox, and all rows about the model; each as name, state and details. */
+export function whatIsUsed(said: string): string[][] {
+  let group = '';
+  const shown: string[][] = [];
+  for (const line of said.split('\n')) {
+    const [name, state, ...more] = line.trim().split(/ {2,}/);
+    const isPart = line.startsWith(' ');
+    group = isPart ? group : name;
+    if (state && (group === 'model' || (group === 'sandbox' && !isPart))) {
+      shown.push([name, state, more.join(' ')]);
+    }
+  }
+  return shown;
 }
 
 /** The variable that litellm uses by default. */

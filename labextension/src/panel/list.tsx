@@ -66,7 +66,7 @@ function Invitation(props: { isOpen: boolean; isLoaded: boolean; start: Start | 
           Load the extension in a cell: <code>%load_ext autocoder_jupyter</code>
         </p>
       )}
-      <p>Then describe in a cell what you need, and run it:</p>
+      <p>{isLoaded ? 'Describe' : 'Then describe'} in a cell what you need, and run it:</p>
       <pre>{'%%autocode growth\nMonthly revenue growth from @sales.'}</pre>
       {start !== null && <FirstRun start={start} />}
     </div>

@@ -2,12 +2,18 @@ import * as React from 'react';
 import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 
-import { FirstRun } from '../firstRun';
+import { FirstRun, whatIsUsed } from '../firstRun';
 
 const check = jest.fn();
 const ask = jest.fn();
 const begin = jest.fn();
 let node: HTMLElement;
+
+const DOCTOR = `sandbox   local will be used    'local' is set
+  local   works                 your files are hidden
+model     openai/gpt            set by JupyterLab
+  key     MY_KEY is not set     replays work without it
+python    3.11.7                /usr/bin/python`;
 
 const said = (): string | null => node.querySelector('[role=status]')!.textContent;
 
@@ -26,11 +32,17 @@ async function submit(): Promise<void> {
 }
 
 it('begins with what is set, and says what the kernel said', async () => {
-  check.mockResolvedValue('sandbox  local works');
+  check.mockResolvedValue(DOCTOR);
   expect([...node.querySelectorAll('input')].map(input => input.value)).toEqual(['openai/gpt', 'MY_KEY']);
   await submit();
   expect(check).toHaveBeenCalledWith({ model: 'openai/gpt', key: 'MY_KEY' });
-  expect(said()).toBe('sandbox  local works');
+  expect([...node.querySelectorAll('dt')].map(name => name.textContent)).toEqual(['sandbox', 'model', 'key']);
+  expect(node.querySelectorAll('dd')[2].textContent).toBe('MY_KEY is not setreplays work without it');
+  expect(node.querySelector('pre')!.textContent).toBe(DOCTOR); // closed
+});
+
+it('takes a sentence for no table', () => {
+  expect(whatIsUsed('The notebook has no kernel.\nmodel')).toEqual([]);
 });
 
 it('says why it could not look, and can be asked again', async () => {
