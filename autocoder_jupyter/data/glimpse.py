@@ -22,7 +22,10 @@ from autocoder_jupyter.untrusted.charts import chart_place
 ROWS = 5
 COLUMNS = 6
 PARTS = 4
-"""Most tables or figures of one list or dict that are shown."""
+"""Most tables of one list or dict that are shown."""
+
+FIGURES = 12
+"""Most figures of one list or dict that are shown."""
 
 CHARACTERS = 24
 """Maximum length of a cell."""
@@ -36,6 +39,9 @@ PICTURE_PIXELS = 4_000_000
 CHART_CHARACTERS = 64 * 2**10
 """Characters of the specification of the largest chart on a card, which is saved with the notebook."""
 
+LARGEST = 2
+"""How many of the largest pictures and charts all pictures and charts of a card may take together."""
+
 
 def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
     """A preview of each output.
@@ -45,11 +51,21 @@ def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Gli
         secrets: values that must not be shown, by the name that replaces each.
     """
     tell = _telling(secrets)
-    found = tuple(
-        _carefully(name, one, tell) for output, value in values.items() for name, one in _parts(output, value, tell)
-    )
     # Nothing can be masked in a picture, and a function that gets secrets could draw them.
-    return tuple(replace(glimpse, picture=b"", chart="") for glimpse in found) if secrets else found
+    found, room = list[Glimpse](), 0.0 if secrets else float(LARGEST)
+    for output, value in values.items():
+        for name, one in _parts(output, value, tell):
+            glimpse = _carefully(name, one, tell)
+            size = _size(one, glimpse)
+            found.append(glimpse if size <= room else replace(glimpse, picture=b"", chart=""))
+            room -= size if size <= room else 0.0
+    return tuple(found)
+
+
+def _size(value: Any, glimpse: Glimpse) -> float:
+    """The size of a picture or chart, where the largest that a card shows is 1; 0 for any other value."""
+    pixels = value.width * value.height if glimpse.picture else 0
+    return max(len(glimpse.picture) / PICTURE_BYTES, pixels / PICTURE_PIXELS, len(glimpse.chart) / CHART_CHARACTERS)
 
 
 def _parts(name: str, value: Any, tell: Tell) -> Iterable[tuple[str, Any]]:
@@ -59,8 +75,9 @@ def _parts(name: str, value: Any, tell: Tell) -> Iterable[tuple[str, Any]]:
     )
     if not items or not isinstance(items[0][1], pd.DataFrame | pd.Series | Figure):
         return [(name, value)]
-    shown = [(f"{name}[{tell([shorten(repr(key), CHARACTERS)])[0]}]", part) for key, part in items[:PARTS]]
-    more = len(items) - PARTS
+    most = FIGURES if isinstance(items[0][1], Figure) else PARTS
+    shown = [(f"{name}[{tell([shorten(repr(key), CHARACTERS)])[0]}]", part) for key, part in items[:most]]
+    more = len(items) - most
     return [*shown, (name, f"and {more} more")] if more > 0 else shown
 
 

@@ -39,6 +39,8 @@ MOST_DIFFERENCES = 8
 """Sentences about the data that the card shows."""
 
 _UNSOLVED = ("failed", "over_budget")
+ASKED = "autocode-asked"
+"""Our lab extension hides it where a form asks the same questions."""
 
 
 def card(state: FunctionRun) -> Document:
@@ -65,7 +67,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
     return (
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
         Row("Refine", lines([clipped(state.refinement, 600)])),
-        Row("Questions", (*_approval(state), *_questions(state)), prefix=""),
+        Row("Questions", (*_approval(state), *_questions(state)), prefix="", kind=ASKED if state.questions else ""),
         _answering(state),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
         Row("Status", lines(_status(state)), prefix=""),

@@ -49,7 +49,7 @@ def _agent(state: FunctionRun, agent: AgentState, stage: StageName) -> WindowCol
     heading = f"The agent · {tool_calls.turns(agent.trace, finished=False)}"
     if answer.fault or not (calls or agent.said):
         return WindowColumn(heading, lines((_no_text_yet(state, answer), *calls)))
-    return WindowColumn(heading, window(newest(agent.said), element("div", *calls, look="note")))
+    return WindowColumn(heading, window(newest(agent.said), element("div", *calls, look="fixed")))
 
 
 def _answer(state: FunctionRun, stage: StageName) -> WindowColumn:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.overview import Glimpse
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import data_address
-from autocoder_jupyter.view.document import Block, Drawing, Span, Table, line, muted
-from autocoder_jupyter.view.html import element
+from autocoder_jupyter.view.document import Block, Drawing, Row, Span, Table, line, lines, muted
+from autocoder_jupyter.view.html import Html, element, escape
 
 MOST = 6
 """Outputs that are shown; of the others only the names."""
-
-MOST_PICTURES = 2
-"""Pictures that are shown; a card has room for so many."""
 
 
 def output_blocks(seen: SampleOutputs | None, name: str) -> tuple[Block, ...]:
@@ -27,27 +25,45 @@ def output_blocks(seen: SampleOutputs | None, name: str) -> tuple[Block, ...]:
     """
     if seen is None:
         return ()
-    shown, pictures = list[Block](), 0
-    for glimpse in seen.glimpses[:MOST]:
-        pictures += bool(glimpse.picture or glimpse.chart)
-        drawn = glimpse if pictures <= MOST_PICTURES else replace(glimpse, picture=b"", chart="")
-        shown += glimpse_blocks(drawn)
+    groups = [tuple(group) for _, group in groupby(seen.glimpses, _drawn_with)]
+    shown = [block for group in groups[:MOST] for block in _group_blocks(group)]
     if seen.withheld:
         shown.append(muted(f"Rows are not saved here because share forbids it. {name}.run() shows them."))
-    if len(seen.glimpses) > MOST:
-        shown.append(muted(f"and {', '.join(glimpse.name for glimpse in seen.glimpses[MOST:])}"))
+    if more := ", ".join(glimpse.name for group in groups[MOST:] for glimpse in group):
+        shown.append(muted(f"and {more}"))
     return tuple(shown)
+
+
+def _drawn_with(glimpse: Glimpse) -> str:
+    """What the figures of one list have in common, whose pictures stand side by side; otherwise its own name."""
+    return glimpse.name if glimpse.table else glimpse.name.partition("[")[0]
+
+
+def _group_blocks(group: Sequence[Glimpse]) -> Iterable[Block]:
+    pictures = [one for one in group if one.picture or one.chart]
+    if len(pictures) < 2:
+        return (block for one in group for block in glimpse_blocks(one))
+    tiles = (
+        element("div", element("strong", escape(one.name)), _picture(one, "figure"), look="tile") for one in pictures
+    )
+    told = lines(f"output {one.name}: {one.text}" for one in pictures)
+    others = (block for one in group if one not in pictures for block in glimpse_blocks(one))
+    return Row("", told, only="text"), Drawing(element("div", *tiles, look="tiles"), is_counted=False), *others
+
+
+def _picture(glimpse: Glimpse, look: str) -> Html:
+    """The picture or the chart of an output that has one."""
+    if glimpse.chart:
+        return markup.chart(glimpse.chart, glimpse.text)
+    alt = f"{glimpse.name}: {glimpse.text}"
+    return element("img", alt=alt, src=data_address(glimpse.picture, "image/png"), look=look)
 
 
 def glimpse_blocks(glimpse: Glimpse) -> tuple[Block, ...]:
     """One output: its size and first rows, its picture, or its value."""
     named = Span(glimpse.name, "strong", only="html"), Span(f"output {glimpse.name}:", only="text")
-    if glimpse.picture:
-        alt = f"{glimpse.name}: {glimpse.text}"
-        picture = element("img", alt=alt, src=data_address(glimpse.picture, "image/png"), look="figure small")
-        return line(*named, Span(glimpse.text, "muted", only="text")), Drawing(picture, is_counted=False)
-    if glimpse.chart:
-        drawing = Drawing(markup.chart(glimpse.chart, glimpse.text), is_counted=False)
+    if glimpse.picture or glimpse.chart:
+        drawing = Drawing(_picture(glimpse, "figure small"), is_counted=False)
         return line(*named, Span(glimpse.text, "muted", only="text")), drawing
     if glimpse.table is None:
         return (line(*named, Span(glimpse.text, "code")),)

@@ -55,7 +55,7 @@ def require_data(notebook: Notebook, command: CellCommand, request: Request) -> 
         )
     print(visible(what if found else f"{what} {way}"))
     if found:
-        ways = f"Type {YES}, {WITHOUT} to go on without data, or nothing to stop: "
+        ways = f"Type {YES}, {WITHOUT} (go on without data) or nothing (stop): "
         question = f"Use {_list(found, notebook.namespace)}? {ways}"
     else:
         question = f"Type {YES} to go on without data, anything else to stop: "

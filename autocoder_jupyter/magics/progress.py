@@ -7,7 +7,6 @@ import sys
 from typing import Any
 
 from autocoder_jupyter.display.live import LiveCard
-from autocoder_jupyter.display.sample_outputs import MOST_PICTURES
 from autocoder_jupyter.display.shown import Shown, card_text, current_step, ended_calls, status_line
 from autocoder_jupyter.magics.terminal_pictures import drawn, draws_pictures
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -49,6 +48,6 @@ class TerminalProgress:
 
 
 def _pictures(run: FunctionRun) -> list[bytes]:
-    """The pictures of the outputs, as many as a card shows."""
+    """The pictures of the outputs, those that a card shows."""
     glimpses = run.outputs.glimpses if run.outputs is not None else ()
-    return [glimpse.picture for glimpse in glimpses if glimpse.picture][:MOST_PICTURES]
+    return [glimpse.picture for glimpse in glimpses if glimpse.picture]

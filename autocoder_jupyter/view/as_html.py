@@ -175,15 +175,12 @@ def _item(item: Item) -> Html:
     look = f"item edge edge-{item.mark.role}" if item.edge else "item"
     about = (escape("·"), markup.muted(item.about)) if item.about else ()
     content = join(pieces_html(item.pieces), *about, between=" ")
-    below = blocks_html(item.below)
-    if item.note:  # it stays in the line, however narrow the page is
-        told = join(element("div", content, below, look="fills"), element("div", escape(item.note), look="note muted"))
-        cell = element("div", told, look="told with-note")
-    else:
-        cell = element("div", content, below, look="told")
-    return element(
-        "div", join(element("div", _piece(item.mark), look="outcome"), cell, between=" "), role="listitem", look=look
+    note = (element("div", escape(item.note), look="note muted"),) if item.note else ()  # beside the text at any width
+    cells = (
+        element("div", _piece(item.mark), look="outcome"),
+        element("div", join(*note, content, between=" "), blocks_html(item.below), look="told"),
     )
+    return element("div", join(*cells, between=" "), role="listitem", look=look)
 
 
 def _table(table: Table) -> Html:

@@ -444,7 +444,7 @@ def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_o
 
 SPOTS = """card => {
     const box = part => part.getBoundingClientRect();
-    const isRow = part => part.style.flexFlow !== "" && part.children.length === 2;
+    const isRow = part => part.style.flexWrap !== "" && part.children.length === 2;
     const rows = [...card.querySelectorAll(":scope > div")].filter(isRow);
     return rows.map(row => box(row.children[1]).top >= box(row.children[0]).bottom);
 }"""

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.glimpse import CHARACTERS, CHART_CHARACTERS, COLUMNS, PICTURE_BYTES, ROWS, glimpses
-from autocoder_jupyter.display.sample_outputs import glimpse_blocks
+from autocoder_jupyter.display.sample_outputs import glimpse_blocks, output_blocks
+from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.types.overview import Glimpse
 from autocoder_jupyter.view.as_html import blocks_html, document_html
@@ -58,6 +59,17 @@ def test_a_small_picture_is_in_the_preview_and_a_large_one_only_by_its_size() ->
     assert other.picture == b"" and other.text == "a picture of 6100 × 3330 pixels"
     bomb = Figure(b"\x89PNG of one colour", 20_000, 5_000)
     assert glimpses({"chart": bomb}, {})[0] == Glimpse("chart", "a picture of 20000 × 5000 pixels")
+
+
+def test_the_figures_of_a_list_are_pictures_while_all_together_are_not_larger_than_two_of_the_largest() -> None:
+    third = Figure(b"\x89PNG" + bytes(PICTURE_BYTES // 3), 640, 480)
+    many = glimpses({"charts": [third] * 14, "one": Figure(b"\x89PNG small", 640, 480)}, {})
+    assert [bool(glimpse.picture) for glimpse in many] == [*[True] * 5, *[False] * 8, True]
+    assert (many[4].name, many[12]) == ("charts[4]", Glimpse("charts", "and 2 more"))
+    wide = glimpses({"charts": [Figure(b"\x89PNG", 2000, 1500)] * 3}, {})  # pixels, which a page decodes
+    assert [bool(glimpse.picture) for glimpse in wide] == [True, True, False]
+    html = blocks_html(output_blocks(SampleOutputs(many), "growth"))
+    assert html.count("<img") == 6 and "charts[4]" in html and "a picture of 640 × 480 pixels" in html
 
 
 CHART = {"data": [{"type": "bar", "x": ["jane.roe@example.com", "b"], "y": [1, 2]}], "layout": {"images": [{}]}}

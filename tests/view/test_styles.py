@@ -19,8 +19,8 @@ COMPUTED = {"cell", "cell-last", "cell-left", "cell-right", "removed-words", "ad
 
 
 def test_a_look_becomes_the_declarations_of_its_classes() -> None:
-    assert element("div", escape("x"), look="note muted") == '<div style="flex:none;color:var(--a-muted,gray)">x</div>'
-    assert element("div", look="note", style="width:3%") == '<div style="flex:none;width:3%"></div>'
+    assert element("div", escape("x"), look="fixed muted") == '<div style="flex:none;color:var(--a-muted,#777)">x</div>'
+    assert element("div", look="fixed", style="width:3%") == '<div style="flex:none;width:3%"></div>'
     with pytest.raises(KeyError):
         style("no-such-class")
 
@@ -58,3 +58,18 @@ def texts(value: ast.expr) -> list[str]:
 
 def test_each_variable_of_jupyterlab_has_a_fallback() -> None:
     assert re.findall(r"var\(--jp-[\w-]+,", CSS) and not re.findall(r"var\(--[\w-]+\)", CSS)
+
+
+def luminance(colour: str) -> float:
+    """Of a colour as `#183`, by the rule of WCAG."""
+    parts = [int(digit, 16) / 15 for digit in colour.removeprefix("#")]
+    red, green, blue = (part / 12.92 if part <= 0.04 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_a_saved_card_whose_named_colours_were_removed_is_read_on_light_and_dark_pages() -> None:
+    colours = set(re.findall(r"var\(--a-(?:muted|good|bad|warn|busy),(#\w{3})\)", CSS))
+    assert len(colours) == 5
+    for colour in colours:
+        own = luminance(colour) + 0.05
+        assert min(1.05 / own, own / (luminance("#111") + 0.05)) >= 4, colour

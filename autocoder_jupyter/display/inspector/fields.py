@@ -204,7 +204,7 @@ def _common(spec: InputSpec) -> dict[str, Any]:
         "description_allow_html": False,
         "tooltip": tooltip,
         "style": {"description_width": "9em"},
-        "layout": {"width": "30em", "max_width": "100%"},
+        "layout": {"width": "30em", "max_width": "calc(100% - 4px)"},  # it has a margin
     }
 
 

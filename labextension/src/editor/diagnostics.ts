@@ -36,13 +36,14 @@ async function diagnose(
 }
 
 function diagnosticOf({ from, to, severity, what, hint, instead }: IProblem): Diagnostic {
-  const message = hint === '' ? what : `${what}\n${hint}`;
+  const isOnButton = instead !== undefined && hint.startsWith(`Write ${instead} `);
+  const message = hint === '' || isOnButton ? what : `${what}\n${hint}`;
   if (instead === undefined) {
     return { from, to, severity, message };
   }
   const apply = (view: EditorView, start: number, end: number): void =>
     view.dispatch({ changes: { from: start, to: end, insert: instead } });
-  return { from, to, severity, message, actions: [{ name: `Write ${instead}`, apply }] };
+  return { from, to, severity, message, actions: [{ name: `Write ${instead} (Tab)`, apply }] };
 }
 
 /** Writes the other text of an underlined range at the cursor, if it has one. Returns whether it did. */
@@ -62,9 +63,9 @@ function goToNext(view: EditorView): boolean {
     return false;
   }
   const { from, to } = view.state.selection.main;
-  forEachDiagnostic(view.state, (diagnostic, start, end) => {
+  forEachDiagnostic(view.state, ({ message, actions = [] }, start, end) => {
     if (start === from && end === to) {
-      view.dispatch({ effects: EditorView.announce.of(diagnostic.message) });
+      view.dispatch({ effects: EditorView.announce.of([message, ...actions.map(({ name }) => name)].join(' ')) });
     }
   });
   return true;

@@ -21,6 +21,7 @@ export function autocodeLanguage(knowledge: Knowledge): LanguageSupport {
   return new LanguageSupport(prose, [
     EditorView.lineWrapping,
     EditorView.editorAttributes.of({ class: 'autocode-cell' }),
+    EditorView.contentAttributes.of({ 'aria-label': 'Request, an %%autocode cell' }),
     highlight(knowledge),
     hover(knowledge),
     diagnostics(knowledge)

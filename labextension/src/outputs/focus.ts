@@ -4,6 +4,13 @@ const FORMS = '.autocode-questions, .autocode-strip, .autocode-inspector';
 /** Parts in which arrow keys choose; the notebook would take them and go to another cell. */
 const CHOICES = 'select, input[type="radio"]';
 
+/** Let the keyboard reach what scrolls, as it can in a notebook that is trusted; the sanitizer removes that. */
+export function reachScrolled(node: HTMLElement): void {
+  for (const part of node.querySelectorAll<HTMLElement>('pre, [style*="overflow"]')) {
+    part.tabIndex = 0;
+  }
+}
+
 /**
  * Keep the keyboard in the cell: arrow keys choose in our forms, and a form that is removed leaves the focus to its cell.
  *

@@ -8,6 +8,7 @@ import { Panel, Widget } from '@lumino/widgets';
 import { restoreCharts } from '../charts/places';
 import type { IJob, IKernelLink, ILink } from '../link/tokens';
 import { isUnderWay } from '../results/entries';
+import { reachScrolled } from './focus';
 import type { Commands } from './strip';
 import { Strip } from './strip';
 
@@ -96,6 +97,7 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     const { trusted, metadata } = this._model!;
     await this._shown.renderModel(new MimeModel({ trusted, metadata, data: { [mimeType]: data[mimeType] ?? '' } }));
     restoreCharts(this._shown.node, data['text/html']);
+    reachScrolled(this._shown.node);
   }
 
   private _followLink(): void {

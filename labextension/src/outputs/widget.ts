@@ -7,6 +7,7 @@ import { Panel } from '@lumino/widgets';
 
 import { restoreCharts } from '../charts/places';
 import { KernelProcess } from '../link/processes';
+import { reachScrolled } from './focus';
 
 /** A finished result: the id of its widget; the output also has `text/html`, which needs no kernel. */
 export const OUR_WIDGET_MIME = 'application/vnd.autocoder-jupyter.widget+json';
@@ -129,6 +130,7 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
     } else {
       this._put(renderer);
       restoreCharts(renderer.node, data['text/html']);
+      reachScrolled(renderer.node);
     }
   }
 

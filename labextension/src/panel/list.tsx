@@ -105,6 +105,11 @@ function Item({ entry, since, execute, versionManager, picture }: IItemProps): R
               {warning}
             </p>
           ))}
+          {job.rows.Verified?.map(words => (
+            <p key={words} className="jp-AutocodePanel-verified">
+              {words.charAt(0).toUpperCase() + words.slice(1)}
+            </p>
+          ))}
           {!isUnderWay(job) && <Evidence held={job.rows.Passed ?? []} signature={job.rows.Call?.[0] ?? ''} />}
           {job.actions.includes('versions') && <Versions name={name} run={job.step} versionManager={versionManager} />}
         </>
