@@ -386,7 +386,7 @@ import pandas as pd
 def run(sales: pd.DataFrame) -> altair.TopLevelMixin:
     """A bar chart."""
     totals = sales.groupby("region", as_index=False)["revenue"].sum()
-    return altair.Chart(totals, title="Revenue").mark_bar().encode(x="region", y="revenue")
+    return altair.Chart(totals, title="Revenue", width=600).mark_bar().encode(x="region", y="revenue")
 '''
 
 CHART_TESTS = '''\
@@ -472,6 +472,8 @@ def test_on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row
         tops = [tab.bounding_box()["y"] for tab in output.get_by_role("tab").all()]
         assert len(set(tops)) == 1
     assert barriers(page, ".autocode-card", ".autocode-inspector") == []
+    drawn = chart_of(card).element_handle().content_frame().child_frames[0]
+    drawn.wait_for_function("document.documentElement.scrollWidth <= innerWidth && innerWidth < 400")
     last = output.get_by_role("tab").last
     last.click()
     bar, box = output.get_by_role("tablist").bounding_box(), last.bounding_box()

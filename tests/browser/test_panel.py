@@ -192,7 +192,7 @@ def test_the_first_steps_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
         first.get_by_label("Environment variable").fill("NO_SUCH_KEY")
         page.page.keyboard.press("Enter")
         said = first.get_by_role("status")
-        said.get_by_text("set by JupyterLab").wait_for(timeout=PATIENCE)
+        said.get_by_text("set by JupyterLab", exact=True).wait_for(timeout=PATIENCE)
         expect(said).to_contain_text("NO_SUCH_KEY is not set", use_inner_text=True)
         expect(said).not_to_contain_text("extension is already loaded", use_inner_text=True)
         picture(page, "first_steps")

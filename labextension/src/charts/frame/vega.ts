@@ -16,6 +16,9 @@ const DARK: VegaLiteConfig = {
   style: { cell: { stroke: '#555' }, 'guide-label': { fill: '#ccc' }, 'guide-title': { fill: '#ccc' } }
 };
 
+/** The smallest width between the axes, in pixels. */
+const LEAST = 100;
+
 const refuse = (): Promise<never> => Promise.reject(new Error('A chart of generated code loads nothing.'));
 
 serve(async ({ spec, dark }, container) => {
@@ -31,4 +34,21 @@ serve(async ({ spec, dark }, container) => {
   });
   view.tooltip(tooltip(container));
   await view.runAsync();
+  fit(view, container);
 });
+
+/** Make a chart that is wider than the frame as narrow as that; one that is made of several charts scrolls. */
+function fit(view: View, container: HTMLElement): void {
+  const natural = view.width();
+  const beside = (container.querySelector('canvas')?.offsetWidth ?? natural) - natural; // axes and legends
+  const narrow = (): void => {
+    const width = Math.min(natural, Math.max(innerWidth - beside, LEAST));
+    if (width !== view.width()) {
+      void view.width(width).runAsync();
+    }
+  };
+  if (natural > 0) {
+    narrow();
+    addEventListener('resize', narrow);
+  }
+}
