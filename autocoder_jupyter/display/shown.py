@@ -35,9 +35,9 @@ def card_html(state: Shown) -> Html:
     return as_html.document_html(document_of(state), MAX_CHARACTERS)
 
 
-def card_text(state: Shown) -> str:
-    """The card in a few lines of text."""
-    return as_text.document_text(document_of(state))
+def card_text(state: Shown, columns: int = 0) -> str:
+    """The card in a few lines of text, for a terminal that is so wide; 0 for none."""
+    return as_text.document_text(document_of(state), columns)
 
 
 def status_line(state: Shown) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.display.shown import Shown, card_text, current_step, ended_calls, status_line
-from autocoder_jupyter.magics.terminal_pictures import drawn, draws_pictures
+from autocoder_jupyter.magics.terminal import columns, drawn, draws_pictures
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view import markup
 
@@ -42,7 +42,7 @@ class TerminalProgress:
         if step != self._step:
             self._step = step
             asks = bool(state.question) and not self._has_prompt
-            print(card_text(state) if state.finished or asks else status_line(state))
+            print(card_text(state, columns()) if state.finished or asks else status_line(state))
             if state.finished and isinstance(state, FunctionRun) and draws_pictures(os.environ, sys.stdout):
                 print(drawn(_pictures(state)), end="")
 

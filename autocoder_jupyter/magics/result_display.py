@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.magics.inspection import Inspectors, subject_of
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.pending_display import unfinished
+from autocoder_jupyter.magics.terminal import columns
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
@@ -63,7 +64,7 @@ class ResultDisplay:
         from autocoder_jupyter.display.inspector.static import render_html, render_text
 
         if self._notebook.is_terminal:
-            return {"text/plain": render_text(subject_of(result))}
+            return {"text/plain": render_text(subject_of(result), columns=columns())}
         from autocoder_jupyter.view.html import html_output
 
         inspector = self._inspector(result)

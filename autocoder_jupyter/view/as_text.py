@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 
 from autocoder_jupyter.view import diff, markup
@@ -28,15 +29,35 @@ from autocoder_jupyter.view.document import (
 )
 
 TABLE_CHARACTERS = 100
-"""Characters of a line of a table."""
+"""Characters of a line of a table that is not for a terminal."""
+
+_NARROWEST = 40
+_CODE = " " * 4
+"""So far source, tables and further lines are indented. They keep their lines."""
 
 
-def document_text(document: Document) -> str:
-    """The document in lines of text."""
+def document_text(document: Document, columns: int = 0) -> str:
+    """The document in lines of text.
+
+    Args:
+        document: the document.
+        columns: the width of the terminal: sentences are wrapped between words, and tables are cut. 0 if the text is
+            not for a terminal.
+    """
+    columns = max(columns, _NARROWEST) if columns else 0
     facts = filter(None, (*document.facts, document.last_step))
     first = " · ".join((f"● {document.name}  {document.title}", *facts))
     shown = (section for section in document.sections if section.only != "html")
-    return markup.lines([first, *(f"  {words}" for section in shown for words in _section(section))])
+    table = columns - len(_CODE) if columns else TABLE_CHARACTERS
+    text = markup.lines([first, *(f"  {words}" for section in shown for words in _section(section, table))])
+    return "\n".join(_wrapped(words, columns) for words in text.split("\n")) if columns else text
+
+
+def _wrapped(words: str, columns: int) -> str:
+    """A line, wrapped between words. Further lines are indented, so they cannot imitate a line of the card."""
+    if len(words) <= columns or words.startswith(_CODE):
+        return words
+    return textwrap.fill(words, columns, subsequent_indent=" " * 6, break_on_hyphens=False)
 
 
 def status_line(document: Document, clock: str = "") -> str:
@@ -44,9 +65,9 @@ def status_line(document: Document, clock: str = "") -> str:
     return markup.line(f"{document.name}  {document.title}", clock, *document.status, *document.facts)
 
 
-def blocks_text(blocks: Iterable[Block]) -> list[str]:
-    """Blocks as lines of text."""
-    return [words for block in blocks for words in _block(block)]
+def blocks_text(blocks: Iterable[Block], table: int = TABLE_CHARACTERS) -> list[str]:
+    """Blocks as lines of text, those of tables with so many characters."""
+    return [words for block in blocks for words in _block(block, table)]
 
 
 def item_text(item: Item) -> str:
@@ -54,19 +75,16 @@ def item_text(item: Item) -> str:
     return "  ".join(filter(None, (item.mark.text, _pieces(item.pieces), item.about, item.note)))
 
 
-def _section(section: Section) -> Iterator[str]:
-    if section.folded and section.title and any(_has_text(block) for block in section.blocks):
+def _section(section: Section, table: int) -> Iterator[str]:
+    if section.folded and section.title and blocks_text(section.blocks):
         yield f"{section.title}:"
     for block in section.blocks:
         # Further lines of an entry are indented (`markup.lines`), so the first line of a source is, too.
-        yield from (f"    {words}" for words in _block(block)) if isinstance(block, Source) else _block(block)
+        found = _block(block, table)
+        yield from (f"{_CODE}{words}" for words in found) if isinstance(block, Source) else found
 
 
-def _has_text(block: Block) -> bool:
-    return next(_block(block), None) is not None
-
-
-def _block(block: Block) -> Iterator[str]:
+def _block(block: Block, table: int) -> Iterator[str]:
     match block:
         case Line():
             yield from filter(None, (_pieces(block.pieces),))
@@ -75,7 +93,7 @@ def _block(block: Block) -> Iterator[str]:
         case Beside():
             yield from filter(None, (", ".join(_pieces(entry.pieces) for entry in block.lines),))
         case Group():
-            yield from (f"{block.heading.casefold()}: {words}" for words in blocks_text(block.blocks))
+            yield from (f"{block.heading.casefold()}: {words}" for words in blocks_text(block.blocks, table))
         case Source():
             yield from filter(None, (block.text,))
         case Diff():
@@ -83,30 +101,30 @@ def _block(block: Block) -> Iterator[str]:
         case Table():
             rows = (block.headings, *block.rows) if any(block.headings) else block.rows
             shown = markup.columns(rows, block.numeric or ()) if rows else ""
-            yield from (f"  {words[:TABLE_CHARACTERS]}" for words in shown.splitlines())
+            yield from (f"  {words[:table]}" for words in shown.splitlines())
         case Item():
             yield item_text(block)
-            yield from (f"    {words}" for words in blocks_text(block.below))
+            yield from (f"    {words}" for words in blocks_text(block.below, table))
         case Items():
-            yield from blocks_text(block.items)
+            yield from blocks_text(block.items, table)
         case Offer():
             yield f"{block.command} {block.meaning}"
         case Drawing():
             yield from filter(None, (block.text,))
         case Row():
-            yield from _row(block)
+            yield from _row(block, table)
         case Fold(only="html"):
             return
         case Fold():
-            words = blocks_text(block.blocks)
+            words = blocks_text(block.blocks, table)
             yield from (f"{block.title}:", *(f"  {entry}" for entry in words)) if words else ()
 
 
-def _row(row: Row) -> Iterator[str]:
+def _row(row: Row, table: int) -> Iterator[str]:
     if row.only == "html":
         return
     prefix = row.label.casefold() if row.prefix is None else row.prefix
-    for words in blocks_text(row.blocks):
+    for words in blocks_text(row.blocks, table):
         yield f"{prefix}: {words}" if prefix and not words.startswith("  ") else words
 
 

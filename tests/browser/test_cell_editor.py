@@ -11,6 +11,7 @@ import pytest
 from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open
 from tests.browser.lab import KERNEL_IS_IDLE, Lab, NotebookPage, expect
+from tests.browser.test_panel import barriers
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("extension")]
 
@@ -245,6 +246,7 @@ def test_a_table_that_is_named_without_its_at_sign_is_underlined_and_tab_or_a_cl
     page.wait_for_prompt(1)
     cell = write(page, 2, "%%autocode growth\nCompare the daily visits")
     cell.locator(".cm-lintRange", has_text="daily visits").wait_for(timeout=SOON)
+    assert barriers(page, ".autocode-cell") == []
     page.page.keyboard.press("Tab")
     page.cell(2).locator(".autocode-known", has_text="@daily_visits").wait_for(timeout=SOON)
     assert text_of(page, 2).endswith("Compare the @daily_visits")

@@ -440,6 +440,8 @@ def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_o
     (lab.folder / "received.ipynb").write_text(json.dumps(saved))
     received = NotebookPage(page.page, lab, "received.ipynb")
     chart_of(received.output(1))
+    assert not any(button.is_visible() for button in received.card(1).locator("button").all())  # they could do nothing
+    assert barriers(received, ".jp-AutocodeFollowed", ".jp-AutocodeResult") == []
 
 
 SPOTS = """card => {
@@ -498,4 +500,5 @@ def test_the_panel_shows_the_picture_of_a_result_small(notebook: Open, reply: Re
         page.wait_for_prompt(number)
     shown = item(page, "picture").get_by_role("img", name="chart: a picture of 300 × 150 pixels")
     expect(shown).to_be_visible()
+    assert barriers(page, ".jp-AutocodePanel") == []
     assert shown.evaluate("image => [image.naturalWidth, image.height]") == [300, 96]

@@ -141,6 +141,7 @@ def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: O
     versions = item(page, "daily").locator(".jp-AutocodePanel-versions")
     versions.locator("summary").click()
     versions.get_by_text("ready, current").wait_for(timeout=PATIENCE)
+    assert barriers(page, ".jp-AutocodePanel") == []
     versions.get_by_role("button", name="Restore version 1 of daily").click()
     versions.get_by_text("daily is version 1 again").wait_for(timeout=PATIENCE)
     versions.get_by_role("button", name="Restore version 2 of daily").wait_for(timeout=PATIENCE)

@@ -58,8 +58,8 @@ def render_html(subject: Subject, part: Part = "all") -> Html:
     return document_html(_document(subject, part), MAX_CHARACTERS)
 
 
-def render_text(subject: Subject, part: Part = "all") -> str:
-    """The same as text."""
+def render_text(subject: Subject, part: Part = "all", columns: int = 0) -> str:
+    """The same as text, for a terminal that is so wide; 0 for none."""
     report = subject.report
     if part == "code":
         return markup.plain(code_of(report))
@@ -67,7 +67,7 @@ def render_text(subject: Subject, part: Part = "all") -> str:
         return markup.plain("\n\n".join(filter(None, (report.tests, report.blind_tests))))
     if part == "trace":
         return markup.lines(trace_lines(report))
-    return document_text(_document(subject, part))
+    return document_text(_document(subject, part), columns)
 
 
 def head(subject: Subject) -> Document:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.pending_display import PendingDisplay, unfinished
+from autocoder_jupyter.magics.terminal import columns
 
 if TYPE_CHECKING:
     from autocoder_jupyter.jobs.code_result import CodeModeResult
@@ -31,7 +32,7 @@ class AnswerDisplay:
         from autocoder_jupyter.view.html import html_output
 
         if self._notebook.is_terminal:
-            return {"text/plain": card_text(state_of(result))}
+            return {"text/plain": card_text(state_of(result), columns())}
         return {**html_output(card_html(state_of(result)), repr(result))}
 
     def show(self, result: CodeModeResult) -> None:

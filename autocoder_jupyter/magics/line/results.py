@@ -14,6 +14,7 @@ from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.magics.version_manager import asked_otherwise
 from autocoder_jupyter.result.handle import ExportKind
 from autocoder_jupyter.types import Step
@@ -59,7 +60,8 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
             f"{name} has no trace, because no agent wrote it.",
             hint=f"%autocode show {name} --timeline shows its steps.",
         )
-    notebook.show(render_html(subject, part), render_text(subject, part))
+    width = columns() if notebook.is_terminal else 0
+    notebook.show(render_html(subject, part), render_text(subject, part, width))
 
 
 def show_timeline(notebook: Notebook, name: str, steps: Sequence[Step], seconds: float) -> None:

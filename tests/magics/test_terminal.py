@@ -1,13 +1,16 @@
-"""Pictures of outputs are drawn in a terminal that can, and nowhere else."""
+"""Text is as wide as the terminal, and pictures of outputs are drawn in one that can, and nowhere else."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import io
 import os
 import pty
 import re
+import struct
+import termios
 import tty
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,7 +22,7 @@ from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.overview import Excerpt, Glimpse
 
 PICTURES = tuple(b"\x89PNG\r\n\x1a\n" + bytes([number]) * 5_000 for number in range(3))
 GLIMPSES = tuple(Glimpse(f"chart_{number}", "a bar chart", picture=png) for number, png in enumerate(PICTURES))
@@ -38,7 +41,10 @@ def whole(descriptor: int) -> str:
 
 
 def finish() -> None:
-    run = replace(FunctionRun("growth"), phase="ready", outputs=SampleOutputs(GLIMPSES))
+    rows = (("a very long value " * 6, "1"),)
+    table = Glimpse("table", table=Excerpt(("name", "n"), rows, "1 row × 2 columns", (False, True)))
+    outputs = SampleOutputs((*GLIMPSES, table))
+    run = replace(FunctionRun("growth"), phase="ready", outputs=outputs, notice=("one two three four " * 10,))
     TerminalProgress(LiveCard(RunTracker(run)))()
 
 
@@ -49,9 +55,10 @@ def environ(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def printed() -> str:
+def printed(columns: int = 0) -> str:
     shown, written = pty.openpty()
     tty.setraw(written)
+    fcntl.ioctl(written, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     with ThreadPoolExecutor(1) as executor:
         read = executor.submit(whole, shown)
         with os.fdopen(written, "w") as terminal, contextlib.redirect_stdout(terminal):
@@ -67,7 +74,9 @@ def test_a_terminal_that_can_draws_all_that_a_card_has(environ: pytest.MonkeyPat
     text = printed()
     pictures: list[str] = []
     for head, more, data in CODES.findall(text):
-        assert len(data) <= 4096 and bool(head) == (not pictures or pictures[-1].endswith("."))
+        # By the protocol all chunks but the last have a multiple of 4 characters, and only the first one other keys.
+        assert 0 < len(data) <= 4096 and (more == "0" or len(data) % 4 == 0)
+        assert bool(head) == (not pictures or pictures[-1].endswith("."))
         pictures = [*pictures, ""] if head else pictures
         pictures[-1] += data if more == "1" else f"{data}."
     assert [base64.b64decode(data.removesuffix(".")) for data in pictures] == list(PICTURES)
@@ -80,6 +89,17 @@ def test_another_terminal_gets_the_text_alone(environ: pytest.MonkeyPatch, more:
         environ.setenv(name, value)
     text = printed()
     assert "chart_0: a bar chart" in text and "\x1b" not in text
+
+
+@pytest.mark.parametrize("columns", [50, 90, 160])
+def test_text_is_as_wide_as_the_terminal_and_its_words_are_whole(environ: pytest.MonkeyPatch, columns: int) -> None:
+    lines = printed(columns).splitlines()
+    assert columns - 6 < max(map(len, lines)) <= columns
+    told = next(place for place, line in enumerate(lines) if line.startswith("  one two"))
+    assert all(set(line.split()) <= {"one", "two", "three", "four"} for line in lines[told : told + 2])
+    assert len(lines[told]) > columns - 6 and lines[told + 1].startswith("      ")
+    if columns < 160:
+        assert any(len(line) == columns for line in lines if "a very long" in line)
 
 
 def test_a_file_gets_the_text_alone(environ: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Pictures in a terminal that can draw them.
+"""What a terminal shows: its width, and pictures if it can draw them.
 
 The graphics protocol of kitty, which Ghostty and WezTerm have too: a PNG as base64 between escape codes.
 """
@@ -6,6 +6,8 @@ The graphics protocol of kitty, which Ghostty and WezTerm have too: a PNG as bas
 from __future__ import annotations
 
 import base64
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
@@ -14,6 +16,11 @@ _PROGRAMS = ("ghostty", "WezTerm")
 
 _CHUNK = 4096
 """Characters of one escape code; the protocol allows no more."""
+
+
+def columns() -> int:
+    """The width of the terminal in characters; 0 if the output is no terminal."""
+    return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
 
 
 def draws_pictures(environ: Mapping[str, str], stream: TextIO) -> bool:
