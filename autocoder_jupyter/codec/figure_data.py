@@ -80,7 +80,8 @@ def _axes(figure: Any) -> list[dict[str, Any]]:
 def _series(axes: Any) -> Iterator[dict[str, Any]]:
     bars = [container for container in axes.containers if hasattr(container, "patches")]
     for line in axes.get_lines():
-        yield _one("line", line.get_label(), line.get_xdata(orig=True), line.get_ydata(orig=True))
+        x = _positions(axes.xaxis, line.get_xdata(orig=True))
+        yield _one("line", line.get_label(), x, line.get_ydata(orig=True))
     for container in bars:
         yield _bars(container, axes)
     of_bars = {patch for container in bars for patch in container.patches}
@@ -90,7 +91,8 @@ def _series(axes: Any) -> Iterator[dict[str, Any]]:
         yield _one("pie", "", names, [(wedge.theta2 - wedge.theta1) / 360 for wedge in wedges])
     for collection in axes.collections:
         points: Any = np.ma.filled(np.ma.asarray(collection.get_offsets(), dtype=float), np.nan)
-        if hasattr(collection, "get_sizes") and points.ndim == 2:
+        is_area = hasattr(collection, "set_verts")  # between two lines, or below one
+        if hasattr(collection, "get_sizes") and points.ndim == 2 and not is_area:
             yield _one("scatter", collection.get_label(), points[:, 0], points[:, 1])
     for image in axes.get_images():
         yield _one("image", image.get_label(), [], np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan))
@@ -105,8 +107,19 @@ def _bars(container: Any, axes: Any) -> dict[str, Any]:
         round(float(position), 9): label.get_text()
         for position, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)
     }
-    labels = [tick_labels.get(round(float(center), 9)) or center for center in centers]
-    return _one("barh" if flat else "bar", container.get_label(), labels, lengths)
+    places = _positions(axis, centers)
+    if places is centers:
+        places = [tick_labels.get(round(float(center), 9)) or center for center in centers]
+    return _one("barh" if flat else "bar", container.get_label(), places, lengths)
+
+
+def _positions(axis: Any, values: Any) -> Any:
+    """Positions on an axis. On one of periods pandas draws their ordinals: these become the periods again, as text."""
+    freq, pandas = getattr(axis, "freq", None), sys.modules.get("pandas")
+    ordinals = np.asarray(values)
+    if freq is None or pandas is None or ordinals.dtype.kind not in "iuf" or not np.isfinite(ordinals).all():
+        return values
+    return [str(pandas.Period(ordinal=round(ordinal), freq=freq)) for ordinal in ordinals.tolist()]
 
 
 def _one(kind: str, name: Any, x: Any, y: Any) -> dict[str, Any]:

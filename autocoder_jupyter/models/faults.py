@@ -10,7 +10,7 @@ from types import ModuleType
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, UnknownModel, UnusableAnswer
 from autocoder_jupyter.models import credentials
 from autocoder_jupyter.models.limits import AnswerLimits
-from autocoder_jupyter.models.preflight import HOW_TO_NAME
+from autocoder_jupyter.models.preflight import HOW_TO_NAME, unknown_provider
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -27,6 +27,7 @@ _NO_MODEL = re.compile(
     r"|(?:unknown|invalid|no such) model",
     re.IGNORECASE | re.DOTALL,
 )
+_NO_PROVIDER = "LLM Provider NOT provided"
 _CONTEXT = re.compile(
     r"context.{0,20}(?:length|window)|maximum context|prompt is too long|too many tokens", re.IGNORECASE
 )
@@ -149,6 +150,8 @@ def _refused_key(said: str, config: ModelConfig, litellm: ModuleType) -> Authent
 
 
 def _unknown_model(said: str, config: ModelConfig, litellm: ModuleType) -> UnknownModel:
+    if _NO_PROVIDER in said:
+        return unknown_provider(config)
     close = similar_models(config.model, litellm)
     meant = f"Did you mean {' or '.join(close)}? " if close else ""
     if config.api_base:

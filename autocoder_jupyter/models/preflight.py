@@ -90,11 +90,19 @@ def require_provider(config: ModelConfig) -> None:
         return
     if catalogue.provider_of(model) or catalogue.is_family(model):
         return
-    prefix, slash, _ = model.partition("/")
-    close = catalogue.similar_names(model)
+    raise unknown_provider(config)
+
+
+def unknown_provider(config: ModelConfig) -> UnknownModel:
+    """The error for a name that no provider serves; the hint has similar names."""
+    prefix, slash, name = config.model.partition("/")
+    close = catalogue.similar_names(config.model)
     meant = f"Did you mean {' or '.join(close)}? " if close else ""
-    raise UnknownModel(
-        f"There is no model {model!r}.",
+    if config.api_base:
+        own = f"openai/{name if slash else prefix}"
+        meant += f"If a server with the protocol of OpenAI answers at {config.api_base}, write -m {own}. "
+    return UnknownModel(
+        f"There is no model {config.model!r}.",
         why=f"No provider {prefix!r} is known." if slash else "Its name does not say which provider serves it.",
         hint=f"{meant}{HOW_TO_NAME}",
     )

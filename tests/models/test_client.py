@@ -183,6 +183,15 @@ async def test_a_model_without_provider_gets_suggestions(question: Question) -> 
     assert "gpt-4.1-mini" in caught.value.hint
 
 
+@pytest.mark.parametrize("model", ["nope/small-4", "small-4"])
+async def test_a_server_of_ones_own_is_named_when_no_provider_is_known(question: Question, model: str) -> None:
+    with ScriptedModel(["yes"]) as endpoint, pytest.raises(UnknownModel) as caught:
+        await LiteLLMModel(endpoint.config(model=model)).ask(question)
+    said = str(caught.value)
+    assert f"There is no model '{model}'" in said and f"answers at {endpoint.url}, write -m openai/small-4." in said
+    assert "litellm" not in said and len(said) < 400
+
+
 async def test_a_wrong_address_is_thought_of(question: Question) -> None:
     with ScriptedModel([Answer(status=404, error="page not found")]) as endpoint, pytest.raises(UnknownModel) as caught:
         await LiteLLMModel(endpoint.config(), HASTE).ask(question)

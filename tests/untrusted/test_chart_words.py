@@ -63,6 +63,23 @@ def test_a_figure_of_matplotlib_in_words() -> None:
     assert words(drawn) == 'bar chart "Sales 2024"; x: EUR, 1 to 10; y: Berlin … Ulm (4); 4 marks'
 
 
+@pytest.mark.parametrize(
+    ("kind", "freq", "said"),
+    [
+        ("line", "M", "line chart; x: 2024-01 to 2024-12"),
+        ("bar", "M", "bar chart; x: 2024-01 to 2024-12"),
+        ("area", "D", "line chart; x: 2024-01-01 to 2024-01-12"),
+        ("line", "Q", "line chart; x: 2024Q1 … 2026Q4 (12)"),
+    ],
+)
+def test_an_axis_of_periods_has_their_names_and_not_their_ordinals(kind: Any, freq: str, said: str) -> None:
+    from matplotlib import figure
+
+    axes = figure.Figure().subplots()
+    pd.Series(range(12), pd.period_range("2024-01", periods=12, freq=freq)).plot(kind=kind, ax=axes)
+    assert words(axes.figure).startswith(f"{said}; y: 0 to 11")
+
+
 def test_the_title_and_the_description_of_an_svg_are_its_words() -> None:
     assert (
         svg_words("<svg><title>Sales &amp; costs</title><desc>rises\nto 12</desc></svg>")
