@@ -38,12 +38,21 @@ async function diagnose(
 function diagnosticOf({ from, to, severity, what, hint, instead }: IProblem): Diagnostic {
   const isOnButton = instead !== undefined && hint.startsWith(`Write ${instead} `);
   const message = hint === '' || isOnButton ? what : `${what}\n${hint}`;
+  const plain: Diagnostic = { from, to, severity, message, renderMessage: () => told(message) };
   if (instead === undefined) {
-    return { from, to, severity, message };
+    return plain;
   }
   const apply = (view: EditorView, start: number, end: number): void =>
     view.dispatch({ changes: { from: start, to: end, insert: instead } });
-  return { from, to, severity, message, actions: [{ name: `Write ${instead} (Tab)`, apply }] };
+  return { ...plain, actions: [{ name: `Write ${instead} (Tab)`, apply }] };
+}
+
+/** The message in a box, which stands outside of the cell, and has our style by this class. */
+function told(message: string): HTMLElement {
+  const node = document.createElement('span');
+  node.className = 'autocode-problem';
+  node.textContent = message;
+  return node;
 }
 
 /** Writes the other text of an underlined range at the cursor, if it has one. Returns whether it did. */

@@ -6,7 +6,7 @@ const CHOICES = 'select, input[type="radio"]';
 
 /** Let the keyboard reach what scrolls, as it can in a notebook that is trusted; the sanitizer removes that. */
 export function reachScrolled(node: HTMLElement): void {
-  for (const part of node.querySelectorAll<HTMLElement>('pre, [style*="overflow"]')) {
+  for (const part of node.querySelectorAll<HTMLElement>('pre, [style*="overflow:auto"], [style*="overflow-x:auto"]')) {
     part.tabIndex = 0;
   }
 }

@@ -14,6 +14,8 @@ export function Versions({ name, run, versionManager }: IVersionsProps): React.R
   const [isOpen, open] = React.useState(false);
   const [versions, setVersions] = React.useState<readonly IVersion[]>([]);
   const [told, tell] = React.useState('');
+  const list = React.useRef<HTMLDetailsElement>(null);
+  const pressed = React.useRef(false);
 
   const look = async (): Promise<void> => {
     try {
@@ -23,6 +25,7 @@ export function Versions({ name, run, versionManager }: IVersionsProps): React.R
     }
   };
   const act = async (work: Promise<string>): Promise<void> => {
+    pressed.current = true;
     try {
       tell(await work);
     } catch (error) {
@@ -31,13 +34,20 @@ export function Versions({ name, run, versionManager }: IVersionsProps): React.R
     await look();
   };
   React.useEffect(() => {
+    // The pressed button may be gone, as Restore is. Keyboard users stay in the list.
+    if (pressed.current && document.activeElement === document.body) {
+      list.current?.querySelector('summary')?.focus();
+    }
+    pressed.current = false;
+  }, [versions]);
+  React.useEffect(() => {
     if (isOpen) {
       void look();
     }
   }, [isOpen, name, run]);
 
   return (
-    <details className="jp-AutocodePanel-versions" onToggle={event => open(event.currentTarget.open)}>
+    <details ref={list} className="jp-AutocodePanel-versions" onToggle={event => open(event.currentTarget.open)}>
       <summary>Versions</summary>
       {isOpen && (
         <>

@@ -102,10 +102,10 @@ it('shows how far it is only while it runs', () => {
 
 it('shows evidence, warnings and reasons as text, never as markup', () => {
   const nasty = '<img src=x onerror=alert(1)>';
-  const rows = { Passed: [nasty], Warnings: [nasty], Reason: [nasty], Call: [nasty] };
+  const rows = { Verified: [nasty], Passed: [nasty], Warnings: [nasty], Reason: [nasty], Call: [nasty] };
   const node = shown([{ name: 'f', cellId: 'a', job: job({ phase: 'failed', rows }) }]);
   expect(node.querySelector('img')).toBeNull();
-  expect(node.textContent!.split(nasty)).toHaveLength(5);
+  expect(node.textContent!.split(nasty)).toHaveLength(6);
 });
 
 const PNG = 'data:image/png;base64,iVBORw==';

@@ -67,3 +67,14 @@ it('says why it could not be done', async () => {
   await act(async () => node.querySelector<HTMLElement>('[aria-label="Pin version 1 of growth"]')!.click());
   expect(node.querySelector('[role=status]')!.textContent).toBe('growth is running.');
 });
+
+it('keeps the keyboard in the list when the pressed button goes', async () => {
+  const node = await opened();
+  document.body.replaceChildren(node);
+  versionManager.versions.mockResolvedValueOnce([{ ...FIRST, state: 'ready, current' }]);
+  const restore = node.querySelector<HTMLElement>('[aria-label="Restore version 1 of growth"]')!;
+  restore.focus();
+  await act(async () => restore.click());
+  expect(restore.isConnected).toBe(false);
+  expect(document.activeElement?.textContent).toBe('Versions');
+});
