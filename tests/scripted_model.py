@@ -10,7 +10,8 @@ plain, so the real client libraries are tested unchanged. It needs only the stan
 
     ScriptedModel([Answer(calls=[Call("mcp__workspace__Bash", {"command": "ls"})]), "done"])   # Anthropic's API
 
-A request without a scripted answer gets a 400, which no client retries, and is kept in `unforeseen`.
+A request without a scripted answer, or for which the script fails, gets a 400, which no client retries, and is kept in
+`unforeseen`.
 """
 
 from __future__ import annotations
@@ -176,9 +177,9 @@ class ScriptedModel:
                 return Answer(status=400, error=f"Unsupported parameter: '{name}' is not supported with this model.")
             try:
                 answer = self._answer(request)
-            except Unforeseen as error:
+            except Exception as error:  # without a response, clients ask again after longer and longer pauses
                 self.unforeseen.append(request)
-                return Answer(status=400, error=str(error))
+                return Answer(status=400, error=f"{type(error).__name__}: {error}")
         if self._latency:
             time.sleep(self._latency)
         return Answer(answer) if isinstance(answer, str) else answer
