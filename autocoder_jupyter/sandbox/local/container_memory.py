@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+
+from autocoder_jupyter.sandbox.local.process_tree import content
 
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
@@ -57,7 +60,7 @@ def left() -> int | None:
     found = []
     for names, group, most in _limits():
         with suppress(OSError, ValueError):
-            found.append(max(most - int(_text(group / names.used)) + _cache(names, group), 0))
+            found.append(max(most - int(content(f"{group}/{names.used}")) + _cache(names, group), 0))
     return min(found, default=None)
 
 
@@ -73,35 +76,43 @@ def exceeded_by(uses_more_than: Callable[[int], bool]) -> int | None:
     for names, group, most in _limits():
         with suppress(OSError, ValueError):
             reserve = min(most // 8, _LARGEST_RESERVE)
-            left = most - int(_text(group / names.used))
+            left = most - int(content(f"{group}/{names.used}"))
             if left < reserve and left + _cache(names, group) < reserve and uses_more_than(reserve):
                 return most
     return None
 
 
-def _limits() -> Iterator[tuple[_Names, Path, int]]:
+def _limits() -> Iterator[tuple[_Names, str, int]]:
+    try:
+        own = content(str(_OWN))
+    except OSError:
+        own = b""
+    for names, group in _groups(own, _GROUPS):
+        with suppress(OSError, ValueError):
+            most = int(content(f"{group}/{names.limit}"))  # "max" if there is none
+            if most < _MOST:
+                yield names, group, most
+
+
+@lru_cache(maxsize=1)  # supervisors look twenty times a second, and to split paths takes longer than to read the limits
+def _groups(own: bytes, mounted: Path) -> list[tuple[_Names, str]]:
+    """The group of this process and those around it. In a container often only the last one is mounted.
+
+    Args:
+        own: the groups of this process, as in `/proc/self/cgroup`.
+        mounted: where groups are mounted.
+    """
+    found = []
     for names in _VERSIONS:
-        for group in _groups(names):
-            with suppress(OSError, ValueError):
-                most = int(_text(group / names.limit))  # "max" if there is none
-                if most < _MOST:
-                    yield names, group, most
+        top = mounted / names.place
+        lines = (line.split(":", 2) for line in own.decode("utf-8", "replace").splitlines() if line.count(":") > 1)
+        path = next((path for _, kinds, path in lines if names.controller in kinds.split(",")), "")
+        group = top / path.strip("/")
+        around = [top] if ".." in group.parts else [group, *(one for one in group.parents if one.is_relative_to(top))]
+        found += [(names, str(one)) for one in around]
+    return found
 
 
-def _groups(names: _Names) -> list[Path]:
-    """The group of this process and those around it. In a container often only the last one is mounted."""
-    top, own = _GROUPS / names.place, ""
-    with suppress(OSError, ValueError):
-        lines = (line.split(":", 2) for line in _text(_OWN).splitlines())
-        own = next((path for _, kinds, path in lines if names.controller in kinds.split(",")), "")
-    group = top / own.strip("/")
-    return [top] if ".." in group.parts else [group, *(one for one in group.parents if one.is_relative_to(top))]
-
-
-def _cache(names: _Names, group: Path) -> int:
-    lines = (line.split() for line in _text(group / names.statistics).splitlines())
+def _cache(names: _Names, group: str) -> int:
+    lines = (line.split() for line in content(f"{group}/{names.statistics}").decode("utf-8", "replace").splitlines())
     return sum(int(size) for name, size in lines if name in names.cache)
-
-
-def _text(file: Path) -> str:
-    return file.read_text("utf-8", "replace")

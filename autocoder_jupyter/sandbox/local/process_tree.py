@@ -132,7 +132,7 @@ def content(path: str) -> bytes:
     Raises:
         OSError: it cannot be read, for instance because the process has ended.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         pieces = []
         while piece := os.read(descriptor, _PIECE):

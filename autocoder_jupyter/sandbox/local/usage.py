@@ -21,7 +21,7 @@ _NOT_SHARED = (b"VmPTE:", b"HugetlbPages:")
 _PROPORTIONAL = (b"Pss:", b"SwapPss:")
 
 _PIPE_BYTES = 65536
-_SOCKET_BYTES = Path("/proc/sys/net/core/wmem_default")
+_SOCKET_BYTES = "/proc/sys/net/core/wmem_default"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Descriptors:
 
     def buffers(self) -> int:
         """Most bytes of memory in the buffers of the pipes and sockets. The kernel counts them for no process."""
-        return len(self.pipes) * _PIPE_BYTES + len(self.sockets) * int(_SOCKET_BYTES.read_bytes())
+        return len(self.pipes) * _PIPE_BYTES + len(self.sockets) * (int(content(_SOCKET_BYTES)) if self.sockets else 0)
 
 
 def memory(processes: Sequence[str], enough: int) -> int:
