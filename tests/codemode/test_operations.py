@@ -8,7 +8,7 @@ import datetime as dt
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_args
@@ -162,15 +162,18 @@ MANY_OBJECTS = 200_000
 
 
 @pytest.fixture(scope="module")
-def many() -> Iterator[dict[str, pd.Series[Any]]]:
-    """Columns of very many rows. The objects of other tests are not collected meanwhile, which would take long."""
+def many() -> dict[str, pd.Series[Any]]:
+    """Columns of very many rows. They and the objects of other tests are not collected, which would take long."""
     places = np.random.default_rng(0).permutation(MANY)
-    yield {
+    made = {
         "texts": pd.Series([f"id {place}" for place in places], dtype="str"),
         "texts as objects": pd.Series([f"id {place}" for place in places], dtype=object),
         "dates": pd.Series([dt.date.fromordinal(700_000 + place) for place in places[:MANY_OBJECTS]], dtype=object),
         "decimals": pd.Series([Decimal(int(place)) for place in places[:MANY_OBJECTS]], dtype=object),
     }
+    gc.collect()
+    gc.freeze()
+    return made
 
 
 WORK: dict[str, Callable[[Frame], Any]] = {
@@ -198,18 +201,13 @@ def test_no_operation_on_many_rows_stops_the_other_threads(
 ) -> None:
     rows = np.arange(len(many[kind]))
     frame = frame_of(pd.DataFrame({"k": many[kind], "few": rows % 20, "x": rows / 2}, copy=False), "many", Sight())
-    gc.collect()
-    gc.freeze()
 
     def operate() -> float:
         with Watch() as watch, contextlib.suppress(TypeError):  # texts have no sum
             WORK[work](frame)
         return watch.longest
 
-    try:
-        require_short(operate, LONGEST / 2)
-    finally:
-        gc.unfreeze()
+    require_short(operate, LONGEST / 2)
 
 
 def test_values_of_one_hash_stop_no_other_thread() -> None:
