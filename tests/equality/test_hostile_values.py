@@ -76,10 +76,7 @@ def test_other_threads_continue_while_values_are_compared_and_described(name: st
         assert max(map(len, (*lines, told)), default=0) < 1000
         return watch.longest
 
-    try:
-        require_short(read, LONGEST / 2)
-    finally:
-        gc.unfreeze()
+    require_short(read, LONGEST / 2)
 
 
 @pytest.mark.slow
@@ -94,10 +91,7 @@ def test_other_threads_continue_while_two_solutions_are_compared(name: str) -> N
             compared_outputs({"out": one}, {"out": other}, [("out", "out")])
         return watch.longest
 
-    try:
-        require_short(read, LONGEST / 2)
-    finally:
-        gc.unfreeze()
+    require_short(read, LONGEST / 2)
 
 
 def test_rows_that_only_one_solution_has_are_found_in_linear_time() -> None:
