@@ -21,5 +21,6 @@ def stub_program(plan: CodePlan, program: Program) -> Program:
 async def vacuous_tests(session: SandboxSession, plan: CodePlan, program: Program, suite: TestSuite) -> tuple[str, ...]:
     """The tests of one module that pass on a stub of type-correct defaults: they prove nothing by themselves."""
     stub = stub_program(plan, program)
-    run = await session.work(lambda worker: worker.test(stub, TestSpec(suite.source, suite.ids), callee=None))
+    spec = TestSpec(suite.source, suite.ids, traceback=False)
+    run = await session.work(lambda worker: worker.test(stub, spec, callee=None))
     return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")

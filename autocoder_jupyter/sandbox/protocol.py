@@ -226,6 +226,7 @@ class TestSpec:
         until_failure: end after the first test that fails; those after it are missing.
         reuse: make all calls in one process, see `CallSpec`, and run the tests in that of the last such run of the same
             tests. Program and tests could notice it, so it is no evidence for the program.
+        traceback: show the lines in which a test failed. Without them, failing tests take less time.
     """
 
     __test__ = False
@@ -237,6 +238,7 @@ class TestSpec:
     on_call: OnCall | None = None
     until_failure: bool = False
     reuse: bool = False
+    traceback: bool = True
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,12 @@ class MutationTrial:
                     return failed.name
             for module in self.suite.modules if self.suite else ():
                 spec = TestSpec(
-                    module.source, module.ids, seconds=self._seconds, until_failure=True, reuse=self._shares
+                    module.source,
+                    module.ids,
+                    seconds=self._seconds,
+                    until_failure=True,
+                    reuse=self._shares,
+                    traceback=False,
                 )
                 run = tester.test(changed, spec, callee=callee)
                 if failed_test := next((o.id for o in run.outcomes if o.outcome in ("failed", "error")), ""):

@@ -62,7 +62,8 @@ class Testing:
         self._gone = ""
         own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
         stub = program.code if callee is None else None
-        wanted = {"tests": tests.source, "until_failure": tests.until_failure, "stub": stub, "stays": tests.reuse}
+        asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": tests.reuse}
+        wanted = {"tests": tests.source, "stub": stub, **asked}
         request = {**own, "kind": "test", **wanted, "payload": 0}
         self.name = digest(request) if tests.reuse else secrets.token_bytes(32)
         self.request: list[Any] = [pack(request)]

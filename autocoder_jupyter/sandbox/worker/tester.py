@@ -33,7 +33,6 @@ _OPTIONS = (
     *("-pno:junitxml", "-pno:doctest"),
     "--import-mode=importlib",
     "--capture=sys",
-    "--tb=short",
     "--color=no",
     "--no-header",
     "-q",
@@ -67,8 +66,8 @@ def run(header: Mapping[str, Any], host: TestsHost) -> None:
     folders = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        options = [*_OPTIONS, *(["--exitfirst"] if header["until_failure"] else [])]
-        exit_code = pytest.main([*options, *folders, _TEST_FILE], plugins=[reports])
+        wanted = ["--tb=short" if header["traceback"] else "--tb=no", *["--exitfirst"] * header["until_failure"]]
+        exit_code = pytest.main([*_OPTIONS, *wanted, *folders, _TEST_FILE], plugins=[reports])
     reports.send("finished", exit_code=int(exit_code), output=printed.getvalue()[-_LONGEST_REPORT:])
 
 

@@ -39,7 +39,22 @@ def warm_up() -> None:
         with suppress(ImportError):
             importlib.import_module(name)
     frame.groupby("kind", observed=True)["number"].sum().reset_index().merge(frame, on="kind").sort_values("text")
+    _use_texts_and_dates(frame)
     tester.register_module_files()
+
+
+def _use_texts_and_dates(frame: pd.DataFrame) -> None:
+    """Use what most functions need of texts, dates and rows.
+
+    Arrow computes its tables of upper and lower case letters at the first use: in each child this would take longer
+    than to fork it.
+    """
+    text = frame["text"].str.strip().str.lower().fillna("")
+    text.str.split(" ", n=1).str[0].str.contains("a").sum()
+    text.replace({"a": "b"}).astype("str").drop_duplicates().tolist()
+    frame["when"].dt.year.astype("int64").isin([2024]).unique()
+    rows = frame.loc[frame["share"].notna() & (frame["number"] > 0)].reset_index(drop=True)
+    pd.concat([rows.assign(share=rows["share"].round(1)), frame], ignore_index=True).rename(columns={"share": "part"})
 
 
 def rehearsal() -> Iterator[None]:

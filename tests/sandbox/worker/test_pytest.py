@@ -47,6 +47,13 @@ def test_a_run_passes_only_when_all_expected_tests_passed(outcomes: RunTests) ->
     assert not result.passed
 
 
+def test_a_run_without_tracebacks_still_names_the_error(worker: ChannelWorker, program: MakeProgram) -> None:
+    tests = HEAD + "def test_a(): assert run(2) == 5\n"
+    spec = TestSpec(tests, ["test_a"], traceback=False)
+    (outcome,) = worker.test(program(DOUBLE, "x: int", "y: int"), spec, callee=None).outcomes
+    assert outcome.outcome == "failed" and "assert 4 == 5" in outcome.message and "test_solution" not in outcome.message
+
+
 def test_a_stub_leaves_the_files_of_the_tests_alone(worker: ChannelWorker, program: MakeProgram) -> None:
     tests = (
         "def test_a(tmp_path):\n    (tmp_path / 'a').write_text('a')\n    assert run(2) == 4\n"
