@@ -104,11 +104,14 @@ class ResponseReader:
 
     async def _take_all(self) -> None:
         pauses = background.Pauses()
+        pieces = None
         if isinstance(source := getattr(self._stream, "completion_stream", None), AsyncIterable):
-            self._stream.completion_stream = _Iterated(source)
+            pieces = self._stream.completion_stream = _Iterated(source)
         async with contextlib.aclosing(self._stream):
             async for chunk in self._stream:
                 self._take(chunk)
+                if pieces is not None and pieces.has_ended:
+                    return  # litellm would now put the answer together again, for its own log
                 await pauses.pause_when_due()
 
     def _take(self, chunk: Any) -> None:
@@ -168,14 +171,22 @@ class _Iterated(AsyncIterator[Any]):
 
     Args:
         stream: what litellm reads and closes.
+
+    Attributes:
+        has_ended: whether the service has sent its last piece.
     """
 
     def __init__(self, stream: AsyncIterable[Any]) -> None:
         self._stream = stream
         self._pieces = aiter(stream)
+        self.has_ended = False
 
     async def __anext__(self) -> Any:
-        return await anext(self._pieces)
+        try:
+            return await anext(self._pieces)
+        except StopAsyncIteration:
+            self.has_ended = True
+            raise
 
     async def aclose(self) -> None:
         """Close the stream as litellm would."""

@@ -64,6 +64,20 @@ async def test_the_pieces_of_an_answer_share_an_iterator(question: Question, mon
     assert len(begun) == 1
 
 
+async def test_litellm_does_not_put_an_answer_together_again(
+    question: Question, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would do so for its log, and the next question waits for that."""
+    import litellm
+
+    built: list[object] = []
+    monkeypatch.setattr(litellm, "stream_chunk_builder", lambda **given: built.append(given))
+    with ScriptedModel([Answer("a piece " * 20, piece=8)]) as endpoint:
+        exchange = await LiteLLMModel(endpoint.config()).ask(question)
+    assert exchange.finish_reason == "stop" and exchange.usage.output_tokens
+    assert not built
+
+
 async def test_what_is_sent_is_what_was_asked(question: Question) -> None:
     with ScriptedModel(["yes"]) as endpoint:
         await LiteLLMModel(endpoint.config()).ask(question)
