@@ -104,15 +104,13 @@ class ResponseReader:
 
     async def _take_all(self) -> None:
         pauses = background.Pauses()
-        pieces = None
         if isinstance(source := getattr(self._stream, "completion_stream", None), AsyncIterable):
-            pieces = self._stream.completion_stream = _Iterated(source)
-        async with contextlib.aclosing(self._stream):
-            async for chunk in self._stream:
-                self._take(chunk)
-                if pieces is not None and pieces.has_ended:
-                    return  # litellm would now put the answer together again, for its own log
-                await pauses.pause_when_due()
+            self._stream.completion_stream = _Iterated(source)
+        with contextlib.suppress(_AllCame):
+            async with contextlib.aclosing(self._stream):
+                async for chunk in self._stream:
+                    self._take(chunk)
+                    await pauses.pause_when_due()
 
     def _take(self, chunk: Any) -> None:
         choices = [one for one in chunk.choices or () if one.delta is not None]
@@ -163,6 +161,10 @@ class ResponseReader:
         return usage.model_copy(update={"cached_tokens": cached, "written_tokens": written})
 
 
+class _AllCame(BaseException):
+    """The last piece has come. litellm would now put the answer together for its log, but lets this error pass."""
+
+
 class _Iterated(AsyncIterator[Any]):
     """A stream with one iterator for all its pieces.
 
@@ -171,22 +173,17 @@ class _Iterated(AsyncIterator[Any]):
 
     Args:
         stream: what litellm reads and closes.
-
-    Attributes:
-        has_ended: whether the service has sent its last piece.
     """
 
     def __init__(self, stream: AsyncIterable[Any]) -> None:
         self._stream = stream
         self._pieces = aiter(stream)
-        self.has_ended = False
 
     async def __anext__(self) -> Any:
         try:
             return await anext(self._pieces)
         except StopAsyncIteration:
-            self.has_ended = True
-            raise
+            raise _AllCame from None
 
     async def aclose(self) -> None:
         """Close the stream as litellm would."""
