@@ -165,7 +165,7 @@ MANY_OBJECTS = 200_000
 def many() -> dict[str, pd.Series[Any]]:
     """Columns of very many rows. They and the objects of other tests are not collected, which would take long."""
     places = np.random.default_rng(0).permutation(MANY)
-    made = {
+    made: dict[str, pd.Series[Any]] = {
         "texts": pd.Series([f"id {place}" for place in places], dtype="str"),
         "texts as objects": pd.Series([f"id {place}" for place in places], dtype=object),
         "dates": pd.Series([dt.date.fromordinal(700_000 + place) for place in places[:MANY_OBJECTS]], dtype=object),
