@@ -19,6 +19,7 @@ The work of the threads of `threads`:
 | name | lasts | work |
 |---|---|---|
 | `autocode-call` | one call | a blocking call that the loop awaits (`background.call_blocking`) |
+| `autocode-side` | one call | a call of one of two solutions that are compared |
 | `autocode-card`, `-result` | one run | draw the newest state of a card; show a result that was waited for |
 | `autocode-prepare` | once | imports the model client while a user types |
 | `autocode-warm`, `-spare` | one start | start workers in advance |

@@ -324,7 +324,8 @@ class _Walk:
                 self._leave(path, f"no columns in {self.sides[0]}")
             return
         is_whole = len(columns) == one.shape[1]
-        one, other = one[list(columns)], other[list(columns.values())].set_axis(list(columns), axis=1)
+        if not list(one.columns) == list(other.columns) == list(columns) == list(columns.values()):
+            one, other = one[list(columns)], other[list(columns.values())].set_axis(list(columns), axis=1)
         keys, left, right = key_columns(one, other) if self.leniency.row_order else ([], [], [])
         if keys:
             one, other = self._matched_rows(path, one, other, (keys, left, right))
@@ -336,8 +337,9 @@ class _Walk:
         rows = one[keys] if keys else None
         for name in columns:
             if name not in keys:
-                wrong = differing(one[name], other[name], self.leniency, equal)
-                self._cells((*path, PathStep("column", name)), one[name], other[name], wrong, keys, rows)
+                pair = one[name], other[name]
+                wrong = differing(*pair, self.leniency, equal)
+                self._cells((*path, PathStep("column", name)), *pair, wrong, keys, rows)
 
     def _matched_rows(
         self, path: Path, one: Any, other: Any, matched: tuple[list[str], list[str], list[str]]
@@ -352,6 +354,8 @@ class _Walk:
             only_one = _rows(one, keys, np.flatnonzero(found < 0))
             only_other = _rows(other, keys, np.setdiff1d(np.arange(len(right)), there))
             self._differ(ValueDifference(path, "rows", one, other, None, only_one, only_other, tuple(keys)))
+        elif np.array_equal(here, there):  # all rows, in the same order
+            return one, other
         return one.iloc[here].reset_index(drop=True), other.iloc[there].reset_index(drop=True)
 
 

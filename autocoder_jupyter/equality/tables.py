@@ -166,8 +166,9 @@ def matched_columns(first: Any, second: Any, leniency: Leniency) -> dict[str, st
         return len(first) == len(second) > 0 and _same_content(content(0, one), content(1, other), leniency)
 
     pairs = matched_names(list(first.columns), list(second.columns), alike)
-    kinds = [{name: column_kind(frame[name]) for name in frame.columns} for frame in (first, second)]
-    _pair_the_only_ones(pairs, kinds[0], kinds[1], lambda one, other: kinds[0][one] == kinds[1][other])
+    if len(pairs) < min(first.shape[1], second.shape[1]):
+        kinds = [{name: column_kind(frame[name]) for name in frame.columns} for frame in (first, second)]
+        _pair_the_only_ones(pairs, kinds[0], kinds[1], lambda one, other: kinds[0][one] == kinds[1][other])
     return {name: pairs[name] for name in first.columns if name in pairs}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import pathlib
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -16,7 +18,7 @@ import pytest
 from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.made_up import forms, is_made_up
 from autocoder_jupyter.engine.second_opinion.places import BOTH_EMPTY, Compared, compared_outputs
-from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded, answers_of_both
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.trial import (
     LONGEST,
@@ -32,11 +34,11 @@ from autocoder_jupyter.engine.second_opinion.variations import ROWS, Variation, 
 from autocoder_jupyter.engine.second_opinion.written import cells, dtypes, source
 from autocoder_jupyter.equality import INDEPENDENT, equal
 from autocoder_jupyter.equality.tables import matched_columns
-from autocoder_jupyter.errors import SandboxError
+from autocoder_jupyter.errors import SandboxCrash, SandboxError
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import CallOutcome, EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
 
@@ -72,6 +74,42 @@ def test_values_that_say_the_same_are_the_same(one: Any, other: Any) -> None:
 )
 def test_values_that_differ_are_not_taken_for_rounded_ones(one: object, other: float | int | str) -> None:
     assert not same(one, other) and not same(other, one)
+
+
+class Meeting:
+    """A worker whose call waits for a call of the other one."""
+
+    alive = True
+
+    def __init__(self, meeting: threading.Barrier) -> None:
+        self.meeting = meeting
+        self.is_done = False
+
+    def call(self, *_: object) -> Any:
+        self.meeting.wait(60)
+        self.is_done = True
+        return CallOutcome({"out": 1}, {}, (), "", "", 0.0)
+
+
+def test_both_sides_answer_at_the_same_time_and_are_waited_for() -> None:
+    meeting = threading.Barrier(2)
+    workers = [Meeting(meeting), Meeting(meeting)]
+    sides: list[Any] = [Side("", worker, Program("", (), ())) for worker in workers]  # type: ignore[arg-type]
+    ours, theirs = answers_of_both(sides[0], sides[1], {}, time.monotonic() + 60)
+    assert ours.values == theirs.values == {"out": 1}
+
+    class Gone(Meeting):
+        alive = False
+
+        def call(self, *_: object) -> Any:
+            self.meeting.wait(60)
+            raise SandboxCrash("It ended.")
+
+    workers[0].is_done = False
+    gone: Any = Side("the second solution", Gone(meeting), Program("", (), ()))  # type: ignore[arg-type]
+    with pytest.raises(TrialEnded, match="the second solution was stopped"):
+        answers_of_both(sides[0], gone, {}, time.monotonic() + 60)
+    assert workers[0].is_done
 
 
 MONTHLY = pd.DataFrame(

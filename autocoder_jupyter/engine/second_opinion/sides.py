@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.errors import SandboxError, SolutionError, was_killed
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
@@ -75,6 +77,37 @@ class Side:
             if not self.worker.alive:
                 raise TrialEnded(f"{self.label} was stopped ({_told(error)})") from error
             return Answer(error=_told(error))
+
+
+def answers_of_both(
+    first: Side, second: Side, inputs: Mapping[str, Any], deadline: float, *, reuse: bool = False
+) -> tuple[Answer, Answer]:
+    """The answers of two sides, which compute them at the same time.
+
+    Args:
+        first: one side.
+        second: the other one, in another worker.
+        inputs: see `Side.on`, as for the others.
+        deadline: on the monotonic clock.
+        reuse: run in the processes of the last such calls.
+
+    Raises:
+        TrialEnded, SandboxError: see `Side.on`. Then neither side is at work any more.
+    """
+    ours: Future[Answer] = Future()
+
+    def answer() -> None:
+        try:
+            ours.set_result(first.on(inputs, deadline, reuse=reuse))
+        except BaseException as error:
+            ours.set_exception(error)
+
+    start_thread(answer, "autocode-side")
+    try:
+        theirs = second.on(inputs, deadline, reuse=reuse)
+    finally:
+        wait([ours])
+    return ours.result(), theirs
 
 
 def _told(error: SandboxError) -> str:

@@ -25,7 +25,7 @@ from autocoder_jupyter.engine.second_opinion.places import (
     compared_outputs,
     is_rounded_otherwise,
 )
-from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded, answers_of_both
 from autocoder_jupyter.engine.second_opinion.sizes import larger, largest_number, small_parts
 from autocoder_jupyter.engine.second_opinion.smallest import TRIALS, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.variations import ROWS, Tables, Variation, trimmed_tables, variations
@@ -407,8 +407,7 @@ class Trial:
     def _compared(self, tables: Mapping[str, Any], deadline: float, *, reuse: bool = False) -> Compared | str:
         """Compare on one input. If the second solution fails, there is nothing to compare, only its error."""
         inputs = {**self.others, **tables}
-        theirs = self.second.on(inputs, deadline, reuse=reuse)
-        ours = self.first.on(inputs, deadline, reuse=reuse)
+        ours, theirs = answers_of_both(self.first, self.second, inputs, deadline, reuse=reuse)
         if theirs.error:
             return "both solutions fail there" if ours.error else "the second solution fails there"
         if ours.error:
