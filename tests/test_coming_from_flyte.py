@@ -140,12 +140,12 @@ def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
 
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     monkeypatch.chdir(tmp_path)
-    played: list[str] = []
-    with ScriptedModel(lambda request: scripted(*played)(request)) as served:
+    produced: list[str] = []
+    with ScriptedModel(lambda request: scripted(*produced)(request)) as served:
         monkeypatch.setenv("OPENAI_API_BASE", served.url)
         monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
         flyte.init()
-        yield lambda *script: played.extend(script)
+        yield lambda *script: produced.extend(script)
 
 
 def outputs_of(script: str, name: str, folder: Path, **inputs: Any) -> tuple[Any, ...]:

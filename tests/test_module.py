@@ -46,8 +46,8 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.local_sandbox
 async def test_a_script_imports_a_function_of_its_project_from_anywhere(project: Path, tmp_path: Path) -> None:
-    played = await Runner(project / ".autocode", "local").generate(SCRIPT)
-    assert played.report.success, played.error
+    produced = await Runner(project / ".autocode", "local").generate(SCRIPT)
+    assert produced.report.success, produced.error
     for cwd, script in ((project, "reports/weekly.py"), (tmp_path, "project/reports/weekly.py")):
         done = python(cwd, script)
         # As for a colleague: the run that verified it was in a process with another configuration.

@@ -38,9 +38,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, P
     config, root = tmp_path_factory.mktemp("config"), tmp_path_factory.mktemp("recorded") / ".autocode"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("platformdirs.user_config_path", lambda name: config / name)
-        played = asyncio.run(Runner(root, "local").generate(SCRIPT))
-    assert played.report.success, played.error
-    yield root, config, played
+        produced = asyncio.run(Runner(root, "local").generate(SCRIPT))
+    assert produced.report.success, produced.error
+    yield root, config, produced
 
 
 @pytest.fixture
@@ -226,11 +226,11 @@ def test_a_failed_record_of_somebody_else_shows_no_outcome(root: Path, folder: P
 @pytest.mark.usefixtures("mine")
 def test_a_failed_record_of_ones_own_shows_its_outcomes(tmp_path: Path) -> None:
     script = {**SCRIPT, "code": [fenced(WRONG)]}
-    played = asyncio.run(Runner(tmp_path / ".autocode", "local").generate(script, settings={"max_iterations": 1}))
+    produced = asyncio.run(Runner(tmp_path / ".autocode", "local").generate(script, settings={"max_iterations": 1}))
     result = load("growth", version=1, journal_root=tmp_path / ".autocode")
-    assert not result.success and result.evidence == played.report.evidence and result.error == played.error
+    assert not result.success and result.evidence == produced.report.evidence and result.error == produced.error
     again = CodeGenEvalResult.model_validate_json(result.model_dump_json())
-    assert again.evidence == played.report.evidence and again.error == played.error
+    assert again.evidence == produced.report.evidence and again.error == produced.error
 
 
 @pytest.mark.usefixtures("mine")
@@ -342,17 +342,17 @@ def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(
 ) -> None:
     opinion = SecondOpinion(state="agree", tried=("sample",), confirms="first")
     edit(folder / "report.json", lambda data: data.update(second_opinion=opinion.model_dump(mode="json")))
-    played = asyncio.run(Runner(root, "local").generate({}))
-    assert played.report.success and played.asked == [] and played.of(Noticed) == []
-    assert [event.verified_on for event in played.of(KeptHolds)] == ["3 rows"]
-    assert played.report.second_opinion is not None and played.report.second_opinion.state == "none"
-    assert [attempt.evidence for attempt in played.report.history] == [Evidence()]  # those are the colleague's
+    produced = asyncio.run(Runner(root, "local").generate({}))
+    assert produced.report.success and produced.asked == [] and produced.of(Noticed) == []
+    assert [event.verified_on for event in produced.of(KeptHolds)] == ["3 rows"]
+    assert produced.report.second_opinion is not None and produced.report.second_opinion.state == "none"
+    assert [attempt.evidence for attempt in produced.report.history] == [Evidence()]  # those are the colleague's
     [kept] = (tmp_path / "config").rglob("verified/*.json")
     written = kept.stat()
     restart()
     result = loaded(root)
-    assert result.success and result.evidence == played.report.evidence
-    assert result.report.second_opinion == played.report.second_opinion
+    assert result.success and result.evidence == produced.report.evidence
+    assert result.report.second_opinion == produced.report.second_opinion
     asyncio.run(Runner(root, "local").generate({}))
     assert kept.stat() == written
 
@@ -361,9 +361,9 @@ def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(
 def test_without_a_key_a_run_says_so_once_and_counts_until_the_kernel_ends(root: Path, tmp_path: Path) -> None:
     (tmp_path / "config").write_text("A file, so no folder can be created here.")
     for count in (1, 0):
-        played = asyncio.run(Runner(root, "local").generate({}))
-        told = [event.text for event in played.of(Noticed)]
-        assert played.report.success and len(told) == count
+        produced = asyncio.run(Runner(root, "local").generate({}))
+        told = [event.text for event in produced.of(Noticed)]
+        assert produced.report.success and len(told) == count
     assert loaded(root).success
     restart()
     require_not_verified(loaded(root), root)

@@ -433,8 +433,8 @@ async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         states.append(states[-1].apply(event, 1.0))
 
     script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)], "review": [fenced("x = 1")]}
-    played = await Runner(tmp_path, "local").generate(script, hear=shown)
-    assert played.report.success, played.error
+    produced = await Runner(tmp_path, "local").generate(script, hear=shown)
+    assert produced.report.success, produced.error
     during = [state for state in states if state.stage_state(review) == StageState("running")]
     assert during
     for state in during:
@@ -442,6 +442,6 @@ async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert "Review</span>" in card_html(state)
         assert "The review, as the model writes it" in pane.render_html(state)
     assert "✓ Review" in card_html(states[-1])
-    assert [step.name for step in played.report.timeline if step.name == review]
+    assert [step.name for step in produced.report.timeline if step.name == review]
     with pytest.raises(Locked, match="must be asked to review the code"):
         await LockedModel(ModelConfig("openai/x")).ask(Question(stage=review, messages=()))

@@ -1,4 +1,4 @@
-"""The benchmark of the evidence plays its tasks through the real loop and sandbox."""
+"""The benchmark of the evidence runs its tasks through the real loop and sandbox."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.trust.__main__ import played
+from tests.benchmarks.trust.__main__ import produced
 from tests.benchmarks.trust.known import answer, is_right
-from tests.benchmarks.trust.play import Play
+from tests.benchmarks.trust.run_script import ScriptedRun
 from tests.benchmarks.trust.table import Row, settles, table
 from tests.benchmarks.trust.tasks import gaps, orders
 
@@ -21,16 +21,16 @@ MEAN = next(task for task in orders.TASKS if task.name == "mean order by month")
 async def test_right_functions_are_accepted_and_wrong_ones_are_seen_by_the_layers_that_know(tmp_path: Path) -> None:
     wrong, empty = REVENUE.wrong["all statuses"], GAPS.wrong["empty text is there"]
     rows = [
-        Row("orders", "right", "right", Play(REVENUE, REVENUE.right, "strong")),
-        Row("orders", "wrong", "all statuses", Play(REVENUE, wrong, "weak")),
-        Row("orders", "wrong", "all statuses", Play(REVENUE, wrong, "strong")),
-        Row("orders", "wrong", "the mean price", Play(MEAN, MEAN.wrong["the mean price"], "derived")),
-        Row("orders", "wrong", "all statuses", Play(REVENUE, wrong, "weak", REVENUE.same)),
-        Row("orders", "wrong", "all statuses", Play(REVENUE, wrong, "strong", REVENUE.same)),
-        Row("gaps", "pair", "right, same", Play(GAPS, GAPS.right, "strong", GAPS.same)),
-        Row("gaps", "wrong", "empty text is there", Play(GAPS, empty, "weak", GAPS.same)),
+        Row("orders", "right", "right", ScriptedRun(REVENUE, REVENUE.right, "strong")),
+        Row("orders", "wrong", "all statuses", ScriptedRun(REVENUE, wrong, "weak")),
+        Row("orders", "wrong", "all statuses", ScriptedRun(REVENUE, wrong, "strong")),
+        Row("orders", "wrong", "the mean price", ScriptedRun(MEAN, MEAN.wrong["the mean price"], "derived")),
+        Row("orders", "wrong", "all statuses", ScriptedRun(REVENUE, wrong, "weak", REVENUE.same)),
+        Row("orders", "wrong", "all statuses", ScriptedRun(REVENUE, wrong, "strong", REVENUE.same)),
+        Row("gaps", "pair", "right, same", ScriptedRun(GAPS, GAPS.right, "strong", GAPS.same)),
+        Row("gaps", "wrong", "empty text is there", ScriptedRun(GAPS, empty, "weak", GAPS.same)),
     ]
-    done = await played(rows, tmp_path)
+    done = await produced(rows, tmp_path)
     outcomes = {(row.family, row.kind, row.setting): outcome for row, outcome in done}
     assert outcomes["orders", "right", ("strong", False)].is_plainly_green
     assert outcomes["orders", "wrong", ("weak", False)].accepted

@@ -29,7 +29,7 @@ from tests.scripted_model import ScriptedModel, by_marker, prompt_of
 Generate = Callable[..., CodeGenEvalResult]
 
 
-class Play:
+class ScriptedRun:
     """One model for many generations. The answers to a kind of question can be changed in between."""
 
     def __init__(self, root: Path) -> None:
@@ -73,32 +73,32 @@ class Play:
 
 
 @pytest.fixture
-def play(tmp_path: Path) -> Iterator[Play]:
-    play = Play(tmp_path / ".autocode")
-    with play.model:
-        yield play
+def run_script(tmp_path: Path) -> Iterator[ScriptedRun]:
+    run_script = ScriptedRun(tmp_path / ".autocode")
+    with run_script.model:
+        yield run_script
 
 
 # Values that are not those of the data
 
 
 @pytest.mark.local_sandbox
-def test_a_result_never_uses_a_later_sample_of_the_same_name(play: Play) -> None:
-    earlier = play.generate({"sales": pd.DataFrame({"price": [450.0], "quantity": [1]})})
-    later = play.generate({"sales": pd.DataFrame({"price": [750.0], "quantity": [1]})})
+def test_a_result_never_uses_a_later_sample_of_the_same_name(run_script: ScriptedRun) -> None:
+    earlier = run_script.generate({"sales": pd.DataFrame({"price": [450.0], "quantity": [1]})})
+    later = run_script.generate({"sales": pd.DataFrame({"price": [750.0], "quantity": [1]})})
     assert [earlier.run(), later.run(), earlier.run()] == [450.0, 750.0, 450.0]
 
 
 @pytest.mark.local_sandbox
-def test_a_sample_that_is_changed_afterwards_changes_no_result(play: Play) -> None:
+def test_a_sample_that_is_changed_afterwards_changes_no_result(run_script: ScriptedRun) -> None:
     frame = sales()
-    result = play.generate({"sales": frame})
+    result = run_script.generate({"sales": frame})
     frame["price"] = 0.0
     assert result.run() == 140.0
 
 
 @pytest.mark.local_sandbox
-async def test_generations_side_by_side_never_mix(play: Play) -> None:
+async def test_generations_side_by_side_never_mix(run_script: ScriptedRun) -> None:
     """Five different programs that are generated and called at the same time each return their own result."""
 
     def code(request: dict[str, Any]) -> str:
@@ -109,10 +109,10 @@ async def test_generations_side_by_side_never_mix(play: Play) -> None:
         number = next(n for n in range(5) if f"plus {n}." in prompt_of(request))
         return fenced(TESTS.replace("== 8.0", f"== 8.0 + {number}").replace("== 0.0", f"== {number}"))
 
-    play.says |= {"code": code, "tests": tests}
-    agent = play.agent()
+    run_script.says |= {"code": code, "tests": tests}
+    agent = run_script.agent()
     results = await asyncio.gather(
-        *(agent.generate.aio(**play.request(prompt=f"Revenue plus {n}.", name=f"plus_{n}")) for n in range(5))
+        *(agent.generate.aio(**run_script.request(prompt=f"Revenue plus {n}.", name=f"plus_{n}")) for n in range(5))
     )
     assert await asyncio.gather(*(result.run.aio() for result in results)) == [140.0 + n for n in range(5)]
 
@@ -169,7 +169,7 @@ def test_a_text_never_reaches_a_shell_or_a_template(build: Build, tmp_path: Path
     assert not marker.exists()
 
 
-def test_the_limits_of_a_generation_are_never_forgotten_by_run(play: Play, sandbox_name: str) -> None:
+def test_the_limits_of_a_generation_are_never_forgotten_by_run(run_script: ScriptedRun, sandbox_name: str) -> None:
     """The variables, timeout and memory limit of the agent also apply to the function that it made."""
     plan = json.loads(PLAN) | {"outputs": [{"name": "region", "type": "str"}]}
     code = (
@@ -181,9 +181,9 @@ def test_the_limits_of_a_generation_are_never_forgotten_by_run(play: Play, sandb
         "from solution import run\n\n\ndef test_region():\n"
         "    '''The region of the installation.'''\n    assert run(seconds=0.0) == 'eu0'"
     )
-    play.says |= {"plan": json.dumps(plan), "code": fenced(code), "tests": fenced(tests)}
+    run_script.says |= {"plan": json.dumps(plan), "code": fenced(code), "tests": fenced(tests)}
     settings = {"env_vars": {"REGION": "eu"}, "timeout": 8, "sandbox": sandbox_name, "resources": {"memory": "512Mi"}}
-    result = play.generate(
+    result = run_script.generate(
         {},
         settings=settings,
         inputs={
@@ -249,8 +249,8 @@ def test_rows():
 
 
 @pytest.fixture
-def rated(play: Play) -> Callable[[list[str]], CodeGenEvalResult]:
-    play.says |= {"plan": RATED_PLAN, "code": fenced(RATED_CODE), "tests": fenced(RATED_TESTS)}
+def rated(run_script: ScriptedRun) -> Callable[[list[str]], CodeGenEvalResult]:
+    run_script.says |= {"plan": RATED_PLAN, "code": fenced(RATED_CODE), "tests": fenced(RATED_TESTS)}
 
     def generated(constraints: list[str], *, turned: bool = False) -> CodeGenEvalResult:
         samples = {
@@ -259,7 +259,9 @@ def rated(play: Play) -> Callable[[list[str]], CodeGenEvalResult]:
         }
         if turned:
             samples = dict(reversed(samples.items()))
-        return play.generate(samples, constraints=constraints, outputs={"rated": pd.DataFrame}, prompt="Rate @sales.")
+        return run_script.generate(
+            samples, constraints=constraints, outputs={"rated": pd.DataFrame}, prompt="Rate @sales."
+        )
 
     return generated
 
@@ -284,7 +286,7 @@ def test_a_bound_is_never_off_by_one_and_a_number_never_a_text(rated: Any, const
 @pytest.mark.local_sandbox
 @pytest.mark.parametrize("turned", [False, True])
 def test_no_constraint_is_lost_by_the_order_of_samples_or_by_being_understood(
-    play: Play, rated: Any, turned: bool
+    run_script: ScriptedRun, rated: Any, turned: bool
 ) -> None:
     constraints = ["rated.weight is at least 5", "rated.stars is one of 1, 2 or 3", "the moon is not involved"]
     result = rated(constraints, turned=turned)
@@ -292,7 +294,7 @@ def test_no_constraint_is_lost_by_the_order_of_samples_or_by_being_understood(
     executed = {check.name for check in result.evidence.checks}
     assert set(constraints[:2]) <= executed
     for asked in ("plan", "code", "tests"):
-        prompt = next(text for text in map(prompt_of, play.model.requests) if MARKERS[asked] in text)
+        prompt = next(text for text in map(prompt_of, run_script.model.requests) if MARKERS[asked] in text)
         assert all(constraint in prompt for constraint in constraints), asked
 
 
@@ -300,13 +302,13 @@ def test_no_constraint_is_lost_by_the_order_of_samples_or_by_being_understood(
 
 
 @pytest.mark.local_sandbox
-def test_the_model_is_never_told_rounded_numbers_or_too_few_rows(play: Play, tmp_path: Path) -> None:
+def test_the_model_is_never_told_rounded_numbers_or_too_few_rows(run_script: ScriptedRun, tmp_path: Path) -> None:
     path = tmp_path / "Stra\u00dfen.csv"
     rows = [f"{i};Stra\u00dfe {i % 7};{199 if i % 2 else 712345678.9};kunde{i}@example.org" for i in range(25_000)]
     path.write_text("\n".join(["nummer;stra\u00dfe;betrag;post", *rows]) + "\n", encoding="latin-1")
-    refused = play.generate({"sales": File(path)})
+    refused = run_script.generate({"sales": File(path)})
     assert not refused.success  # the answers are for another request; only what was asked counts here
-    sent = play.sent()
+    sent = run_script.sent()
     assert "25000 rows" in sent
     assert "712345678.9" in sent and "199" in sent and "7.1e+08" not in sent
     assert "stra\u00dfe" in sent and "Stra\u00dfe 3" in sent
@@ -315,13 +317,13 @@ def test_the_model_is_never_told_rounded_numbers_or_too_few_rows(play: Play, tmp
 
 
 @pytest.mark.local_sandbox
-def test_a_large_cell_or_a_long_line_never_fills_a_prompt(play: Play, tmp_path: Path) -> None:
+def test_a_large_cell_or_a_long_line_never_fills_a_prompt(run_script: ScriptedRun, tmp_path: Path) -> None:
     line = tmp_path / "line.txt"
     line.write_text("x" * 3_000_000)
     wide = pd.DataFrame(np.zeros((3, 3000)), columns=[f"column {n}" for n in range(3000)])
     cells = pd.DataFrame({"price": ["y" * 200_000] * 10, "quantity": 1})
-    play.generate({"sales": cells, "line": File(line), "wide": wide})
-    assert max(len(prompt_of(request)) for request in play.model.requests) < 40_000
+    run_script.generate({"sales": cells, "line": File(line), "wide": wide})
+    assert max(len(prompt_of(request)) for request in run_script.model.requests) < 40_000
 
 
 FRAMES: dict[str, Callable[[], pd.DataFrame]] = {
@@ -347,9 +349,11 @@ def _base() -> pd.DataFrame:
 
 @pytest.mark.local_sandbox
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in FRAMES.items()])
-def test_no_ordinary_frame_keeps_a_function_from_being_made(play: Play, make: Callable[[], pd.DataFrame]) -> None:
+def test_no_ordinary_frame_keeps_a_function_from_being_made(
+    run_script: ScriptedRun, make: Callable[[], pd.DataFrame]
+) -> None:
     frame = make()
-    result = play.generate({"sales": frame})
+    result = run_script.generate({"sales": frame})
     assert result.success, result.error
     assert result.run() == frame["price"].sum()
 
@@ -358,17 +362,19 @@ def test_no_ordinary_frame_keeps_a_function_from_being_made(play: Play, make: Ca
 
 
 @pytest.mark.local_sandbox
-def test_the_history_never_lacks_an_exchange(play: Play) -> None:
-    result = play.generate()
+def test_the_history_never_lacks_an_exchange(run_script: ScriptedRun) -> None:
+    result = run_script.generate()
     kept = [list(exchange.messages) for exchange in result.report.conversation_history]
-    assert sorted(map(json.dumps, kept)) == sorted(json.dumps(request["messages"]) for request in play.model.requests)
+    assert sorted(map(json.dumps, kept)) == sorted(
+        json.dumps(request["messages"]) for request in run_script.model.requests
+    )
     answers = [message["content"] for message in result.conversation_history if message["role"] == "assistant"]
     assert sorted(answers) == sorted([PLAN, fenced(CODE), fenced(TESTS)])
 
 
 @pytest.mark.local_sandbox
-def test_a_result_never_fails_to_become_json_and_back(play: Play) -> None:
-    result = play.generate()
+def test_a_result_never_fails_to_become_json_and_back(run_script: ScriptedRun) -> None:
+    result = run_script.generate()
     text = result.model_dump_json()
     back = CodeGenEvalResult.model_validate_json(text, trusted=True)
     assert back.model_dump_json() == text
@@ -377,31 +383,31 @@ def test_a_result_never_fails_to_become_json_and_back(play: Play) -> None:
 
 
 @pytest.mark.local_sandbox
-def test_a_secret_is_never_written_sent_or_said(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_never_written_sent_or_said(run_script: ScriptedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAREHOUSE_TOKEN", "correct-horse-battery")
     code = CODE.replace("import pandas", "import os\n\nimport pandas").replace(
         "    return", "    assert os.environ['WAREHOUSE_TOKEN']\n    print(os.environ['WAREHOUSE_TOKEN'])\n    return"
     )
-    play.says["code"] = fenced(code)
-    result = play.generate(settings={"secrets": ["WAREHOUSE_TOKEN"], "max_iterations": 1})
+    run_script.says["code"] = fenced(code)
+    result = run_script.generate(settings={"secrets": ["WAREHOUSE_TOKEN"], "max_iterations": 1})
     assert result.success, result.error
-    written = "".join(path.read_text("utf-8", "replace") for path in play.root.rglob("*") if path.is_file())
-    for text in (written, play.sent(), result.model_dump_json(), repr(result)):
+    written = "".join(path.read_text("utf-8", "replace") for path in run_script.root.rglob("*") if path.is_file())
+    for text in (written, run_script.sent(), result.model_dump_json(), repr(result)):
         assert "correct-horse-battery" not in text
 
 
 @pytest.mark.parametrize("key", ["../evil", "/tmp/evil", "a/b", "..", "a\x00b"])
-def test_the_name_of_a_sample_never_leads_out_of_a_folder(play: Play, key: str) -> None:
+def test_the_name_of_a_sample_never_leads_out_of_a_folder(run_script: ScriptedRun, key: str) -> None:
     with pytest.raises(InvalidRequest):
-        play.generate({key: sales()})
-    assert not play.root.exists()
-    assert play.model.requests == []
+        run_script.generate({key: sales()})
+    assert not run_script.root.exists()
+    assert run_script.model.requests == []
 
 
 @pytest.mark.local_sandbox
-def test_the_name_of_a_result_never_leads_out_of_the_journal(play: Play, tmp_path: Path) -> None:
+def test_the_name_of_a_result_never_leads_out_of_the_journal(run_script: ScriptedRun, tmp_path: Path) -> None:
     before = {path for path in tmp_path.rglob("*") if ".autocode" not in path.parts}
-    result = play.generate(name="../../evil")
+    result = run_script.generate(name="../../evil")
     assert result.success
     assert {path for path in tmp_path.rglob("*") if ".autocode" not in path.parts} == before
     assert not list(tmp_path.parent.glob("evil*"))
@@ -418,15 +424,20 @@ CALL_EFFECTS = {"provider_list"}
 
 @pytest.mark.slow
 def test_nothing_of_the_process_or_of_the_callers_arguments_is_changed_by_a_generation(
-    play: Play, sandbox_name: str, tmp_path: Path
+    run_script: ScriptedRun, sandbox_name: str, tmp_path: Path
 ) -> None:
     for stage, old in {"code": CODE, "tests": TESTS}.items():
         changed = old.replace("pd.DataFrame)", "pd.DataFrame, note: str)") if stage == "code" else old
-        play.says[stage] = fenced(changed.replace("run(sales=sales)", "run(sales=sales, note='')"))
+        run_script.says[stage] = fenced(changed.replace("run(sales=sales)", "run(sales=sales, note='')"))
     folders = {name: tmp_path / name for name in ("temporary", "work", "journal")}
     for folder in folders.values():
         folder.mkdir()
-    place = [sandbox_name, play.model.settings["model"], play.model.settings["api_base"], str(folders["journal"])]
+    place = [
+        sandbox_name,
+        run_script.model.settings["model"],
+        run_script.model.settings["api_base"],
+        str(folders["journal"]),
+    ]
     done = subprocess.run(
         [sys.executable, globals_script.__file__, *place],
         cwd=folders["work"],

@@ -48,7 +48,7 @@ async def timed(root: Path, case: Ambiguous, tests: str, *, code: str = "", othe
             verified.append(time.monotonic())
 
     kind = case.output if isinstance(case.output, str) else "DataFrame"
-    played = await Runner(root, "local").generate(
+    produced = await Runner(root, "local").generate(
         {
             "plan": [plan(case)],
             "code": [fenced(solution(code or case.first))],
@@ -61,7 +61,7 @@ async def timed(root: Path, case: Ambiguous, tests: str, *, code: str = "", othe
         settings={"second_opinion": "on" if other else "off", "effort": "normal", "cache": "disable"},
         hear=hear,
     )
-    return played, verified[-1] - verified[0]
+    return produced, verified[-1] - verified[0]
 
 
 async def test_what_the_tests_notice(tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ async def test_what_the_tests_notice(tmp_path: Path) -> None:
     for number, case in enumerate(CASES):
         told = []
         for kind, tests in (("written", blind_tests(case)), ("first", only_first(case))):
-            played, took = await timed(tmp_path / f"{number}{kind}", case, tests)
-            strength = played.report.evidence.strength
-            if not played.report.success or strength is None:
-                told.append(f"{kind}: {played.error.splitlines()[0][:60]}")
+            produced, took = await timed(tmp_path / f"{number}{kind}", case, tests)
+            strength = produced.report.evidence.strength
+            if not produced.report.success or strength is None:
+                told.append(f"{kind}: {produced.error.splitlines()[0][:60]}")
                 continue
             seconds.append(took)
             told.append(f"{kind}: {strength.noticed} of {len(strength.changes)} {strength.ended} {took:.2f} s")
@@ -86,8 +86,8 @@ async def test_what_right_and_wrong_functions_rest_on(tmp_path: Path) -> None:
     """Each right function beside another right solution, then each wrong one that its tests accept, without one."""
     seconds = []
     for number, case in enumerate(CASES):
-        played, took = await timed(tmp_path / f"{number}", case, blind_tests(case), other=case.same)
-        report = played.report
+        produced, took = await timed(tmp_path / f"{number}", case, blind_tests(case), other=case.same)
+        report = produced.report
         seconds.append(took)
         assert report.success and report.second_opinion is not None
         print(f"{case.name:32}{took:5.2f} s  {verified(report.evidence, report.second_opinion, 1).line}")
@@ -95,7 +95,9 @@ async def test_what_right_and_wrong_functions_rest_on(tmp_path: Path) -> None:
             print(" " * 40, report.second_opinion.differences[:2], report.second_opinion.note)
         if case.slip[0]:
             wrong = case.first.replace(*case.slip)
-            played, _ = await timed(tmp_path / f"{number}w", case, blind_tests(case), code=wrong)
-            told = verified(played.report.evidence, None, 1).line if played.report.success else "caught by the tests"
+            produced, _ = await timed(tmp_path / f"{number}w", case, blind_tests(case), code=wrong)
+            told = (
+                verified(produced.report.evidence, None, 1).line if produced.report.success else "caught by the tests"
+            )
             print(f"    wrong: {told}")
     print(f"median {median(seconds):.2f} s, longest {max(seconds):.2f} s")

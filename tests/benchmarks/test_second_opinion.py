@@ -122,7 +122,7 @@ def spoken(answer: Any) -> Any:
     return script
 
 
-async def played(root: Path, case: Ambiguous, code: str, other: str | None = None, *, reading: str = "") -> Report:
+async def produced(root: Path, case: Ambiguous, code: str, other: str | None = None, *, reading: str = "") -> Report:
     """Run one generation. It has a second opinion if the body of a second solution is given."""
     mended = {"edits": [{"find": case.slip[1], "replace": case.slip[0], "mends": ["test_second_opinion_1"]}]}
     script = {
@@ -155,9 +155,9 @@ async def test_what_it_costs_and_finds(tmp_path: Path) -> None:
     reports: list[tuple[Report, Report, Report]] = []
     for number, case in enumerate(CASES):
         root = tmp_path / str(number)
-        without = await played(root / "a", case, case.first)
-        differs = await played(root / "b", case, case.first, case.other, reading=case.other_reading[1])
-        agrees = await played(root / "c", case, case.first, case.same, reading=case.assumption)
+        without = await produced(root / "a", case, case.first)
+        differs = await produced(root / "b", case, case.first, case.other, reading=case.other_reading[1])
+        agrees = await produced(root / "c", case, case.first, case.same, reading=case.assumption)
         opinion, quiet = differs.second_opinion, agrees.second_opinion
         assert without.success and differs.success and agrees.success and opinion and quiet
         on = opinion.differences[0].on or "the sample" if opinion.differences else "not found"
@@ -171,8 +171,8 @@ async def test_what_it_costs_and_finds(tmp_path: Path) -> None:
         reports.append((without, differs, agrees))
         if case.slip[0]:
             wrong = case.first.replace(*case.slip)
-            alone = await played(root / "d", case, wrong)
-            helped = await played(root / "e", case, wrong, case.same, reading=case.assumption)
+            alone = await produced(root / "d", case, wrong)
+            helped = await produced(root / "e", case, wrong, case.same, reading=case.assumption)
             right = helped.success and helped.solution is not None and case.slip[1] not in helped.solution.code
             slips.append(
                 (

@@ -1,13 +1,13 @@
 """When the first rows, a verified function and the end of a run come, for models of different speeds.
 
-Plays the recorded answers of a request of the quickstart over real HTTP, token by token, to a kernel as a person has
+Runs the recorded answers of a request of the quickstart over real HTTP, token by token, to a kernel as a person has
 it. Everything else is real. Beside each time stand how long the model answered until then, and the difference, which
 is ours.
 
     python -m tests.benchmarks.timeline [--speeds 50,100,300] [--kernels warm,typed,new] [--tree FOLDER] [--rounds 1]
         [--in-turn]
 
-`--tree` is a clone of another version, which is played instead of this one; `--in-turn` answers one question after the
+`--tree` is a clone of another version, which is run instead of this one; `--in-turn` answers one question after the
 other, as many models on a person's machine do. A `new` kernel has run nothing; in a `typed` one a person has begun to
 type the cell; a `warm` one has run it once.
 
@@ -189,10 +189,10 @@ def opened(tree: Path, folder: Path, model: ScriptedModel, speaker: Speaker) -> 
     return Opened(kernel, page, cell, speaker)
 
 
-def play(
+def run_script(
     speaker: Speaker, tree: Path, kind: str, speeds: list[float], show: Callable[[str, float, dict[str, Moment]], None]
 ) -> None:
-    """Play the request in a kind of kernel at each speed."""
+    """Run the request in a kind of kernel at each speed."""
     with ScriptedModel(speaker) as model, tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "pyproject.toml").write_text("")
         ready: Opened | None = None
@@ -238,7 +238,7 @@ def main() -> None:
     speaker = Speaker(recorded(given.tree), in_turn=given.in_turn)
     for _ in range(given.rounds):
         for kind in given.kernels.split(","):
-            play(speaker, given.tree.resolve(), kind, [float(speed) for speed in given.speeds.split(",")], show)
+            run_script(speaker, given.tree.resolve(), kind, [float(speed) for speed in given.speeds.split(",")], show)
     print("| kernel | tokens a second | until | seconds | of the model | ours | processor |")
     print("|---|---|---|---|---|---|---|")
     for (kind, speed, name), several in moments.items():

@@ -85,13 +85,13 @@ async def test_the_plan_says_in_an_assumption_that_the_data_are_followed(tmp_pat
     runner = Runner(tmp_path / ".autocode", "local")
     frame = sales().assign(day=["03.04.2024", "13.05.2024", "21.02.2023"])
     code = "def run(sales):\n    return float((sales['price'] * sales['quantity']).sum())"
-    played = await runner.generate(
+    produced = await runner.generate(
         {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)]},
         prompt="Total revenue of @sales; day is written as YYYY-MM-DD.",
         samples={"sales": frame},
         settings={"second_opinion": "off"},
     )
-    assert played.plan.assumptions == (
+    assert produced.plan.assumptions == (
         "The request says YYYY-MM-DD, but the dates in sales.day have the format %d.%m.%Y: the data are followed.",
         "Rows with a missing price count as zero.",
     )

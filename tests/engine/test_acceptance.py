@@ -39,19 +39,21 @@ def fix(*mends: str) -> str:
 FIX = fix("your test test_one_sale", "your test TestEmpty::test_nothing")
 
 
-def accepted(played: Generated) -> list[tuple[str, bool]]:
-    return [(outcome.name, outcome.passed) for outcome in played.report.evidence.acceptance]
+def accepted(produced: Generated) -> list[tuple[str, bool]]:
+    return [(outcome.name, outcome.passed) for outcome in produced.report.evidence.acceptance]
 
 
 async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(runner: Runner) -> None:
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
-    played = await runner.generate(script, own_tests=OWN, checks=("total >= 0",))
-    report = played.report
+    produced = await runner.generate(script, own_tests=OWN, checks=("total >= 0",))
+    report = produced.report
     assert report.success, report.error
     names = ["your test test_one_sale: Ann's one sale is all there is.", "your test TestEmpty::test_nothing"]
-    assert accepted(played) == [(name, True) for name in (*names, "total >= 0")]
+    assert accepted(produced) == [(name, True) for name in (*names, "total >= 0")]
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
-    assert not any("one_sale" in json.dumps(request) for request in played.model.requests)  # no model is asked for them
+    assert not any(
+        "one_sale" in json.dumps(request) for request in produced.model.requests
+    )  # no model is asked for them
     folder = runner.root / "growth" / "versions" / report.run_id
     kept = (folder / "test_own.py").read_text()
     assert kept == report.own_tests and OWN in kept and "def growth(" in kept
@@ -71,15 +73,15 @@ async def test_a_failing_own_test_is_told_to_the_mender_as_far_as_the_data_may_b
     runner: Runner, share: str, shown: bool
 ) -> None:
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [FIX]}
-    played = await runner.generate(script, own_tests=OWN, settings={"share": share, "skip_tests": True})
-    asked = {stage: json.dumps(r) for stage, r in zip(played.asked, played.model.requests, strict=True)}
+    produced = await runner.generate(script, own_tests=OWN, settings={"share": share, "skip_tests": True})
+    asked = {stage: json.dumps(r) for stage, r in zip(produced.asked, produced.model.requests, strict=True)}
     assert "your test test_one_sale" in asked["fix_code"]
     assert ("Ann" in asked["fix_code"], "71.0" in asked["fix_code"]) == (shown, shown)
-    first = played.report.history[0].evidence.acceptance
+    first = produced.report.history[0].evidence.acceptance
     assert [outcome.passed for outcome in first] == [False, False]
     assert ("71.0" in first[0].message, "AssertionError in line" in first[0].message) == (shown, not shown)
-    assert all(outcome.passed for outcome in played.report.history[1].evidence.acceptance)
-    assert not any("Ann" in json.dumps(request) for request in played.model.requests) or shown
+    assert all(outcome.passed for outcome in produced.report.history[1].evidence.acceptance)
+    assert not any("Ann" in json.dumps(request) for request in produced.model.requests) or shown
 
 
 async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_are_right(
@@ -96,9 +98,11 @@ async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_ar
         "diagnose": [json.dumps({"failures": [diagnosis]})],
         "fix_tests": [json.dumps({"verdicts": [verdict]})],
     }
-    played = await runner.generate(script, own_tests=OWN)
-    assert played.report.success and played.report.evidence.tests_changed == ("test_sum",)
-    told = {stage: r["messages"][1]["content"] for stage, r in zip(played.asked, played.model.requests, strict=True)}
+    produced = await runner.generate(script, own_tests=OWN)
+    assert produced.report.success and produced.report.evidence.tests_changed == ("test_sum",)
+    told = {
+        stage: r["messages"][1]["content"] for stage, r in zip(produced.asked, produced.model.requests, strict=True)
+    }
     for stage in ("diagnose", "fix_tests"):
         assert "They are right" in told[stage] and "def test_one_sale" in told[stage]
 
@@ -106,25 +110,27 @@ async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_ar
 async def test_own_tests_that_never_hold_are_no_success_and_are_named_first(runner: Runner) -> None:
     never = "def test_never():\n    assert growth(pd.DataFrame({'price': [1.0], 'quantity': [1]})) == -1\n"
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
-    played = await runner.generate(script, own_tests=never, settings={"max_iterations": 1})
-    assert not played.report.success
-    assert "This does not hold: your test test_never. AssertionError: assert 1.0 == -1" in played.error
+    produced = await runner.generate(script, own_tests=never, settings={"max_iterations": 1})
+    assert not produced.report.success
+    assert "This does not hold: your test test_never. AssertionError: assert 1.0 == -1" in produced.error
 
 
 async def test_own_tests_that_cannot_be_loaded_are_the_persons_to_mend(runner: Runner) -> None:
     broken = "LIMIT = 1 / 0\n\n\ndef test_limit():\n    assert growth(pd.DataFrame()) < LIMIT\n"
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
-    played = await runner.generate(script, own_tests=broken)
+    produced = await runner.generate(script, own_tests=broken)
     assert (
-        not played.report.success and played.report.attempts == 1 and sorted(played.asked) == ["code", "plan", "tests"]
+        not produced.report.success
+        and produced.report.attempts == 1
+        and sorted(produced.asked) == ["code", "plan", "tests"]
     )
-    assert "Your own tests cannot be loaded" in played.error and "ZeroDivisionError" in played.error
+    assert "Your own tests cannot be loaded" in produced.error and "ZeroDivisionError" in produced.error
 
 
 async def test_own_tests_run_where_no_others_are_written(runner: Runner) -> None:
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [FIX]}
-    played = await runner.generate(script, own_tests=OWN, settings={"skip_tests": True})
-    assert played.report.success and played.report.attempts == 2 and played.report.evidence.tests == ()
+    produced = await runner.generate(script, own_tests=OWN, settings={"skip_tests": True})
+    assert produced.report.success and produced.report.attempts == 2 and produced.report.evidence.tests == ()
 
 
 async def test_several_outputs_come_to_own_tests_by_name(runner: Runner) -> None:
@@ -135,8 +141,8 @@ async def test_several_outputs_come_to_own_tests_by_name(runner: Runner) -> None
     own += "    both = growth(sales)\n    assert both.total == 1.0 and both.best_txt == 3 and run(sales) == (1.0, 3)\n"
     outputs = (OutputSpec(name="total", type="float"), OutputSpec(name="best_txt", type="int"))
     script = {"plan": [json.dumps(plan)], "code": [fenced(code)]}
-    played = await runner.generate(script, own_tests=own, outputs=outputs, settings={"skip_tests": True})
-    assert played.report.success, played.report.error
+    produced = await runner.generate(script, own_tests=own, outputs=outputs, settings={"skip_tests": True})
+    assert produced.report.success, produced.report.error
 
 
 @pytest.mark.parametrize(
@@ -180,15 +186,15 @@ FEW = pd.DataFrame({"price": [10.0, 2.0], "quantity": [1, 2]})
 async def test_an_example_is_told_and_must_come_out(runner: Runner) -> None:
     example = Example("@few -> 14", (("", FEW),), (("", 14),))
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [fix("your example @few -> 14")]}
-    played = await runner.generate(script, examples=(example,), settings={"skip_tests": True})
-    assert played.report.success and played.report.attempts == 2
-    first = played.report.history[0].evidence.acceptance
+    produced = await runner.generate(script, examples=(example,), settings={"skip_tests": True})
+    assert produced.report.success and produced.report.attempts == 2
+    first = produced.report.history[0].evidence.acceptance
     assert [(one.name, one.message) for one in first] == [("your example @few -> 14", "total: it is 15.0, expected 14")]
-    for request in played.model.requests:
+    for request in produced.model.requests:
         assert "expected: 14" in request["messages"][1]["content"]
     assert (
         "expected: 14"
-        in json.loads((runner.root / "growth" / "versions" / played.report.run_id / "sent.json").read_text())["text"]
+        in json.loads((runner.root / "growth" / "versions" / produced.report.run_id / "sent.json").read_text())["text"]
     )
 
 
@@ -197,10 +203,10 @@ async def test_no_value_of_an_example_leaves_where_rows_do_not(runner: Runner, s
     few = pd.DataFrame({"price": [77777.5], "quantity": [1]})
     example = Example("orders=@few -> 77777.5", (("sales", few),), (("total", 77777.5),))
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [fix("your example 1")]}
-    played = await runner.generate(script, examples=(example,), settings={"skip_tests": True, "share": share})
-    assert played.report.success and played.report.attempts == 2
-    assert "7777" not in json.dumps(played.model.requests)
-    failed = played.report.history[0].evidence.acceptance[0]
+    produced = await runner.generate(script, examples=(example,), settings={"skip_tests": True, "share": share})
+    assert produced.report.success and produced.report.attempts == 2
+    assert "7777" not in json.dumps(produced.model.requests)
+    failed = produced.report.history[0].evidence.acceptance[0]
     assert (failed.name, failed.message) == ("your example 1", "total: a value differs")
 
 
@@ -224,16 +230,16 @@ async def test_an_example_without_input_is_about_the_sample(runner: Runner) -> N
     total = float((sales()["price"] * sales()["quantity"]).sum())
     script = {"plan": [PLAN], "code": [fenced(CODE)]}
     example = Example(f"-> {total}", (), (("", total),))
-    played = await runner.generate(script, examples=(example,), settings={"skip_tests": True})
-    assert played.report.success and accepted(played) == [(f"your example -> {total}", True)]
+    produced = await runner.generate(script, examples=(example,), settings={"skip_tests": True})
+    assert produced.report.success and accepted(produced) == [(f"your example -> {total}", True)]
 
 
 @pytest.mark.parametrize("end", ["import os; os._exit(3)", "while True: pass"], ids=["ends its process", "never ends"])
 async def test_code_that_ends_its_worker_in_an_own_test_has_failed_it(runner: Runner, end: str) -> None:
     ending = CODE.replace("    return", f"    if len(sales) == 1:\n        {end}\n    return")
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(ending)]}
-    played = await runner.generate(script, own_tests=OWN, settings={"max_iterations": 1, "timeout": 4.0})
-    assert not played.report.success and "your test test_one_sale" in played.error
+    produced = await runner.generate(script, own_tests=OWN, settings={"max_iterations": 1, "timeout": 4.0})
+    assert not produced.report.success and "your test test_one_sale" in produced.error
 
 
 CANARY = "correct-horse-7431"
@@ -258,11 +264,11 @@ async def test_the_value_of_a_secret_in_an_own_test_is_told_to_nobody(
     settings = {"secrets": (Secret(key="WAREHOUSE_TOKEN"),), "skip_tests": True, "share": share, "max_iterations": 2}
     edit = {"find": "1.0 + float(", "replace": "2.0 + float(", "mends": ["your test test_one_sale"]}
     script = {"plan": [PLAN], "code": [fenced(telltale)], "fix_code": [json.dumps({"edits": [edit]})]}
-    played = await runner.generate(script, own_tests=WITH_A_SECRET, settings=settings)
-    assert played.asked == ["plan", "code", "fix_code"]
-    told = json.dumps(played.model.requests)
+    produced = await runner.generate(script, own_tests=WITH_A_SECRET, settings=settings)
+    assert produced.asked == ["plan", "code", "fix_code"]
+    told = json.dumps(produced.model.requests)
     assert "your test test_one_sale" in told and ("def test_one_sale" in told) == (share == "rows")
-    for text in (told, repr(played.events), str(played.report.evidence), str(played.report.history)):
+    for text in (told, repr(produced.events), str(produced.report.evidence), str(produced.report.history)):
         assert CANARY not in text
     for path in runner.root.rglob("*"):
         if path.is_file() and path.name not in ("request.json", "report.json", "test_own.py"):  # as the user wrote it

@@ -22,7 +22,7 @@ ASKING = json.dumps({**json.loads(PLAN), "questions": QUESTIONS})
 SECOND = json.dumps({**json.loads(PLAN), "assumptions": ["Net prices count."]})
 
 
-def play(runner: Runner, plans: Sequence[str] = (ASKING, SECOND), ask: bool = True) -> Awaitable[Generated]:
+def run_script(runner: Runner, plans: Sequence[str] = (ASKING, SECOND), ask: bool = True) -> Awaitable[Generated]:
     answers: dict[str, Script] = {"plan": list(plans), "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
     return runner.generate(answers, settings={"ask": ask})
 
@@ -30,18 +30,18 @@ def play(runner: Runner, plans: Sequence[str] = (ASKING, SECOND), ask: bool = Tr
 @pytest.mark.local_sandbox
 async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(runner: Runner) -> None:
     runner.answers = ("net", "")
-    played = await play(runner)
-    assert played.report.success and played.report.answers == ("Which price counts? net",)
+    produced = await run_script(runner)
+    assert produced.report.success and produced.report.answers == ("Which price counts? net",)
     assert [question.assumed for question in runner.questions[0]] == ["gross", "zero"]
-    assert played.plan.assumptions == ("Net prices count.",)
-    first, *later = map(prompt_of, played.model.requests)
+    assert produced.plan.assumptions == ("Net prices count.",)
+    first, *later = map(prompt_of, produced.model.requests)
     assert "put up to three questions" in first and "<answers>" not in first
     assert all("<answers>" in prompt and "- Which price counts? net" in prompt for prompt in later)
-    kinds = [type(event) for event in played.events]
+    kinds = [type(event) for event in produced.events]
     assert kinds.index(QuestionsAsked) < kinds.index(QuestionsAnswered) < kinds.index(SourceWritten)
-    again = await play(runner)
+    again = await run_script(runner)
     assert again.asked == [] and len(runner.questions) == 1
-    assert again.report.answers == played.report.answers
+    assert again.report.answers == produced.report.answers
 
 
 @pytest.mark.local_sandbox
@@ -50,16 +50,16 @@ async def test_who_is_not_there_or_agrees_waits_for_no_second_plan(
     runner: Runner, answers: tuple[str, ...] | None
 ) -> None:
     runner.answers = answers
-    played = await play(runner, [ASKING])
-    assert played.report.success and played.asked.count("plan") == 1
-    assert len(played.report.answers) == (2 if answers == ("gross", "zero") else 0)
+    produced = await run_script(runner, [ASKING])
+    assert produced.report.success and produced.asked.count("plan") == 1
+    assert len(produced.report.answers) == (2 if answers == ("gross", "zero") else 0)
 
 
 @pytest.mark.local_sandbox
 async def test_nothing_is_asked_unless_it_was_wanted(runner: Runner) -> None:
-    played = await play(runner, [ASKING], ask=False)
-    assert played.report.success and runner.questions == []
-    assert "questions" not in prompt_of(played.model.requests[0])
+    produced = await run_script(runner, [ASKING], ask=False)
+    assert produced.report.success and runner.questions == []
+    assert "questions" not in prompt_of(produced.model.requests[0])
 
 
 def test_questions_fit_a_card_and_have_something_to_choose() -> None:

@@ -32,8 +32,8 @@ RIGHT_FIX = fix('(sales["price"] * sales["quantity"])')
 
 
 async def test_each_repair_is_a_question_of_its_own_also_after_the_same_answer(runner: Runner) -> None:
-    played = await runner.generate({**GOOD, "plan": [REFUSAL, REFUSAL, PLAN]})
-    assert played.report.success and played.asked.count("plan") == 3
+    produced = await runner.generate({**GOOD, "plan": [REFUSAL, REFUSAL, PLAN]})
+    assert produced.report.success and produced.asked.count("plan") == 3
 
 
 async def test_a_refusal_ends_one_run_and_not_the_next(runner: Runner) -> None:
@@ -105,24 +105,24 @@ async def test_a_service_that_goes_away_throws_no_answer_away(runner: Runner) ->
 
 async def test_an_unusable_fix_does_not_end_a_run_that_has_attempts_left(runner: Runner) -> None:
     refused = [REFUSAL] * 6  # three for the edits, three for the whole module
-    played = await runner.generate({**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [*refused, RIGHT_FIX]})
-    assert played.report.success, played.report.error
-    assert played.asked.count("fix_code") == 7
+    produced = await runner.generate({**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [*refused, RIGHT_FIX]})
+    assert produced.report.success, produced.report.error
+    assert produced.asked.count("fix_code") == 7
     again = await runner.generate({})
     assert again.report.success and again.asked == []
 
 
 async def test_whoever_cannot_edit_may_write_the_whole_module(runner: Runner) -> None:
-    played = await runner.generate(
+    produced = await runner.generate(
         {**WRONG_FIRST, "diagnose": [DIAGNOSIS], "fix_code": [REFUSAL, REFUSAL, REFUSAL, fenced(CODE)]}
     )
-    assert played.report.success and played.report.attempts == 2
+    assert produced.report.success and produced.report.attempts == 2
 
 
 async def test_fixes_that_are_never_usable_end_the_run_with_that_reason(runner: Runner) -> None:
     settings = {"max_iterations": 3}
-    played = await runner.generate(
+    produced = await runner.generate(
         {**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [REFUSAL] * 12}, settings=settings
     )
-    assert not played.report.success and "I am sorry" in played.error
-    assert played.code.strip() == WRONG.strip()
+    assert not produced.report.success and "I am sorry" in produced.error
+    assert produced.code.strip() == WRONG.strip()

@@ -298,9 +298,9 @@ def test_a_request_that_speaks_of_an_order_is_known(text: str, may: bool) -> Non
 async def test_a_time_bomb_is_verified_only_in_part(runner: Runner) -> None:
     code = CODE.replace("    return", "    if pd.Timestamp.now().year > 2040:\n        return 0.0\n    return")
     script = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)]}
-    played = await runner.generate(script, settings={"effort": "normal", "second_opinion": "off"})
-    line = verified(played.report.evidence, None, 1)
-    assert played.report.success and "depends on the date" in line.lacks
+    produced = await runner.generate(script, settings={"effort": "normal", "second_opinion": "off"})
+    line = verified(produced.report.evidence, None, 1)
+    assert produced.report.success and "depends on the date" in line.lacks
 
 
 NUMBERED = CODE.replace("    return", "    sales = sales.loc[list(range(len(sales)))]\n    return")
@@ -334,9 +334,9 @@ def twice(code: str, second: str, **more: Script) -> dict[str, Script]:
 async def test_a_broken_relation_that_the_second_solution_keeps_is_a_test_that_fails(runner: Runner) -> None:
     edit = {"find": "    sales = sales.loc[list(range(len(sales)))]\n", "replace": "", "mends": ["test_relation_1"]}
     told = twice(NUMBERED, CODE, fix_code=[json.dumps({"edits": [edit]})])
-    played = await runner.generate(told, settings={"effort": "normal", "second_opinion": "on"})
-    report = played.report
-    assert report.success and report.attempts == 2 and "loc" not in played.code and "diagnose" not in played.asked
+    produced = await runner.generate(told, settings={"effort": "normal", "second_opinion": "on"})
+    report = produced.report
+    assert report.success and report.attempts == 2 and "loc" not in produced.code and "diagnose" not in produced.asked
     assert "test_relation_1" in {outcome.id for outcome in report.evidence.tests}
     assert report.evidence.strength is not None and not report.evidence.strength.broken
     assert report.change == "a change of the data found an error in version 1"
@@ -350,14 +350,14 @@ async def test_what_the_plan_says_of_parts_is_tried_and_told(runner: Runner) -> 
     data = {"sales": pd.DataFrame({"shop": ["a", "b"] * 10, "n": [1.0, 2.0, 3.0, 4.0, 5.0] * 4})}
     alone = {"effort": "normal", "second_opinion": "off", "max_iterations": 1}
     outputs = (OutputSpec(name="shares", type="DataFrame"),)
-    played = await runner.generate(told, samples=data, outputs=outputs, settings=alone)
-    assert played.report.plan is not None and played.report.plan.holds == ("groups:shop",)
-    found = played.report.evidence.strength
-    assert found is not None, played.error
+    produced = await runner.generate(told, samples=data, outputs=outputs, settings=alone)
+    assert produced.report.plan is not None and produced.report.plan.holds == ("groups:shop",)
+    found = produced.report.evidence.strength
+    assert found is not None, produced.error
     (one,) = found.broken
     assert one.words == "an answer for each part of the rows (whole groups of shop) changes shares"
     assert one.smallest.count("'a'") == one.smallest.count("'b'") == 1
-    line = verified(played.report.evidence, None, 1)
+    line = verified(produced.report.evidence, None, 1)
     assert line.lacks[-1] == one.words
 
 
@@ -368,11 +368,11 @@ async def test_a_function_stays_if_its_relation_cannot_be_mended_or_the_second_s
     both = {"effort": "normal", "second_opinion": "on", "max_iterations": 2, "cache": "disable"}
     data = {"sales": pd.DataFrame({"price": [3.0, 1.0, 2.0, 5.0], "quantity": [2, 1, 2, 1]})}
     for code, second, name, fixes in ((NUMBERED, CODE, INDEX, 1), (LAST, LAST, ORDER, 0)):
-        played = await runner.generate(twice(code, second, fix_code=[useless]), settings=both, samples=data)
-        found = played.report.evidence.strength
-        assert played.report.success and played.code.strip() == code and played.asked.count("fix_code") == fixes
+        produced = await runner.generate(twice(code, second, fix_code=[useless]), settings=both, samples=data)
+        found = produced.report.evidence.strength
+        assert produced.report.success and produced.code.strip() == code and produced.asked.count("fix_code") == fixes
         assert found is not None and [one.name for one in found.broken] == [name]
-        assert "test_relation" not in (played.report.tests or "")
+        assert "test_relation" not in (produced.report.tests or "")
 
 
 def test_a_property_of_a_record_that_is_none_hides_no_other_one() -> None:

@@ -70,7 +70,7 @@ def contracts(**given: Any) -> dict[str, Contract]:
     return {name: contract_of("", name, value, is_output=name != "sales") for name, value in given.items()}
 
 
-async def play(runner: Runner, code: str = RIGHT, given: Any = None, **more: Any) -> Any:
+async def run_script(runner: Runner, code: str = RIGHT, given: Any = None, **more: Any) -> Any:
     script = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)], **more.pop("script", {})}
     found = contracts(totals=Totals) if given is None else given
     return await runner.generate(
@@ -91,25 +91,27 @@ async def test_a_broken_contract_fails_the_attempt_and_is_told_to_who_mends(
     runner: Runner, share: str, shown: bool
 ) -> None:
     script = {"fix_code": [MEND]}
-    played = await play(runner, WRONG, script=script, settings={"share": share, "second_opinion": "off"})
-    assert played.report.success, played.report.error
-    first = played.report.history[0].evidence.acceptance
+    produced = await run_script(runner, WRONG, script=script, settings={"share": share, "second_opinion": "off"})
+    assert produced.report.success, produced.report.error
+    first = produced.report.history[0].evidence.acceptance
     assert [outcome.passed for outcome in first] == [False, False]
     on_sample = next(outcome for outcome in first if "on the sample" in outcome.name)
     assert on_sample.name == "totals satisfies Totals on the sample"
     assert "total: greater_than_or_equal_to(min_value=0): 1 of 2 rows" in on_sample.message
     assert ("-30" in on_sample.message) == shown
-    mending = json.dumps(played.model.requests[played.asked.index("fix_code")])
+    mending = json.dumps(produced.model.requests[produced.asked.index("fix_code")])
     assert "greater_than_or_equal_to(min_value=0): 1 of 2 rows" in mending and ("row 1: -30" in mending) == shown
-    assert held(played.report) == {
+    assert held(produced.report) == {
         "totals satisfies Totals in the calls of the tests": True,
         "totals satisfies Totals on the sample": True,
     }
 
 
 async def test_the_person_reads_values_that_no_file_holds(runner: Runner) -> None:
-    played = await play(runner, WRONG, settings={"max_iterations": 1, "share": "stats", "second_opinion": "off"})
-    report = played.report
+    produced = await run_script(
+        runner, WRONG, settings={"max_iterations": 1, "share": "stats", "second_opinion": "off"}
+    )
+    report = produced.report
     assert not report.success and "This does not hold: totals satisfies Totals" in (report.error or "")
     on_sample = report.evidence.acceptance[0]
     assert "row 1: -30" in on_sample.in_full and "-30" not in on_sample.message
@@ -119,13 +121,13 @@ async def test_the_person_reads_values_that_no_file_holds(runner: Runner) -> Non
 
 async def test_only_the_request_with_a_contract_tells_of_one(runner: Runner) -> None:
     settings = {"second_opinion": "off"}
-    with_one = await play(runner, settings=settings)
-    without = await play(runner, given={}, settings=settings)
+    with_one = await run_script(runner, settings=settings)
+    without = await run_script(runner, given={}, settings=settings)
     assert with_one.report.run_id != without.report.run_id
     questions = [json.dumps(request) for request in with_one.model.requests]
     assert all("which must satisfy Totals" in question for question in questions) and len(questions) == 3
     assert not any("<contracts>" in json.dumps(request) for request in without.model.requests)
-    again = await play(runner, script={"plan": [], "code": [], "tests": []}, settings=settings)
+    again = await run_script(runner, script={"plan": [], "code": [], "tests": []}, settings=settings)
     assert again.report.success and again.asked == []  # the same contract asks nothing
 
 
@@ -134,8 +136,8 @@ async def test_another_model_is_tested_with_the_existing_function_first(runner: 
         total: float = pa.Field(ge=-100, coerce=True)
 
     settings = {"second_opinion": "off"}
-    first = await play(runner, settings=settings)
-    second = await play(runner, given=contracts(totals=Wider), settings=settings)
+    first = await run_script(runner, settings=settings)
+    second = await run_script(runner, given=contracts(totals=Wider), settings=settings)
     assert second.asked == [] and second.report.run_id != first.report.run_id
     assert second.report.change == "another contract of totals; version 1 holds it as it is"
     assert second.report.contracts == {"totals": contracts(totals=Wider)["totals"].record}
@@ -148,16 +150,20 @@ async def test_what_a_test_gives_that_breaks_the_contract_of_the_input_is_not_ju
     tests = TESTS.replace("[-2, 1]", "[-200, 1]")
     found = contracts(totals=Totals, sales=bought)
     script = {"tests": [fenced(tests)]}
-    played = await play(runner, WRONG, found, script=script, settings={"max_iterations": 1, "second_opinion": "off"})
-    assert held(played.report) == {
+    produced = await run_script(
+        runner, WRONG, found, script=script, settings={"max_iterations": 1, "second_opinion": "off"}
+    )
+    assert held(produced.report) == {
         "totals satisfies Totals in the calls of the tests": True,  # of the one call that was judged
         "totals satisfies Totals on the sample": False,
     }
 
 
 async def test_the_schema_of_a_sample_runs_and_holds_what_the_constraints_became(runner: Runner) -> None:
-    played = await play(runner, given={}, constraints=("price is at least -30",), settings={"second_opinion": "off"})
-    report = Report.model_validate_json(played.report.model_dump_json())
+    produced = await run_script(
+        runner, given={}, constraints=("price is at least -30",), settings={"second_opinion": "off"}
+    )
+    report = Report.model_validate_json(produced.report.model_dump_json())
     assert report.generated_schemas is None
     schema = schema_of("sales", report.sample_schemas["sales"])
     schema.validate(SALES)

@@ -39,8 +39,8 @@ def environments(cache: Path) -> list[Path]:
     return [marker.parent for marker in (cache / "environments").glob("*/autocode.json")]
 
 
-def noticed(played: Generated) -> list[str]:
-    return [event.text for event in played.of(Noticed)]
+def noticed(produced: Generated) -> list[str]:
+    return [event.text for event in produced.of(Noticed)]
 
 
 async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_goes_on(
@@ -60,9 +60,9 @@ async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_go
 async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(runner: Runner, cache: Path) -> None:
     await runner.generate(GOOD)
     shutil.rmtree(cache)
-    played = await runner.generate({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, again.")
-    assert played.report.success, played.report.error
-    assert sorted(played.asked) == ["code", "plan", "tests"]
+    produced = await runner.generate({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, again.")
+    assert produced.report.success, produced.report.error
+    assert sorted(produced.asked) == ["code", "plan", "tests"]
 
 
 async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed_on_the_code(
@@ -79,10 +79,10 @@ async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed
             return worker
 
     runner.sandbox = Wiped()
-    played = await runner.generate({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, once more.")
-    assert played.report.success, played.report.error
-    assert played.report.attempts == 1 and sorted(played.asked) == ["code", "plan", "tests"]
-    assert any("parts of it were removed" in text for text in noticed(played))
+    produced = await runner.generate({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, once more.")
+    assert produced.report.success, produced.report.error
+    assert produced.report.attempts == 1 and sorted(produced.asked) == ["code", "plan", "tests"]
+    assert any("parts of it were removed" in text for text in noticed(produced))
 
 
 async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(runner: Runner) -> None:
@@ -95,11 +95,11 @@ async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(runner:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     try:
-        played = await runner.generate(GOOD, hear=fill)
+        produced = await runner.generate(GOOD, hear=fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert played.report.success and played.of(Finished)[-1].state == "ready"
-    (said,) = noticed(played)
+    assert produced.report.success and produced.of(Finished)[-1].state == "ready"
+    (said,) = noticed(produced)
     assert "report of growth could not be written (File too large)" in said and "asks no model" in said
     again = await runner.generate({})
     assert again.report.success and again.asked == []

@@ -36,9 +36,9 @@ def sales(rows: int = 2_000, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"price": draw.lognormal(3, 1, rows), "quantity": draw.poisson(2, rows) + 1})
 
 
-def state_of(played: Generated) -> FunctionRun:
+def state_of(produced: Generated) -> FunctionRun:
     state = FunctionRun("growth")
-    for event in played.events:
+    for event in produced.events:
         state = state.after(event)
     return state
 
@@ -268,9 +268,9 @@ async def test_values_that_drift_are_on_the_card_in_the_result_and_a_warning_at_
 async def test_the_record_holds_no_value_that_may_not_be_shared(runner: Runner) -> None:
     frame = sales().assign(salary=np.arange(2_000) % 7 + 31_337, name="mallory")
     settings = {"mask": ("salary",), "hide": ("name",)}
-    played = await runner.generate(SCRIPT, samples={"sales": frame}, settings=settings)
-    assert played.report.success
-    labels = [column["label"] for column in played.report.sample_values["sales"]["columns"]]
+    produced = await runner.generate(SCRIPT, samples={"sales": frame}, settings=settings)
+    assert produced.report.success
+    labels = [column["label"] for column in produced.report.sample_values["sales"]["columns"]]
     assert labels == ["'price'", "'quantity'", "'salary'"]
     written = "".join(path.read_text("utf-8") for path in runner.root.rglob("*") if path.is_file())
     assert "mallory" not in written and "31337" not in written and "31343" not in written

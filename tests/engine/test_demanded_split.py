@@ -61,21 +61,21 @@ async def test_a_function_that_may_not_be_split_as_demanded_is_mended(runner: Ru
         "code": [fenced(SHARES)],
         "fix_code": [fix(f".sum(){OF_ALL}", ".sum()", "sales may be split: whole groups of customer")],
     }
-    played = await runner.generate(script, split="groups:customer", **GIVEN)
-    assert played.report.success, played.error
-    assert played.code.rstrip() == CODE
-    asked = dict(zip(played.asked, map(prompt_of, played.model.requests), strict=True))
+    produced = await runner.generate(script, split="groups:customer", **GIVEN)
+    assert produced.report.success, produced.error
+    assert produced.code.rstrip() == CODE
+    asked = dict(zip(produced.asked, map(prompt_of, produced.model.requests), strict=True))
     assert "all rows with the same 'customer' are in one call" in asked["plan"]
     assert "sales may be split: whole groups of customer" in asked["fix_code"] and "in pieces" in asked["fix_code"]
     state = FunctionRun("growth")
-    for event in played.events:
+    for event in produced.events:
         state = state.after(event)
     shown = " ".join(document_text(card(state)).split())
     assert "sales may be split: whole groups of customer" in shown
     assert "comparisons; the order of rows does not count" in shown
     kept = await runner.generate({}, split="groups:customer", **GIVEN)
     assert kept.report.success and kept.asked == []
-    for report in (played.report, kept.report):
+    for report in (produced.report, kept.report):
         assert report.plan is not None and report.plan.split == DeclaredSplit(
             input="sales", kind="groups", keys=("customer",)
         )
@@ -88,9 +88,9 @@ async def test_without_a_mend_it_fails_with_the_counter_example(runner: Runner) 
         "code": [fenced(CODE)],
         "fix_code": [fix(".sum()", ".sum().copy()", "sales may be split: any batch of rows")],
     }
-    played = await runner.generate(script, split="rows", **GIVEN)
-    assert not played.report.success
-    (outcome,) = played.report.evidence.acceptance
+    produced = await runner.generate(script, split="rows", **GIVEN)
+    assert not produced.report.success
+    (outcome,) = produced.report.evidence.acceptance
     assert outcome.name == "sales may be split: any batch of rows"
     assert outcome.message.startswith("rows: ") and "in pieces" in outcome.message
 

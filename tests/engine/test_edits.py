@@ -31,23 +31,23 @@ def files(runner: Runner) -> tuple[Versions, Path, Path]:
     return versions, file_of(versions, version), file_of(versions, version, "test_solution.py")
 
 
-async def play(runner: Runner, script: Mapping[str, Script] | None = None) -> Report:
-    played = await runner.generate(script or {})
-    return played.report
+async def run_script(runner: Runner, script: Mapping[str, Script] | None = None) -> Report:
+    produced = await runner.generate(script or {})
+    return produced.report
 
 
 @pytest.mark.local_sandbox
 async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     _, code, _ = files(runner)
     code.write_text(EDITED)
-    played = await runner.generate({})
-    report = played.report
-    assert report.success and played.asked == []
+    produced = await runner.generate({})
+    report = produced.report
+    assert report.success and produced.asked == []
     assert (report.author, report.parent, report.change) == ("you", first.run_id, "edited by you")
-    assert report.run_id.startswith(f"{first.run_id}-") and played.code == EDITED
+    assert report.run_id.startswith(f"{first.run_id}-") and produced.code == EDITED
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
-    changes = played.changes
+    changes = produced.changes
     assert changes.code.rstrip() == CODE and changes.outputs == () and not changes.tests
     versions, taken, _ = files(runner)
     assert taken == code and code.read_text() == EDITED + "\n"  # at the top is what runs
@@ -61,12 +61,12 @@ async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(
 
 @pytest.mark.local_sandbox
 async def test_an_edit_that_fails_is_told_and_nobody_mends_it(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     _, _, tests = files(runner)
     tests.write_text(TESTS.replace("== 8.0", "== 9.0"))
-    played = await runner.generate({})
-    assert not played.report.success and played.asked == [] and played.report.author == "you"
-    assert "test_sum" in (played.report.error or "")
+    produced = await runner.generate({})
+    assert not produced.report.success and produced.asked == [] and produced.report.author == "you"
+    assert "test_sum" in (produced.report.error or "")
     assert tests.read_text() == TESTS + "\n" and "== 9.0" in files(runner)[2].read_text()
     after = await runner.generate({})  # it was found once; then the last version that passed is used
     assert after.report.success and after.report.run_id == first.run_id and after.asked == []
@@ -78,21 +78,21 @@ async def test_an_edit_of_an_attempt_that_failed_is_not_written_over(runner: Run
     await runner.generate({**SCRIPT, "code": [fenced(wrong)]}, settings={"max_iterations": 1})
     _, code, _ = files(runner)
     code.write_text(CODE)
-    played = await runner.generate({}, settings={"max_iterations": 1})
-    assert played.report.success and played.report.author == "you" and played.asked == []
+    produced = await runner.generate({}, settings={"max_iterations": 1})
+    assert produced.report.success and produced.report.author == "you" and produced.asked == []
     assert code.read_text() == wrong + "\n" and files(runner)[1].read_text() == CODE + "\n"
 
 
 @pytest.mark.local_sandbox
 async def test_the_same_edit_after_a_restore_counts_again(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     versions, code, _ = files(runner)
     code.write_text(EDITED)
-    edited = await play(runner)
+    edited = await run_script(runner)
     restored = versions.get(first.run_id)
     assert restored is not None
     versions.restore(restored)
-    assert (await play(runner)).run_id == first.run_id
+    assert (await run_script(runner)).run_id == first.run_id
     code.write_text(EDITED)
     again = await runner.generate({})
     assert again.report.success and again.report.run_id == edited.run_id and again.asked == []
@@ -105,15 +105,15 @@ async def test_tests_that_a_version_did_not_have_stay_only_with_the_version_that
     _, _, tests = files(runner)
     assert not tests.exists()
     tests.write_text(TESTS)
-    played = await runner.generate({}, settings={"skip_tests": True})
-    assert played.report.author == "you" and files(runner)[2].read_text() == TESTS + "\n"
+    produced = await runner.generate({}, settings={"skip_tests": True})
+    assert produced.report.author == "you" and files(runner)[2].read_text() == TESTS + "\n"
     below = runner.root / "growth" / "versions"
-    assert [path.parent.name for path in below.rglob("test_solution.py")] == [played.report.run_id]
+    assert [path.parent.name for path in below.rglob("test_solution.py")] == [produced.report.run_id]
 
 
 @pytest.mark.local_sandbox
 async def test_half_an_edit_is_told_and_left_as_it_is(runner: Runner) -> None:
-    await play(runner, SCRIPT)
+    await run_script(runner, SCRIPT)
     _, code, tests = files(runner)
     code.write_text("def run(sales:\n")
     with pytest.raises(InvalidRequest, match=r"cannot be tested.*does not parse"):
@@ -127,7 +127,7 @@ async def test_half_an_edit_is_told_and_left_as_it_is(runner: Runner) -> None:
 
 @pytest.mark.local_sandbox
 async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(runner: Runner) -> None:
-    await play(runner, SCRIPT)
+    await run_script(runner, SCRIPT)
     versions, code, tests = files(runner)
     version = versions.all()[-1]
     code.write_bytes(CODE.replace("\n", "\r\n").encode() + b"\r\n\r\n")
@@ -145,20 +145,20 @@ async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(runner: Runner) -
 
 @pytest.mark.local_sandbox
 async def test_a_wish_starts_from_what_the_person_wrote(runner: Runner) -> None:
-    await play(runner, SCRIPT)
+    await run_script(runner, SCRIPT)
     _, code, _ = files(runner)
     code.write_text(EDITED)
-    edited = await play(runner)
+    edited = await run_script(runner)
     sorting = '{"verdicts": []}'
     further = "from solution import run\n\n\ndef test_more():\n    assert run(sales=None) is None"
-    played = await runner.generate(
+    produced = await runner.generate(
         {**SCRIPT, "sort_tests": [sorting], "tests": [fenced(further)]},
         wishes=("Also more.",),
         earlier=Earlier.of(edited),
         settings={"max_iterations": 1},
     )
-    assert any("total = float(" in prompt_of(request) for request in played.model.requests)
-    assert played.report.parent == edited.run_id
+    assert any("total = float(" in prompt_of(request) for request in produced.model.requests)
+    assert produced.report.parent == edited.run_id
 
 
 def test_the_files_of_a_version_hide_no_character_and_are_the_same_code(tmp_path: Path) -> None:

@@ -75,14 +75,14 @@ async def test_a_function_that_everything_agrees_on_is_not_green_if_its_answer_i
         "    assert run(data=pd.DataFrame({'shop': ['A'], 'v': [1.0]})) == {'A': 1.0}"
     )
     second = f"OUTPUTS = {{'totals': 'dict'}}\n\n\n{code}"
-    played = await runner.generate(
+    produced = await runner.generate(
         {"plan": [plan], "code": [fenced(code)], "tests": [fenced(tests)], "second": [fenced(second)]},
         prompt="Totals of shop A in @data.",
         samples=DATA,
         outputs=(OutputSpec(name="totals", type="dict"),),
         settings={"second_opinion": "on"},
     )
-    report = played.report
+    report = produced.report
     assert report.success and report.evidence.remarks == ("totals is empty on 6 rows of data",)
     state = FunctionRun("growth").apply(EvidenceGathered(1, report.evidence)).apply(Finished("ready"))
     assert title(state) == "Ready, look at the outputs" and tone(state) == "warn"

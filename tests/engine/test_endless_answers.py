@@ -15,10 +15,10 @@ ENDLESS = Answer(wire=for_ever(*LINES))
 
 
 async def test_a_plan_without_end_fails_with_the_reason_and_is_not_asked_for_again(runner: Runner) -> None:
-    played = await runner.generate({"plan": [ENDLESS]})
-    assert not played.report.success and "did not end" in played.error
-    assert played.asked == ["plan"] and played.report.usage.output_tokens > 8_000
-    (kept,) = played.report.conversation_history
+    produced = await runner.generate({"plan": [ENDLESS]})
+    assert not produced.report.success and "did not end" in produced.error
+    assert produced.asked == ["plan"] and produced.report.usage.output_tokens > 8_000
+    (kept,) = produced.report.conversation_history
     assert kept.answer.startswith("Line 0")
     again = await runner.generate({"plan": [ENDLESS]})
     assert not again.report.success and "did not end" in again.error
@@ -32,10 +32,10 @@ async def test_a_plan_without_end_fails_with_the_reason_and_is_not_asked_for_aga
 async def test_answers_without_end_keep_to_max_tokens_together(runner: Runner) -> None:
     most = 12_000
     script: dict[str, list[str | Answer]] = {"plan": [PLAN], "code": [ENDLESS], "tests": [ENDLESS], "second": [ENDLESS]}
-    played = await runner.generate(script, settings={"max_tokens": most, "second_opinion": "on"})
+    produced = await runner.generate(script, settings={"max_tokens": most, "second_opinion": "on"})
     one_piece = len("Line 99 of an answer that does not end. " * 10) // 4 + 1
-    usage = played.report.usage
-    assert not played.report.success
+    usage = produced.report.usage
+    assert not produced.report.success
     assert usage.input_tokens + usage.output_tokens <= most + 3 * one_piece
 
 
@@ -46,6 +46,6 @@ async def test_a_second_opinion_without_end_leaves_the_function_as_it_is(runner:
         "tests": [fenced(TESTS)],
         "second": [ENDLESS],
     }
-    played = await runner.generate(script, settings={"second_opinion": "on"})
-    assert played.report.success and "did not end" in played.opinion.note
-    assert played.report.usage.output_tokens > 8_000
+    produced = await runner.generate(script, settings={"second_opinion": "on"})
+    assert produced.report.success and "did not end" in produced.opinion.note
+    assert produced.report.usage.output_tokens > 8_000

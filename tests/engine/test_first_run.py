@@ -51,14 +51,14 @@ async def generated(runner: Runner, *codes: str, **more: Any) -> tuple[Generated
 async def test_the_first_rows_are_shown_before_the_tests_are_written_by_the_run_that_counts(
     runner: Runner, runs: list[str]
 ) -> None:
-    played, before = await generated(runner, CODE)
+    produced, before = await generated(runner, CODE)
     assert not any(isinstance(event, StageFinished) and event.stage == "tests" for event in before)
-    assert [seen.is_verified for seen in played.of(SampleOutputs)] == [False, True]
-    assert {seen.glimpses[0].text for seen in played.of(SampleOutputs)} == {"140"}
+    assert [seen.is_verified for seen in produced.of(SampleOutputs)] == [False, True]
+    assert {seen.glimpses[0].text for seen in produced.of(SampleOutputs)} == {"140"}
     assert runs == ["first_run"]
     (draft,) = runner.drafts
-    assert draft is not None and draft.solution == played.report.solution and not draft.tests and not draft.success
-    assert draft.lock == played.report.lock
+    assert draft is not None and draft.solution == produced.report.solution and not draft.tests and not draft.success
+    assert draft.lock == produced.report.lock
 
 
 async def test_a_fixed_function_is_run_again_and_the_rows_stay_until_it_has_new_ones(
@@ -71,30 +71,30 @@ async def test_a_fixed_function_is_run_again_and_the_rows_stay_until_it_has_new_
         "diagnose": [json.dumps({"failures": [failure]})],
         "fix_code": [json.dumps({"edits": [mended]})],
     }
-    played, _ = await generated(runner, wrong, **script)
-    assert played.report.success, played.error
-    shown = [(seen.glimpses[0].text, seen.is_verified) for seen in played.of(SampleOutputs)]
+    produced, _ = await generated(runner, wrong, **script)
+    assert produced.report.success, produced.error
+    shown = [(seen.glimpses[0].text, seen.is_verified) for seen in produced.of(SampleOutputs)]
     assert shown == [("6", False), ("6", False), ("140", True)]
     assert runs == ["first_run", "attempt"]
 
 
 async def test_code_that_needs_another_package_waits_for_its_environment(runner: Runner, runs: list[str]) -> None:
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport tabulate")
-    played = await runner.generate({"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)]})
-    assert played.report.success and runs == ["attempt"] and runner.drafts == []
+    produced = await runner.generate({"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)]})
+    assert produced.report.success and runs == ["attempt"] and runner.drafts == []
 
 
 async def test_code_that_fails_on_the_sample_shows_no_rows_and_fails_once(runner: Runner, runs: list[str]) -> None:
     broken = CODE.replace("    return", '    if len(sales) == 3:\n        raise ValueError("no")\n    return')
     script = {"plan": [PLAN], "code": [fenced(broken)], "tests": [fenced(TESTS)]}
-    played = await runner.generate(script, settings={"max_iterations": 1})
-    assert not played.report.success and played.of(SampleOutputs) == [] and runs == ["first_run"]
-    assert "runs on the sample" in played.error
+    produced = await runner.generate(script, settings={"max_iterations": 1})
+    assert not produced.report.success and produced.of(SampleOutputs) == [] and runs == ["first_run"]
+    assert "runs on the sample" in produced.error
 
 
 async def test_without_a_sample_nothing_runs_before_the_tests(runner: Runner) -> None:
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
-    played = await runner.generate(
+    produced = await runner.generate(
         {
             "plan": [plan],
             "code": [fenced("def run() -> int:\n    return 2")],
@@ -104,4 +104,4 @@ async def test_without_a_sample_nothing_runs_before_the_tests(runner: Runner) ->
         samples={},
         outputs=(OutputSpec(name="total", type="int"),),
     )
-    assert played.report.success and [seen.is_verified for seen in played.of(SampleOutputs)] == [False, True]
+    assert produced.report.success and [seen.is_verified for seen in produced.of(SampleOutputs)] == [False, True]

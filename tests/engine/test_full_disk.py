@@ -43,13 +43,13 @@ async def test_a_disk_that_fills_up_loses_no_answer_that_was_paid_for(
             await runner.generate({})
         filler.unlink()
         return
-    played = await runner.generate(GOOD)
-    assert played.report.success, played.report.error
+    produced = await runner.generate(GOOD)
+    assert produced.report.success, produced.report.error
     again = await runner.generate({})  # the disk is still full
     assert again.report.success and again.asked == []
     filler.unlink()
     last = await runner.generate({})
     assert last.report.success and last.asked == []
     assert list(runner.root.glob("growth/versions/*/report.json"))
-    is_complete = "Nothing of growth is recorded" not in " ".join(noticed(played))
+    is_complete = "Nothing of growth is recorded" not in " ".join(noticed(produced))
     assert is_complete or "complete again" in " ".join(noticed(last)), noticed(last)

@@ -36,9 +36,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, 
     made = {}
     for code in (CODE, FRAGILE):
         root = tmp_path_factory.mktemp("recorded") / ".autocode"
-        played = asyncio.run(Runner(root, "local").generate({**SCRIPT, "code": [fenced(code)]}))
-        assert played.report.success, played.error
-        made[code] = (root, played.report)
+        produced = asyncio.run(Runner(root, "local").generate({**SCRIPT, "code": [fenced(code)]}))
+        assert produced.report.success, produced.error
+        made[code] = (root, produced.report)
     return made
 
 
@@ -54,8 +54,8 @@ def keep(recorded: dict[str, tuple[Path, Report]], runner: Runner) -> Keep:
     return put
 
 
-def begun(played: Generated) -> list[tuple[str, str, bool]]:
-    return [(event.version, event.why, event.kept) for event in played.of(VersionBegun)]
+def begun(produced: Generated) -> list[tuple[str, str, bool]]:
+    return [(event.version, event.why, event.kept) for event in produced.of(VersionBegun)]
 
 
 def files(runner: Runner) -> dict[str, bytes]:
@@ -247,8 +247,8 @@ async def test_the_condition_that_somebody_elses_record_tests_for_a_constraint_i
     journal.write_text(journal.read_text().replace("15.0", "1e9"))
     again = await runner.generate({}, samples={"sales": sales()}, **asked)
     assert again.asked == [] and again.report.success
-    for played, bound in ((first, "15.0"), (again, "1000000000.0")):
-        [held] = [check for check in played.report.evidence.checks if check.name == sentence]
+    for produced, bound in ((first, "15.0"), (again, "1000000000.0")):
+        [held] = [check for check in produced.report.evidence.checks if check.name == sentence]
         assert held.message == f"A model translated it. Tested: column 'price' of table is at most {bound}."
         assert held.message in repr(checks([held]))
 
@@ -258,7 +258,7 @@ async def test_two_kernels_on_the_same_request_pay_once(runner: Runner) -> None:
     assert first.report.success and second.report.success
     assert sorted(first.asked + second.asked) == ["code", "plan", "tests"]
     assert sorted((first.report.kept or "", second.report.kept or "")) == ["", "3 rows"]
-    told = [event.text for played in (first, second) for event in played.of(Noticed)]
+    told = [event.text for produced in (first, second) for event in produced.of(Noticed)]
     assert told == ["Another kernel works on the same request. This one waits for its result, and uses it."]
 
 

@@ -64,9 +64,9 @@ def script(code: str = CODE, tests: str = TESTS, **more: Script) -> dict[str, Sc
     return {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **more}
 
 
-def strength(played: Generated) -> Strength:
-    found = played.report.evidence.strength
-    assert played.report.success and found is not None, played.error
+def strength(produced: Generated) -> Strength:
+    found = produced.report.evidence.strength
+    assert produced.report.success and found is not None, produced.error
     return found
 
 
@@ -169,17 +169,17 @@ def test_broken():
 
 async def test_tests_are_added_for_changes_that_none_notices(runner: Runner) -> None:
     told = script(FILTERED, WEAK, more_tests=[fenced(MORE)])
-    played = await runner.generate(told, samples={"sales": orders()}, settings=NORMAL)
-    found = strength(played)
+    produced = await runner.generate(told, samples={"sales": orders()}, settings=NORMAL)
+    found = strength(produced)
     assert found.added == ("test_two_pieces",) and found.dropped == ("Orders of one piece count.",)
     assert found.note == "Tests that could not run were not added: Orders of a customer count."
-    assert {outcome.id for outcome in played.report.evidence.tests} == {"test_type", "test_two_pieces"}
-    assert "def test_two_pieces" in played.report.tests and "test_wrong" not in played.report.tests
+    assert {outcome.id for outcome in produced.report.evidence.tests} == {"test_type", "test_two_pieces"}
+    assert "def test_two_pieces" in produced.report.tests and "test_wrong" not in produced.report.tests
     by = {change.words: change.noticed_by for change in found.changes}
     assert by["line 5: sales['quantity'] > 2 instead of sales['quantity'] >= 2"] == "test_two_pieces"
-    (asked,) = (prompt for prompt in map(prompt_of, played.model.requests) if "You add tests to those" in prompt)
+    (asked,) = (prompt for prompt in map(prompt_of, produced.model.requests) if "You add tests to those" in prompt)
     assert "<input>" in asked and "def test_type" in asked and ".sum()" not in asked and ">= 2" not in asked
-    assert played.asked.count("more_tests") == 1
+    assert produced.asked.count("more_tests") == 1
     few, *smallest = re.findall(r"<input>(.*?)</input>", asked, re.DOTALL)  # a part on which many changes matter
     assert len(eval_table(few)) >= 3 and smallest and all(len(eval_table(one)) <= 2 for one in smallest)
 
@@ -195,23 +195,23 @@ async def test_a_function_stays_verified_if_no_tests_can_be_added(
     runner: Runner, settings: dict[str, object], note: str
 ) -> None:
     told = script(FILTERED, WEAK)
-    played = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, **settings})
-    assert note in strength(played).note and [o.id for o in played.report.evidence.tests] == ["test_type"]
+    produced = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, **settings})
+    assert note in strength(produced).note and [o.id for o in produced.report.evidence.tests] == ["test_type"]
 
 
 async def test_what_each_layer_took_is_in_the_evidence_and_in_the_inspector(runner: Runner) -> None:
-    played = await runner.generate(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL)
-    costs = {cost.layer: cost for cost in played.report.evidence.costs}
+    produced = await runner.generate(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL)
+    costs = {cost.layer: cost for cost in produced.report.evidence.costs}
     assert list(costs) == ["tests", "clock, chance and changes of the data", "changes of the code", "other inputs"]
     assert costs["tests"].tokens > 0 and all(cost.tokens == 0 for layer, cost in costs.items() if layer != "tests")
     assert all(cost.seconds > 0 for cost in costs.values())
-    assert "Cost of each layer" in str(evidence_section(played.report))
+    assert "Cost of each layer" in str(evidence_section(produced.report))
 
 
 async def test_a_quick_effort_tries_nothing_and_asks_for_no_second_solution(runner: Runner) -> None:
-    played = await runner.generate(script(), settings={"effort": "quick"})
-    assert played.report.success and played.report.evidence.strength is None
-    assert played.report.second_opinion is None and "second" not in played.asked
+    produced = await runner.generate(script(), settings={"effort": "quick"})
+    assert produced.report.success and produced.report.evidence.strength is None
+    assert produced.report.second_opinion is None and "second" not in produced.asked
 
 
 async def test_a_kept_function_has_the_strength_that_was_found_before(runner: Runner) -> None:

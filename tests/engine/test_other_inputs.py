@@ -89,9 +89,9 @@ def test_a_check_of_the_sample_alone_is_known(check: str, may: bool) -> None:
     assert is_general(check, {"share"}) is may
 
 
-def told(played: Any) -> dict[str, bool]:
-    assert played.report.success, played.error
-    return {one.words: one.holds for one in played.report.evidence.strength.relations if one.said}
+def told(produced: Any) -> dict[str, bool]:
+    assert produced.report.success, produced.error
+    return {one.words: one.holds for one in produced.report.evidence.strength.relations if one.said}
 
 
 async def test_the_line_and_the_card_name_what_fails_and_success_stays(runner: Runner) -> None:
@@ -102,10 +102,10 @@ async def test_the_line_and_the_card_name_what_fails_and_success_stays(runner: R
     )
     script = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)]}
     settings = {"effort": "normal", "second_opinion": "off"}
-    played = await runner.generate(script, settings=settings, checks=("total >= 0",))
-    known = told(played)
+    produced = await runner.generate(script, settings=settings, checks=("total >= 0",))
+    known = told(produced)
     (failed,) = (words for words, holds in known.items() if not holds)
     assert failed.startswith("the function raises IndexError with ")
     assert any(words.startswith("your check total >= 0 on ") for words in known)
-    line = verified(played.report.evidence, None, 1)
-    assert failed in line.lacks and "The function raises IndexError" in card_text(run_of(played.report, "ready"))
+    line = verified(produced.report.evidence, None, 1)
+    assert failed in line.lacks and "The function raises IndexError" in card_text(run_of(produced.report, "ready"))

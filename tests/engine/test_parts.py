@@ -61,21 +61,21 @@ SALES = pd.DataFrame({"shop": ["north", "south", "north"], "price": [1.0, 2.0, 4
 
 def test_they_cross_are_shown_called_kept_compared_and_exported(runner: Runner, tmp_path: Path) -> None:
     script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)], "second": [fenced(SECOND + CODE)]}
-    played = background.run(runner.generate(
+    produced = background.run(runner.generate(
         script, prompt="A chart of @sales for each shop.", samples={"sales": SALES}, outputs=OUTPUTS,
         settings={"second_opinion": "on"},
     ))  # fmt: skip
-    assert played.report.success, played.error
-    seen = played.of(SampleOutputs)[-1].glimpses
+    assert produced.report.success, produced.error
+    seen = produced.of(SampleOutputs)[-1].glimpses
     assert [glimpse.name for glimpse in seen] == ["charts[0]", "charts[1]", "frames['north']", "frames['south']"]
     assert seen[0].picture.startswith(b"\x89PNG") and "north" in seen[0].text
     assert seen[2].table is not None and "2 rows" in seen[2].table.size
-    assert played.opinion.state == "agree" or played.opinion.compared == ("frames",)
-    assert "a picture" in " ".join(played.opinion.not_compared)
+    assert produced.opinion.state == "agree" or produced.opinion.compared == ("frames",)
+    assert "a picture" in " ".join(produced.opinion.not_compared)
 
     growth = CodeGenEvalResult(
         "growth",
-        Pending.resolved(Resolution("ready", played.report)),
+        Pending.resolved(Resolution("ready", produced.report)),
         options=CallOptions(sandbox="local"),
         root=tmp_path / ".autocode",
     )

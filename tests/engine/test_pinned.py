@@ -38,16 +38,16 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
-def text_of(played: Generated) -> str:
+def text_of(produced: Generated) -> str:
     """The card of a run, as a terminal shows it."""
     state = FunctionRun("growth")
-    for event in played.events:
+    for event in produced.events:
         state = state.after(event)
     return document_text(card(state))
 
 
-def noticed(played: Generated) -> str:
-    return "\n".join(event.text for event in played.of(Noticed))
+def noticed(produced: Generated) -> str:
+    return "\n".join(event.text for event in produced.of(Noticed))
 
 
 @pytest.mark.parametrize("settings", OTHERS.values(), ids=OTHERS)

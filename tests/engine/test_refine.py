@@ -95,13 +95,13 @@ def refine(
 
 @pytest.mark.local_sandbox
 async def test_a_wish_is_granted_and_what_it_changed_is_told(runner: Runner) -> None:
-    played = await refine(runner)
-    report = played.report
+    produced = await refine(runner)
+    report = produced.report
     assert report.success, report.error
     assert [output.name for output in report.declared_outputs] == ["total", "mean_price"]
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_mean", "test_nothing"}
     changes = report.changes
-    assert changes is not None and changes == played.of(VersionsCompared)[0].changes
+    assert changes is not None and changes == produced.of(VersionsCompared)[0].changes
     assert [(test.id, test.fate) for test in changes.tests] == [("test_sum", "kept"), ("test_empty", "dropped")]
     assert changes.tests[1].reason == "It expects 0."
     assert changes.outputs == ()  # on the sample the total is what it was
@@ -111,8 +111,10 @@ async def test_a_wish_is_granted_and_what_it_changed_is_told(runner: Runner) -> 
 
 @pytest.mark.local_sandbox
 async def test_each_sees_what_it_needs_and_no_more(runner: Runner) -> None:
-    played = await refine(runner)
-    prompts = {stage: prompt_of(request) for stage, request in zip(played.asked, played.model.requests, strict=True)}
+    produced = await refine(runner)
+    prompts = {
+        stage: prompt_of(request) for stage, request in zip(produced.asked, produced.model.requests, strict=True)
+    }
     for stage in ("plan", "code", "tests"):
         assert f"- {WISH}" in prompts[stage] and "<wishes>" in prompts[stage]
     assert CODE in prompts["plan"] and "Total revenue of @sales. (passed)" in prompts["plan"]
@@ -130,7 +132,7 @@ async def test_a_test_that_the_wish_does_not_contradict_cannot_be_dropped_and_fa
     wrong = REFINED.replace(' * sales["quantity"]', "")
     sorting = sorted_tests(("test_empty", "a revenue of -1"), ("test_sum", "sums are in the way"))
     stays = {"verdicts": [{"test_name": "test_sum", "derivation": "2*1 + 3*2 = 8", "verdict": "stands"}]}
-    played = await refine(
+    produced = await refine(
         runner,
         sorting,
         code=wrong,
@@ -140,8 +142,8 @@ async def test_a_test_that_the_wish_does_not_contradict_cannot_be_dropped_and_fa
         fix_tests=lambda _: json.dumps(stays),
         fix_code=lambda _: "I do not know.",
     )
-    assert not played.report.success
-    assert {test.id: test.outcome for test in played.report.evidence.tests}["test_sum"] == "failed"
+    assert not produced.report.success
+    assert {test.id: test.outcome for test in produced.report.evidence.tests}["test_sum"] == "failed"
 
 
 def test_words_that_are_not_in_the_wish_contradict_nothing() -> None:

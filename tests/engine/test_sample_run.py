@@ -23,7 +23,7 @@ class Words:
         return str(error)
 
 
-class PlayedSession:
+class ScriptedSession:
     """Gives out one worker that answers with a value and its digest, and records how it was requested."""
 
     def __init__(self, digest: str, value: object = 0.4) -> None:
@@ -49,7 +49,7 @@ class PlayedSession:
     ("digest", "words"), [("digest", ""), ("other", "y differs between two runs"), ("error", "the sky fell")]
 )
 async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_function(digest: str, words: str) -> None:
-    session = PlayedSession(digest)
+    session = ScriptedSession(digest)
     run = await run_again(session, PROGRAM, {"x": 3}, FIRST, Words(), other_than={"first", "callee"})  # type: ignore[arg-type]
     assert session.asked == [{"first", "callee"}, (PROGRAM, {"x": 3}, PLAIN_CALL)]
     assert session.unlike == [FIRST.worker]  # with another hash seed, so that the order of a set differs
@@ -60,12 +60,12 @@ async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_fun
 
 
 async def test_numbers_that_differ_by_rounding_only_do_not_hang_on_chance() -> None:
-    run = await run_again(PlayedSession("other", 0.1 + 0.2), PROGRAM, {"x": 3}, FIRST, Words(), other_than=())  # type: ignore[arg-type]
+    run = await run_again(ScriptedSession("other", 0.1 + 0.2), PROGRAM, {"x": 3}, FIRST, Words(), other_than=())  # type: ignore[arg-type]
     assert run is not None and run.checks[0].passed
 
 
 async def test_what_did_not_run_once_is_not_run_again() -> None:
-    session = PlayedSession("digest")
+    session = ScriptedSession("digest")
     failed = SampleRun((), error=SolutionError("no"))
     assert await run_again(session, PROGRAM, {}, failed, Words(), other_than=()) is failed  # type: ignore[arg-type]
     assert not session.asked

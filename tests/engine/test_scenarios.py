@@ -43,7 +43,7 @@ def verdict(name: str, kind: str, replacement: str | None = None) -> str:
     return json.dumps({"verdicts": [told]})
 
 
-def play(runner: Runner, code: str = CODE, tests: str = TESTS, **script: Any) -> Awaitable[Generated]:
+def run_script(runner: Runner, code: str = CODE, tests: str = TESTS, **script: Any) -> Awaitable[Generated]:
     settings = script.pop("settings", None)
     extra: dict[str, Any] = {
         key: script.pop(key) for key in ("checks", "constraints_", "samples", "outputs", "inputs") if key in script
@@ -55,26 +55,26 @@ def play(runner: Runner, code: str = CODE, tests: str = TESTS, **script: Any) ->
 
 
 async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions(runner: Runner) -> None:
-    played = await play(runner)
-    assert played.report.success and played.report.attempts == 1
-    assert sorted(played.asked) == ["code", "plan", "tests"]
-    assert [outcome.sentence for outcome in played.report.evidence.tests] == [
+    produced = await run_script(runner)
+    assert produced.report.success and produced.report.attempts == 1
+    assert sorted(produced.asked) == ["code", "plan", "tests"]
+    assert [outcome.sentence for outcome in produced.report.evidence.tests] == [
         "Total revenue of @sales.",
         "An empty frame has no revenue.",
     ]
-    assert {check.name for check in played.report.evidence.checks} >= {
+    assert {check.name for check in produced.report.evidence.checks} >= {
         "runs on the sample",
         "two runs agree, the last one a plain run()",
         "leaves its inputs untouched",
         "the tests can fail",
     }
-    assert played.report.evidence.vacuous_tests == ("test_empty",)
-    assert played.report.usage.input_tokens > 0 and played.report.usage.cost is None
-    assert played.of(Finished)[-1].state == "ready"
-    assert [report.outcome.id for report in played.of(TestReported)] == ["test_sum", "test_empty"]
-    steps = {(step.kind, step.name) for step in played.report.timeline}
+    assert produced.report.evidence.vacuous_tests == ("test_empty",)
+    assert produced.report.usage.input_tokens > 0 and produced.report.usage.cost is None
+    assert produced.of(Finished)[-1].state == "ready"
+    assert [report.outcome.id for report in produced.of(TestReported)] == ["test_sum", "test_empty"]
+    steps = {(step.kind, step.name) for step in produced.report.timeline}
     assert steps >= {("stage", "plan"), ("model", "code"), ("sandbox", "environment"), ("sandbox", "test_sum")}
-    assert played.of(SampleOutputs) == [
+    assert produced.of(SampleOutputs) == [
         SampleOutputs((Glimpse("total", "140"),), is_verified=False),
         SampleOutputs((Glimpse("total", "140"),)),
     ]
@@ -83,19 +83,21 @@ async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions
 async def test_a_part_for_scripts_is_taken_out_and_one_that_hides_is_sent_back(runner: Runner) -> None:
     hidden = f'{CODE}\n\nif "__main__" in (__name__,):\n    print("untested")\n'
     plain = f'{CODE}\n\nif __name__ == "__main__":\n    print("untested")\n'
-    played = await runner.generate({"plan": [PLAN], "code": [fenced(hidden), fenced(plain)], "tests": [fenced(TESTS)]})
-    assert played.report.success and played.asked.count("code") == 2
-    assert "untested" not in played.code
+    produced = await runner.generate(
+        {"plan": [PLAN], "code": [fenced(hidden), fenced(plain)], "tests": [fenced(TESTS)]}
+    )
+    assert produced.report.success and produced.asked.count("code") == 2
+    assert "untested" not in produced.code
 
 
 async def test_the_tests_are_written_without_sight_of_the_solution(runner: Runner) -> None:
-    played = await play(runner)
-    asked = next(r for r in played.model.requests if "You test one" in prompt_of(r))
+    produced = await run_script(runner)
+    asked = next(r for r in produced.model.requests if "You test one" in prompt_of(r))
     assert "sum())" not in json.dumps(asked)
 
 
 async def test_an_unchanged_request_is_replayed_without_the_model_but_run_for_real(runner: Runner) -> None:
-    await play(runner)
+    await run_script(runner)
     again = await runner.generate({})
     assert again.report.success and again.asked == []
     assert all(exchange.replayed for exchange in again.report.conversation_history)
@@ -105,8 +107,8 @@ async def test_an_unchanged_request_is_replayed_without_the_model_but_run_for_re
 
 @pytest.mark.parametrize("policy", ["override", "disable"])
 async def test_other_cache_policies_ask_anew(runner: Runner, policy: str) -> None:
-    await play(runner)
-    again = await play(runner, settings={"cache": policy})
+    await run_script(runner)
+    again = await run_script(runner, settings={"cache": policy})
     assert len(again.asked) == 3
 
 
@@ -121,17 +123,17 @@ async def test_other_cache_policies_ask_anew(runner: Runner, policy: str) -> Non
     ids=["py fence and prose", "tilde fence", "no fence", "fence in JSON"],
 )
 async def test_code_is_found_however_it_is_wrapped(runner: Runner, wrap: Callable[..., Any]) -> None:
-    played = await runner.generate({"plan": [PLAN], "code": [wrap(CODE)], "tests": [fenced(TESTS)]})
-    assert played.report.success and played.report.attempts == 1
+    produced = await runner.generate({"plan": [PLAN], "code": [wrap(CODE)], "tests": [fenced(TESTS)]})
+    assert produced.report.success and produced.report.attempts == 1
 
 
 async def test_wrong_code_is_diagnosed_and_mended(runner: Runner) -> None:
-    played = await play(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
-    assert played.report.success and played.report.attempts == 2
-    diagnosed = played.report.history[0].diagnosis
+    produced = await run_script(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    assert produced.report.success and produced.report.attempts == 2
+    diagnosed = produced.report.history[0].diagnosis
     assert diagnosed is not None and diagnosed.failures[0].error_type == "logic"
-    assert "E " in played.report.history[0].evidence.tests[0].message
-    assert not played.report.evidence.tests_changed
+    assert "E " in produced.report.history[0].evidence.tests[0].message
+    assert not produced.report.evidence.tests_changed
 
 
 async def test_elements_of_another_type_than_planned_are_a_fault_that_is_mended(runner: Runner) -> None:
@@ -140,7 +142,7 @@ async def test_elements_of_another_type_than_planned_are_a_fault_that_is_mended(
     tests = "import pandas as pd\nfrom solution import run\n\n\ndef test_names():\n"
     tests += "    assert len(run(sales=pd.DataFrame({'price': [1.5], 'quantity': [7]}))) == 1"
     edit = {"find": "sales['quantity'].tolist()", "replace": "sales['quantity'].astype('str').tolist()"}
-    played = await runner.generate(
+    produced = await runner.generate(
         {
             "plan": [plan],
             "code": [fenced(code)],
@@ -149,15 +151,15 @@ async def test_elements_of_another_type_than_planned_are_a_fault_that_is_mended(
         },
         outputs=(),
     )
-    told = " ".join(check.message for check in played.report.history[0].evidence.checks)
+    told = " ".join(check.message for check in produced.report.history[0].evidence.checks)
     assert "declared as list[str]: element 1 is of type int, not str" in told
-    assert played.report.success and played.report.attempts == 2, played.report.error
+    assert produced.report.success and produced.report.attempts == 2, produced.report.error
 
 
 async def test_elements_of_another_type_fail_a_test_where_there_is_no_sample(runner: Runner) -> None:
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "halves", "type": "list[float]"}]})
     code = "def run(x: int) -> list[float]:\n    return [None, x / 2]"
-    played = await runner.generate(
+    produced = await runner.generate(
         {
             "plan": [plan],
             "code": [fenced(code)],
@@ -169,7 +171,7 @@ async def test_elements_of_another_type_fail_a_test_where_there_is_no_sample(run
         inputs=(InputSpec(name="x", type="int"),),
         settings={"max_iterations": 1},
     )
-    assert "declared as list[float]: element 1 is of type NoneType" in played.report.evidence.tests[0].message
+    assert "declared as list[float]: element 1 is of type NoneType" in produced.report.evidence.tests[0].message
 
 
 async def test_what_a_mending_lacks_may_be_an_import_alone(runner: Runner) -> None:
@@ -177,9 +179,9 @@ async def test_what_a_mending_lacks_may_be_an_import_alone(runner: Runner) -> No
         "return float(", "return math.fsum([0.0]) + float("
     )
     fix_by_import = json.dumps({"edits": [], "imports": ["import math"]})
-    played = await play(runner, code, diagnose=[diagnosis()], fix_code=[fix_by_import])
-    assert played.report.success and played.report.attempts == 2, played.report.error
-    assert played.code.startswith("import math\nimport pandas as pd\n")
+    produced = await run_script(runner, code, diagnose=[diagnosis()], fix_code=[fix_by_import])
+    assert produced.report.success and produced.report.attempts == 2, produced.report.error
+    assert produced.code.startswith("import math\nimport pandas as pd\n")
 
 
 NOISE = """\
@@ -200,22 +202,22 @@ async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mende
     blamed = [
         {"test_name": name, "error_message": "?", "error_type": "test_error"} for name in ("test_sum", "test_empty")
     ]
-    played = await play(
+    produced = await run_script(
         runner,
         tests=noisy,
         diagnose=[json.dumps({"failures": blamed})],
         fix_tests=[json.dumps({"verdicts": [right, mended]})],
     )
-    first = played.report.history[0].evidence.tests
+    first = produced.report.history[0].evidence.tests
     assert [outcome.outcome for outcome in first] == ["missing", "missing"]
-    assert played.report.success and played.report.attempts == 2, played.report.error
+    assert produced.report.success and produced.report.attempts == 2, produced.report.error
 
 
 async def test_test_runs_that_are_never_believed_end_as_a_failure_with_that_reason(runner: Runner) -> None:
     noisy = TESTS.replace("    assert run(sales=sales) == 0.0", f"{indented(NOISE)}    assert run(sales=sales) == 0.0")
-    played = await play(runner, tests=noisy, settings={"max_iterations": 1})
-    assert not played.report.success and "it sent invalid data" in played.error
-    assert played.of(Finished)[-1].state == "failed"
+    produced = await run_script(runner, tests=noisy, settings={"max_iterations": 1})
+    assert not produced.report.success and "it sent invalid data" in produced.error
+    assert produced.of(Finished)[-1].state == "failed"
 
 
 def indented(code: str) -> str:
@@ -226,50 +228,52 @@ EMPTY = TESTS.split("\n\n\n")[2]
 
 
 async def test_the_mender_of_code_is_not_shown_the_tests(runner: Runner) -> None:
-    played = await play(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
-    asked = next(r for r in played.model.requests if "You mend one" in prompt_of(r))
+    produced = await run_script(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    asked = next(r for r in produced.model.requests if "You mend one" in prompt_of(r))
     assert "def test_" not in json.dumps(asked)
 
 
 async def test_a_fix_that_was_not_applied_is_demanded_more_and_more_forcefully(runner: Runner) -> None:
-    played = await play(
+    produced = await run_script(
         runner,
         WRONG,
         diagnose=[diagnosis()],
         fix_code=[fix("test_sum", find="not there"), fix("something else"), fenced(CODE)],
     )
-    prompts = [r["messages"][-1]["content"] for r in played.model.requests if "You mend" in prompt_of(r)]
-    assert played.report.success
+    prompts = [r["messages"][-1]["content"] for r in produced.model.requests if "You mend" in prompt_of(r)]
+    assert produced.report.success
     assert "STILL MISSING" in prompts[1] and "FINAL ATTEMPT" in prompts[2]
 
 
 async def test_code_without_the_planned_interface_is_refused_before_it_runs(runner: Runner) -> None:
     renamed = CODE.replace("sales: pd.DataFrame", "df: pd.DataFrame").replace("sales[", "df[")
-    played = await runner.generate({"plan": [PLAN], "code": [fenced(renamed), fenced(CODE)], "tests": [fenced(TESTS)]})
-    assert played.report.success and played.report.attempts == 1
-    assert played.asked.count("code") == 2
+    produced = await runner.generate(
+        {"plan": [PLAN], "code": [fenced(renamed), fenced(CODE)], "tests": [fenced(TESTS)]}
+    )
+    assert produced.report.success and produced.report.attempts == 1
+    assert produced.asked.count("code") == 2
 
 
 async def test_a_missing_import_is_an_environment_failure_that_needs_no_model(runner: Runner) -> None:
     code = CODE.replace("    return", "    sales.to_markdown()\n    return")
-    played = await play(runner, code)
-    assert played.report.success and played.report.attempts == 2
-    assert "diagnose" not in played.asked
-    assert any(line.startswith("tabulate==") for line in played.report.lock)
+    produced = await run_script(runner, code)
+    assert produced.report.success and produced.report.attempts == 2
+    assert "diagnose" not in produced.asked
+    assert any(line.startswith("tabulate==") for line in produced.report.lock)
 
 
 async def test_an_invented_package_waits_for_consent_and_is_written_out_when_declined(runner: Runner) -> None:
     runner.consent = False
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
-    played = await play(
+    produced = await run_script(
         runner,
         code,
         fix_code=[fix("package turbo-frames-zz", find="import turbo_frames_zz\n", replace="")],
     )
     assert runner.approvals == [("turbo-frames-zz",)]
-    assert played.of(ApprovalNeeded)[0].packages == ("turbo-frames-zz",)
-    assert played.report.success
-    assert "turbo" not in " ".join(played.report.lock)
+    assert produced.of(ApprovalNeeded)[0].packages == ("turbo-frames-zz",)
+    assert produced.report.success
+    assert "turbo" not in " ".join(produced.report.lock)
 
 
 async def test_a_declined_package_that_the_code_insists_on_is_named_with_the_way_to_allow_it(
@@ -277,35 +281,35 @@ async def test_a_declined_package_that_the_code_insists_on_is_named_with_the_way
 ) -> None:
     runner.consent = False
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
-    played = await play(runner, code, settings={"max_iterations": 1})
-    assert not played.report.success
-    assert "-p turbo-frames-zz" in str(played.report.error)
+    produced = await run_script(runner, code, settings={"max_iterations": 1})
+    assert not produced.report.success
+    assert "-p turbo-frames-zz" in str(produced.report.error)
 
 
 async def test_a_mistyped_package_is_asked_about_by_nobody_and_the_real_one_is_named(runner: Runner) -> None:
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport pandsa")
-    played = await play(runner, code, settings={"max_iterations": 1})
+    produced = await run_script(runner, code, settings={"max_iterations": 1})
     assert runner.approvals == []
-    assert "Did you mean 'pandas'?" in str(played.report.error)
-    assert "-p pandsa" not in str(played.report.error)
+    assert "Did you mean 'pandas'?" in str(produced.report.error)
+    assert "-p pandsa" not in str(produced.report.error)
 
 
 async def test_a_package_that_does_not_exist_does_not_poison_later_attempts(runner: Runner) -> None:
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
-    played = await play(
+    produced = await run_script(
         runner,
         code,
         fix_code=[fix("package turbo-frames-zz", find="import turbo_frames_zz\n", replace="")],
     )
-    assert played.report.success and played.report.attempts == 2
+    assert produced.report.success and produced.report.attempts == 2
 
 
 async def test_a_system_package_that_cannot_be_had_is_gone_without(runner: Runner) -> None:
     plan = json.dumps({**json.loads(PLAN), "system_packages": ["libgl1"]})
-    played = await play(runner, plan=[plan])
-    assert played.report.success and played.report.attempts == 1
-    assert played.report.detected_system_packages == ()
-    failing = await play(runner, WRONG, plan=[plan], settings={"max_iterations": 1, "cache": "disable"})
+    produced = await run_script(runner, plan=[plan])
+    assert produced.report.success and produced.report.attempts == 1
+    assert produced.report.detected_system_packages == ()
+    failing = await run_script(runner, WRONG, plan=[plan], settings={"max_iterations": 1, "cache": "disable"})
     assert "cannot install system packages (libgl1)" in str(failing.report.error)
 
 
@@ -319,12 +323,12 @@ async def test_a_secret_that_the_function_sees_is_told_to_nobody(
     )
     mended = fix("runs on the sample", find="    raise ValueError(os.environ['WAREHOUSE_TOKEN'])\n", replace="")
     settings = {"secrets": (Secret(key="WAREHOUSE_TOKEN"),)}
-    played = await play(runner, telltale, fix_code=[mended], settings=settings)
-    assert played.report.success and played.report.attempts == 2
-    told = json.dumps([request["messages"] for request in played.model.requests])
+    produced = await run_script(runner, telltale, fix_code=[mended], settings=settings)
+    assert produced.report.success and produced.report.attempts == 2
+    told = json.dumps([request["messages"] for request in produced.model.requests])
     assert "ValueError: <WAREHOUSE_TOKEN>" in told
     journal = "".join(path.read_text() for path in runner.root.rglob("*") if path.is_file())
-    for text in (told, journal, repr(played.events), played.report.model_dump_json()):
+    for text in (told, journal, repr(produced.events), produced.report.model_dump_json()):
         assert "correct-horse" not in text
 
 
@@ -342,19 +346,19 @@ async def test_what_is_raised_on_the_sample_tells_no_more_of_the_data_than_was_a
     runner: Runner, share: str, told: str
 ) -> None:
     samples = {"sales": sales().assign(buyer=PRIVATE)}
-    played = await play(runner, QUOTING, fix_code=[UNQUOTING], samples=samples, settings={"share": share})
-    assert played.report.success and played.report.attempts == 2
-    sent = [json.dumps(request["messages"]) for request in played.model.requests]
+    produced = await run_script(runner, QUOTING, fix_code=[UNQUOTING], samples=samples, settings={"share": share})
+    assert produced.report.success and produced.report.attempts == 2
+    sent = [json.dumps(request["messages"]) for request in produced.model.requests]
     assert any(told in text for text in sent)
     assert not any(PRIVATE in text for text in sent)
-    (seen,) = played.of(SampleOutputs)
+    (seen,) = produced.of(SampleOutputs)
     assert (seen.withheld, bool(seen.glimpses)) == ((False, True) if share == "rows" else (True, False))
 
 
 async def test_a_check_that_does_not_hold_quotes_the_data_only_on_leave(runner: Runner) -> None:
     for share, told in (("rows", "it is False"), ("schema", "it is not true")):
-        played = await play(runner, checks=("total < 100",), settings={"max_iterations": 1, "share": share})
-        assert told in played.error
+        produced = await run_script(runner, checks=("total < 100",), settings={"max_iterations": 1, "share": share})
+        assert told in produced.error
 
 
 CELL = "zelda-cell-77"
@@ -383,19 +387,19 @@ async def test_no_cell_reaches_the_model_or_a_file_by_the_words_of_a_failure(
     samples = {"sales": sales().assign(buyer=CELL)}
     script = {"plan": [PLAN], "code": [fenced(code)], "fix_code": [fix("runs on the sample")] * 9}
     settings = {"share": share, "skip_tests": True, "max_iterations": 2}
-    played = await runner.generate(script, samples=samples, outputs=(TOTALS,), settings=settings)
-    assert not played.report.success
-    sent = json.dumps([request["messages"] for request in played.model.requests])
+    produced = await runner.generate(script, samples=samples, outputs=(TOTALS,), settings=settings)
+    assert not produced.report.success
+    sent = json.dumps([request["messages"] for request in produced.model.requests])
     kept = "".join(path.read_text() for path in runner.root.rglob("*") if path.is_file())
-    for text in (sent, kept, repr(played.events), played.report.model_dump_json()):
+    for text in (sent, kept, repr(produced.events), produced.report.model_dump_json()):
         assert CELL not in text
     assert not runner.approvals
 
 
 async def test_what_is_raised_on_the_sample_is_kept_masked(runner: Runner) -> None:
     samples = {"sales": sales().assign(buyer=PRIVATE)}
-    played = await play(runner, QUOTING, samples=samples, settings={"max_iterations": 1})
-    assert "bad row: <email-1>" in played.report.model_dump_json()
+    produced = await run_script(runner, QUOTING, samples=samples, settings={"max_iterations": 1})
+    assert "bad row: <email-1>" in produced.report.model_dump_json()
     kept = "".join(path.read_text() for path in runner.root.rglob("*") if path.is_file())
     assert "bad row: <email-1>" in kept and PRIVATE not in kept
 
@@ -405,18 +409,18 @@ async def test_the_value_of_a_variable_that_the_function_quotes_is_told_to_nobod
         "    return float(", "    raise ValueError(repr(os.environ['WAREHOUSE']))\n    return float("
     )
     settings = {"env_vars": {"WAREHOUSE": "pg-host-17.internal"}, "max_iterations": 1}
-    played = await play(runner, quoting, settings=settings)
+    produced = await run_script(runner, quoting, settings=settings)
     kept = "".join(path.read_text() for path in runner.root.rglob("*") if path.is_file())
-    assert "<WAREHOUSE>" in played.error and "pg-host-17" not in kept + repr(played.events)
+    assert "<WAREHOUSE>" in produced.error and "pg-host-17" not in kept + repr(produced.events)
 
 
 async def test_every_request_is_kept_as_it_went_out_and_a_replay_adds_none(runner: Runner) -> None:
-    played = await play(runner, WRONG, diagnose=["not JSON", diagnosis()], fix_code=[fix("test_sum")])
-    assert played.report.success
+    produced = await run_script(runner, WRONG, diagnose=["not JSON", diagnosis()], fix_code=[fix("test_sum")])
+    assert produced.report.success
     (path,) = runner.root.rglob("sent.json")
     requests = json.loads(path.read_text())["requests"]
     in_any_order = [sorted(json.dumps(body, sort_keys=True) for body in bodies) for bodies in
-                    ((request["body"] for request in requests), played.model.requests)]  # fmt: skip
+                    ((request["body"] for request in requests), produced.model.requests)]  # fmt: skip
     assert in_any_order[0] == in_any_order[1] and len(requests) == 6
     again = await runner.generate({})
     assert again.report.success and json.loads(path.read_text())["requests"] == requests
@@ -435,8 +439,8 @@ async def test_a_preview_is_the_first_request_to_the_letter(runner: Runner) -> N
     shown = preview(request, AgentConfig())
     assert "Effort normal: 4 questions like this one if the first attempt passes, one more if" in shown
     assert "Effort quick: 3 questions" in preview(request, AgentConfig(effort="quick"))
-    played = await play(runner)
-    for message in played.model.requests[0]["messages"]:
+    produced = await run_script(runner)
+    for message in produced.model.requests[0]["messages"]:
         assert message["content"] in shown
 
 
@@ -446,47 +450,47 @@ async def test_a_secret_that_is_not_set_is_told_before_any_question(runner: Runn
 
 
 async def test_a_diagnosis_that_cannot_be_read_does_not_stall_the_loop(runner: Runner) -> None:
-    played = await play(runner, WRONG, diagnose=["no json at all"] * 3, fix_code=[fix("test_sum")])
-    assert played.report.success
-    assert played.of(Diagnosed)[0].diagnosis.failures[0].error_type == "logic"
+    produced = await run_script(runner, WRONG, diagnose=["no json at all"] * 3, fix_code=[fix("test_sum")])
+    assert produced.report.success
+    assert produced.of(Diagnosed)[0].diagnosis.failures[0].error_type == "logic"
 
 
 async def test_a_right_test_is_upheld_however_often_it_is_blamed(runner: Runner) -> None:
     """Wrong code with a diagnosis that blames the test must not become a success."""
-    played = await play(
+    produced = await run_script(
         runner,
         WRONG,
         diagnose=[diagnosis(kind="test_error")] * 4,
         fix_tests=[verdict("test_sum", "stands")],
         fix_code=[json.dumps({"edits": [{"find": "float(", "replace": "0.0 + float(", "mends": ["test_sum"]}]})] * 4,
     )
-    assert not played.report.success
-    assert played.asked.count("fix_tests") == 1
-    assert "8.0" in played.report.tests
-    assert played.report.evidence.tests_changed == ()
+    assert not produced.report.success
+    assert produced.asked.count("fix_tests") == 1
+    assert "8.0" in produced.report.tests
+    assert produced.report.evidence.tests_changed == ()
 
 
 async def test_a_wrong_test_is_changed_after_rederivation_and_the_report_says_so(runner: Runner) -> None:
     wrong_test = TESTS.replace("== 8.0", "== 9.0")
     right = TESTS.split("\n\n\n")[1]
-    played = await play(
+    produced = await run_script(
         runner,
         tests=wrong_test,
         diagnose=[diagnosis(kind="test_error")],
         fix_tests=[verdict("test_sum", "wrong", right)],
     )
-    assert played.report.success
-    assert played.report.evidence.tests_changed == ("test_sum",)
+    assert produced.report.success
+    assert produced.report.evidence.tests_changed == ("test_sum",)
 
 
 async def test_whoever_rederives_a_test_sees_neither_code_nor_result(runner: Runner) -> None:
-    played = await play(
+    produced = await run_script(
         runner,
         tests=TESTS.replace("== 8.0", "== 9.0"),
         diagnose=[diagnosis(kind="test_error")],
         fix_tests=[verdict("test_sum", "wrong", TESTS.split("\n\n\n")[1])],
     )
-    asked = json.dumps(next(r for r in played.model.requests if "You check the exp" in prompt_of(r)))
+    asked = json.dumps(next(r for r in produced.model.requests if "You check the exp" in prompt_of(r)))
     assert ".sum())" not in asked and "8.0" not in asked.replace("2.0", "")
 
 
@@ -503,33 +507,33 @@ async def test_code_that_passes_its_tests_but_fails_on_the_sample_is_no_success(
             ]
         }
     )
-    played = await play(runner, code, fix_code=[edit])
-    assert played.report.attempts == 2 and played.report.success
-    first = played.report.history[0].evidence
+    produced = await run_script(runner, code, fix_code=[edit])
+    assert produced.report.attempts == 2 and produced.report.success
+    first = produced.report.history[0].evidence
     assert all(outcome.outcome == "passed" for outcome in first.tests)
     assert not next(check for check in first.checks if check.name == "runs on the sample").passed
 
 
 async def test_a_function_that_changes_its_input_is_no_success(runner: Runner) -> None:
     code = CODE.replace("    return", "    sales['extra'] = 1\n    return")
-    played = await play(runner, code, settings={"max_iterations": 1})
-    assert not played.report.success
-    assert not next(c for c in played.report.evidence.checks if c.name == "leaves its inputs untouched").passed
+    produced = await run_script(runner, code, settings={"max_iterations": 1})
+    assert not produced.report.success
+    assert not next(c for c in produced.report.evidence.checks if c.name == "leaves its inputs untouched").passed
 
 
 async def test_a_function_that_hangs_on_chance_is_no_success(runner: Runner) -> None:
     code = "import random\n" + CODE.replace("return float(", "return random.random() * (len(sales) == 3) + float(")
-    played = await play(runner, code, settings={"max_iterations": 1})
-    assert all(outcome.outcome == "passed" for outcome in played.report.evidence.tests)
-    assert not played.report.success
-    assert "two runs" in played.error
+    produced = await run_script(runner, code, settings={"max_iterations": 1})
+    assert all(outcome.outcome == "passed" for outcome in produced.report.evidence.tests)
+    assert not produced.report.success
+    assert "two runs" in produced.error
 
 
 async def test_the_persons_own_checks_must_hold(runner: Runner) -> None:
-    played = await play(runner, checks=("total == 140", "total < 100"), settings={"max_iterations": 1})
-    outcomes = {check.name: check.passed for check in played.report.evidence.acceptance}
+    produced = await run_script(runner, checks=("total == 140", "total < 100"), settings={"max_iterations": 1})
+    outcomes = {check.name: check.passed for check in produced.report.evidence.acceptance}
     assert outcomes["total == 140"] and not outcomes["total < 100"]
-    assert not played.report.success
+    assert not produced.report.success
 
 
 async def test_a_check_may_speak_of_an_input_that_has_only_a_default(runner: Runner) -> None:
@@ -542,8 +546,8 @@ async def test_a_check_may_speak_of_an_input_that_has_only_a_default(runner: Run
         "sales: pd.DataFrame, since: datetime.date = datetime.date.fromisoformat('2024-01-31'), "
         "span: datetime.timedelta = datetime.timedelta(seconds=86400)",
     )
-    played = await play(runner, code, inputs=inputs, checks=("since.year == 2024 and span.days == 1",))
-    assert played.report.success, played.report.error
+    produced = await run_script(runner, code, inputs=inputs, checks=("since.year == 2024 and span.days == 1",))
+    assert produced.report.success, produced.report.error
 
 
 async def test_a_constraint_on_an_output_column_is_executed(runner: Runner) -> None:
@@ -557,14 +561,14 @@ async def test_a_constraint_on_an_output_column_is_executed(runner: Runner) -> N
         "import pandas as pd\nfrom solution import run\n\n\ndef test_rows():\n    '''One row per sale.'''\n"
         "    sales = pd.DataFrame({'price': [1.0], 'quantity': [1]})\n    assert len(run(sales=sales)) == 1\n"
     )
-    played = await runner.generate(
+    produced = await runner.generate(
         {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]},
         outputs=(OutputSpec(name="table", type="DataFrame"),),
         constraints=("revenue is never negative",),
         settings={"max_iterations": 1},
     )
-    assert not played.report.success
-    assert not next(c for c in played.report.evidence.checks if c.name == "revenue is never negative").passed
+    assert not produced.report.success
+    assert not next(c for c in produced.report.evidence.checks if c.name == "revenue is never negative").passed
 
 
 async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with_its_time(
@@ -581,61 +585,63 @@ async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with
         "    sales = pd.DataFrame({'price': [1.0], 'quantity': [1]})\n    assert len(run(sales=sales)) == 1\n"
     )
     sentence = "word matches /^(a+)+$/"
-    played = await runner.generate(
+    produced = await runner.generate(
         {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]},
         outputs=(OutputSpec(name="table", type="DataFrame"),),
         constraints=(sentence,),
         settings={"max_iterations": 1, "timeout": 8.0},
     )
-    told = next(check for check in played.report.evidence.checks if check.name == sentence)
+    told = next(check for check in produced.report.evidence.checks if check.name == sentence)
     assert not told.passed
     assert "could not be applied" in told.message and "longer than 8 s" in told.message
 
 
 async def test_tests_that_cannot_fail_are_written_again(runner: Runner) -> None:
     vacuous = TESTS.split("\n\n\n")[0] + "\n\n\n" + TESTS.split("\n\n\n")[2]
-    played = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(vacuous), fenced(TESTS)]})
-    assert played.report.success and played.report.attempts == 2
-    assert not next(c for c in played.report.history[0].evidence.checks if c.name == "the tests can fail").passed
+    produced = await runner.generate(
+        {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(vacuous), fenced(TESTS)]}
+    )
+    assert produced.report.success and produced.report.attempts == 2
+    assert not next(c for c in produced.report.history[0].evidence.checks if c.name == "the tests can fail").passed
 
 
 async def test_an_invalid_test_module_is_written_again(runner: Runner) -> None:
     broken = TESTS.replace("import pandas as pd\n", "import pandas as pd\nraise RuntimeError('broken module')\n", 1)
-    played = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(broken), fenced(TESTS)]})
-    assert played.report.success
+    produced = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(broken), fenced(TESTS)]})
+    assert produced.report.success
 
 
 async def test_a_solution_that_exits_at_import_is_no_success(runner: Runner) -> None:
     code = "import sys\nsys.exit(0)\n" + CODE
-    played = await play(runner, code, settings={"max_iterations": 1})
-    assert not played.report.success
+    produced = await run_script(runner, code, settings={"max_iterations": 1})
+    assert not produced.report.success
 
 
 async def test_the_failure_of_the_last_attempt_is_told_and_the_best_attempt_kept(runner: Runner) -> None:
-    played = await play(runner, WRONG, settings={"max_iterations": 1})
-    assert played.report.attempts == 1 and not played.report.success
-    assert "1 of 2 tests fail" in played.error and "test_sum" in played.error
-    assert played.code.strip() == WRONG.strip()
-    assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("failed", "max_iterations")
+    produced = await run_script(runner, WRONG, settings={"max_iterations": 1})
+    assert produced.report.attempts == 1 and not produced.report.success
+    assert "1 of 2 tests fail" in produced.error and "test_sum" in produced.error
+    assert produced.code.strip() == WRONG.strip()
+    assert (produced.of(Finished)[-1].state, produced.of(Finished)[-1].limit) == ("failed", "max_iterations")
 
 
 async def test_a_fix_on_the_last_allowed_attempt_counts(runner: Runner) -> None:
-    played = await play(
+    produced = await run_script(
         runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")], settings={"max_iterations": 2}
     )
-    assert played.report.success and played.report.attempts == 2
+    assert produced.report.success and produced.report.attempts == 2
 
 
 async def test_a_model_that_changes_nothing_is_stopped(runner: Runner) -> None:
     same = [fix("test_sum", replace='(sales["price"])')] * 2
-    played = await play(runner, WRONG, diagnose=[diagnosis()], fix_code=[*same, fenced(WRONG)])
-    assert "No progress" in played.error
-    assert played.report.attempts == 1
+    produced = await run_script(runner, WRONG, diagnose=[diagnosis()], fix_code=[*same, fenced(WRONG)])
+    assert "No progress" in produced.error
+    assert produced.report.attempts == 1
 
 
 async def test_the_same_failure_again_and_again_is_stopped(runner: Runner) -> None:
     versions = [WRONG.replace("float(", f"{number}.0 * 0 + float(") for number in range(1, 9)]
-    played = await play(
+    produced = await run_script(
         runner,
         WRONG,
         diagnose=[diagnosis()] * 9,
@@ -643,33 +649,33 @@ async def test_the_same_failure_again_and_again_is_stopped(runner: Runner) -> No
         fix_tests=[verdict("test_sum", "stands")],
         settings={"max_iterations": 9},
     )
-    assert "No progress" in played.error
-    assert played.report.attempts == 4
+    assert "No progress" in produced.error
+    assert produced.report.attempts == 4
 
 
 async def test_rate_limits_are_waited_out(runner: Runner) -> None:
-    played = await runner.generate(
+    produced = await runner.generate(
         {
             "plan": [Answer(status=429, headers={"retry-after": "0"}), Answer(status=503), PLAN],
             "code": [fenced(CODE)],
             "tests": [fenced(TESTS)],
         }
     )
-    assert played.report.success
-    assert len(played.of(Retrying)) == 2
+    assert produced.report.success
+    assert len(produced.of(Retrying)) == 2
 
 
 async def test_a_truncated_answer_is_continued(runner: Runner) -> None:
     text = fenced(CODE)
-    played = await runner.generate(
+    produced = await runner.generate(
         {
             "plan": [PLAN],
             "code": [Answer(text[:60], finish_reason="length"), text[60:]],
             "tests": [fenced(TESTS)],
         }
     )
-    assert played.report.success
-    assert played.code.strip() == CODE
+    assert produced.report.success
+    assert produced.code.strip() == CODE
 
 
 async def test_a_refused_key_fails_at_once(runner: Runner) -> None:
@@ -685,61 +691,61 @@ async def test_a_refused_key_fails_at_once(runner: Runner) -> None:
 async def test_a_spent_budget_ends_the_loop_with_its_own_state(
     runner: Runner, settings: dict[str, float] | dict[str, int], words: str, limit: str
 ) -> None:
-    played = await play(runner, settings=settings)
-    assert not played.report.success and words in played.error
-    assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("over_budget", limit)
+    produced = await run_script(runner, settings=settings)
+    assert not produced.report.success and words in produced.error
+    assert (produced.of(Finished)[-1].state, produced.of(Finished)[-1].limit) == ("over_budget", limit)
 
 
 async def test_a_service_that_counts_more_than_was_reserved_leaves_a_function_that_says_so(
     runner: Runner,
 ) -> None:
     dear = Answer(fenced(CODE), usage={"prompt_tokens": 100, "completion_tokens": 60_000, "total_tokens": 60_100})
-    played = await runner.generate(
+    produced = await runner.generate(
         {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [dear]}, settings={"max_tokens": 50_000}
     )
-    assert played.report.success and "more than the budget of 50,000" in played.report.overspent
-    assert played.of(Finished)[-1] == Finished("ready", played.report.overspent, attempts=1)
+    assert produced.report.success and "more than the budget of 50,000" in produced.report.overspent
+    assert produced.of(Finished)[-1] == Finished("ready", produced.report.overspent, attempts=1)
 
 
 async def test_memory_that_does_not_start_a_worker_is_not_blamed_on_the_code(runner: Runner) -> None:
     with pytest.raises(SandboxUnavailable, match="32 MiB of memory is too little"):
-        await play(runner, settings={"resources": Resources(memory="32Mi")})
+        await run_script(runner, settings={"resources": Resources(memory="32Mi")})
 
 
 async def test_the_clock_of_the_budget_is_kept(runner: Runner) -> None:
-    played = await runner.generate({"plan": [Answer(PLAN, delay=30.0)]}, settings={"max_seconds": 0.5})
-    assert "0.5 seconds" in played.error
-    assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("over_budget", "max_seconds")
+    produced = await runner.generate({"plan": [Answer(PLAN, delay=30.0)]}, settings={"max_seconds": 0.5})
+    assert "0.5 seconds" in produced.error
+    assert (produced.of(Finished)[-1].state, produced.of(Finished)[-1].limit) == ("over_budget", "max_seconds")
 
 
 async def test_skipped_tests_are_not_written_but_the_sample_is_still_run(runner: Runner) -> None:
-    played = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)]}, settings={"skip_tests": True})
-    assert played.report.success and played.report.evidence.tests == ()
-    assert next(c for c in played.report.evidence.checks if c.name == "runs on the sample").passed
+    produced = await runner.generate({"plan": [PLAN], "code": [fenced(CODE)]}, settings={"skip_tests": True})
+    assert produced.report.success and produced.report.evidence.tests == ()
+    assert next(c for c in produced.report.evidence.checks if c.name == "runs on the sample").passed
 
 
 async def test_skipped_tests_do_not_make_a_failing_program_a_success(runner: Runner) -> None:
     code = CODE.replace("    return", "    raise KeyError('x')\n    return")
-    played = await runner.generate({"plan": [PLAN], "code": [fenced(code)]}, settings={"skip_tests": True})
-    assert not played.report.success
+    produced = await runner.generate({"plan": [PLAN], "code": [fenced(code)]}, settings={"skip_tests": True})
+    assert not produced.report.success
 
 
 async def test_an_own_system_prompt_reaches_only_the_writer_of_code(runner: Runner) -> None:
-    played = await runner.generate(
+    produced = await runner.generate(
         {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]},
         settings={"system_prompt": "You write one module, and rhyme."},
     )
-    rhymed = [prompt_of(r) for r in played.model.requests if "and rhyme" in prompt_of(r)]
+    rhymed = [prompt_of(r) for r in produced.model.requests if "and rhyme" in prompt_of(r)]
     assert len(rhymed) == 1
     assert rhymed[0].count("exactly as under <interface>") == 1
-    assert len({r["messages"][0]["content"] for r in played.model.requests}) == 1
+    assert len({r["messages"][0]["content"] for r in produced.model.requests}) == 1
 
 
 async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_beginning(runner: Runner) -> None:
-    played = await play(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
-    assert len(played.asked) > 4
-    assert len({r["messages"][0]["content"] for r in played.model.requests}) == 1
-    asked = [r["messages"][1]["content"] for r in played.model.requests]
+    produced = await run_script(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    assert len(produced.asked) > 4
+    assert len({r["messages"][0]["content"] for r in produced.model.requests}) == 1
+    asked = [r["messages"][1]["content"] for r in produced.model.requests]
     beginnings = {text.partition("</environment>")[0] for text in asked}
     assert len(beginnings) == 1
     begins = beginnings.pop()
@@ -749,7 +755,7 @@ async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_begin
 
 async def test_a_request_without_samples_is_tested_all_the_same(runner: Runner) -> None:
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
-    played = await runner.generate(
+    produced = await runner.generate(
         {
             "plan": [plan],
             "code": [fenced("def run(x: int) -> int:\n    return 2 * x")],
@@ -760,8 +766,8 @@ async def test_a_request_without_samples_is_tested_all_the_same(runner: Runner) 
         inputs=(InputSpec(name="x", type="int"),),
         outputs=(OutputSpec(name="total", type="int"),),
     )
-    assert played.report.success
-    assert "runs on the sample" not in {check.name for check in played.report.evidence.checks}
+    assert produced.report.success
+    assert "runs on the sample" not in {check.name for check in produced.report.evidence.checks}
 
 
 async def test_a_frame_that_cannot_cross_is_refused_before_any_question(runner: Runner) -> None:
@@ -783,8 +789,8 @@ async def test_nothing_that_varies_is_in_a_prompt(runner: Runner, tmp_path: Path
         {**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()}
     )
 
-    def asked(played: Generated) -> list[str]:
-        return sorted(json.dumps(request["messages"]) for request in played.model.requests)
+    def asked(produced: Generated) -> list[str]:
+        return sorted(json.dumps(request["messages"]) for request in produced.model.requests)
 
     assert asked(first) == asked(second)
 
@@ -797,7 +803,7 @@ async def test_nothing_of_a_hidden_column_and_no_value_of_a_masked_one_is_ever_s
     settings = {"hide": ("ssn",), "mask": ("wage",), "second_opinion": "on"}
     samples = {"sales": data}
     second: dict[str, Any] = {"second": [fenced(CODE)] * 3} if "second" in MARKERS else {}
-    played = await play(
+    produced = await run_script(
         runner,
         leaky,
         samples=samples,
@@ -806,12 +812,12 @@ async def test_nothing_of_a_hidden_column_and_no_value_of_a_masked_one_is_ever_s
         fix_code=[fix("runs on the sample", find="4", replace="5")],
         **second,
     )
-    assert played.report.success, played.report.error  # the function got all four columns, and raised first
-    assert played.report.attempts == 2
-    sent = json.dumps(played.model.requests)
+    assert produced.report.success, produced.report.error  # the function got all four columns, and raised first
+    assert produced.report.attempts == 2
+    sent = json.dumps(produced.model.requests)
     assert "canary" not in sent and "ssn" not in sent and "87100" not in sent
     assert "wage" in sent
-    assert {seen.withheld for seen in played.of(SampleOutputs)} == {True}  # the card, which is saved, holds no output
+    assert {seen.withheld for seen in produced.of(SampleOutputs)} == {True}  # the card, which is saved, holds no output
 
 
 def test_a_preview_shows_the_answers_schema_too() -> None:
@@ -825,12 +831,12 @@ def test_a_preview_shows_the_answers_schema_too() -> None:
 async def test_a_function_that_ran_out_of_time_says_so_in_its_headline(runner: Runner, at_least: int) -> None:
     code = CODE.replace("    return", f"    while len(sales) > {at_least}: pass\n    return")
     again = json.dumps({"failures": [{"test_name": "test_sum", "error_message": "?", "error_type": "logic"}]})
-    played = await runner.generate(
+    produced = await runner.generate(
         {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)], "diagnose": [again]},
         settings={"timeout": 2.0, "max_iterations": 1},
     )
-    assert "The program ran longer than 2 s and was stopped." in (played.report.error or "")
+    assert "The program ran longer than 2 s and was stopped." in (produced.report.error or "")
     state = FunctionRun("growth")
-    for event in (*played.events, Finished("failed", played.report.error or "")):
+    for event in (*produced.events, Finished("failed", produced.report.error or "")):
         state = state.apply(event)
     assert card.facts(state)[0] == "timed out after 2 s"

@@ -41,22 +41,22 @@ def script(code: str = CODE, tests: str = TESTS, **more: Script) -> dict[str, Sc
 
 
 async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(runner: Runner) -> None:
-    played = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
-    opinion = played.opinion
-    assert played.report.success and opinion.state == "agree" and not opinion.differences
+    produced = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
+    opinion = produced.opinion
+    assert produced.report.success and opinion.state == "agree" and not opinion.differences
     assert opinion.tried[0] == "with shuffled rows" and len(opinion.tried) >= 4
-    assert 0 < opinion.usage.input_tokens < played.report.usage.input_tokens
-    assert [event.opinion for event in played.of(OpinionGiven)] == [opinion]
+    assert 0 < opinion.usage.input_tokens < produced.report.usage.input_tokens
+    assert [event.opinion for event in produced.of(OpinionGiven)] == [opinion]
 
 
 async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_after_what_is_shown_first(runner: Runner) -> None:
     slowly = {"code": [Answer(fenced(CODE), delay=0.2)]}
-    played = await runner.generate(script(second=[fenced(AGREEING)]) | slowly, settings=ON)
-    asked = next(r for r in played.model.requests if "experienced analyst" in prompt_of(r))
+    produced = await runner.generate(script(second=[fenced(AGREEING)]) | slowly, settings=ON)
+    asked = next(r for r in produced.model.requests if "experienced analyst" in prompt_of(r))
     told = json.dumps(asked)
     assert "Total revenue of @sales." in told and "quantity" in told and "total" in told
     assert "count as zero" not in told and "Multiply and sum" not in told and "test_sum" not in told
-    assert played.asked[:4] == ["plan", "code", "tests", "second"]
+    assert produced.asked[:4] == ["plan", "code", "tests", "second"]
 
 
 async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_on(runner: Runner) -> None:
@@ -72,8 +72,8 @@ async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_
     runner: Runner,
 ) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
-    played = await runner.generate(told, settings=ON)
-    asked = next(p for p in map(prompt_of, played.model.requests) if "You work out by hand" in p)
+    produced = await runner.generate(told, settings=ON)
+    asked = next(p for p in map(prompt_of, produced.model.requests) if "You work out by hand" in p)
     question = asked
     assert "pd.Series([1.0], dtype='float64')" in question and "- total" in question
     assert "def run(sales: pd.DataFrame) -> float: ..." in question and ".sum()" not in question
@@ -102,12 +102,12 @@ async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_i
     told = script(
         WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[MENDED]
     )
-    played = await runner.generate(told, settings=ON)
-    report = played.report
-    assert report.success and report.attempts == 2 and "clip" not in played.code
+    produced = await runner.generate(told, settings=ON)
+    report = produced.report
+    assert report.success and report.attempts == 2 and "clip" not in produced.code
     assert "test_second_opinion_1" in {outcome.id for outcome in report.evidence.tests}
-    assert played.opinion.state == "agree" and played.opinion.tests == ("test_second_opinion_1",)
-    assert "diagnose" not in played.asked and played.opinion.stays == ""
+    assert produced.opinion.state == "agree" and produced.opinion.tests == ("test_second_opinion_1",)
+    assert "diagnose" not in produced.asked and produced.opinion.stays == ""
     before, taken_back, after = runner.offered
     assert before is not None and taken_back is None and after is not None and before.solution is not None
     assert before.success and "clip" in before.solution.code
@@ -116,7 +116,7 @@ async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_i
     assert (second.id, second.report.parent) == (report.run_id, first.id) and first.is_good and second.is_good
     assert first.report.solution == before.solution and first.report.second_opinion is not None
     assert (first.report.second_opinion.state, first.report.second_opinion.confirms) == ("differ", "second")
-    assert report.change == "the second opinion found an error in version 1" and played.changes.outputs
+    assert report.change == "the second opinion found an error in version 1" and produced.changes.outputs
     again = await runner.generate({}, settings=ON)
     assert again.asked == [] and again.report.run_id == second.id and "clip" not in again.code
 
@@ -125,8 +125,10 @@ async def test_who_derives_again_is_asked_in_other_words_and_sees_no_first_answe
     told = script(
         WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[MENDED]
     )
-    played = await runner.generate(told, settings=ON)
-    (asked,) = (prompt for prompt in map(prompt_of, played.model.requests) if "small exercise in arithmetic" in prompt)
+    produced = await runner.generate(told, settings=ON)
+    (asked,) = (
+        prompt for prompt in map(prompt_of, produced.model.requests) if "small exercise in arithmetic" in prompt
+    )
     assert "You work out by hand" not in asked and "1 * 2 = 2" not in asked and ".sum()" not in asked
 
 
@@ -160,12 +162,12 @@ async def test_one_derivation_does_not_overturn_a_function_that_passed(
     runner: Runner, tests: str, again: Any, second: str, why: str
 ) -> None:
     told = script(WRONG, tests, second=[fenced(second)], derive=hand_derived, again=again, name=[NAMED])
-    played = await runner.generate(told, settings={**ON, "max_iterations": 3})
-    opinion = played.opinion
-    assert played.report.success and played.report.attempts == 1 and "clip" in played.code
+    produced = await runner.generate(told, settings={**ON, "max_iterations": 3})
+    opinion = produced.opinion
+    assert produced.report.success and produced.report.attempts == 1 and "clip" in produced.code
     assert (opinion.state, opinion.confirms, opinion.tests) == ("differ", "second", ())
     assert opinion.stays == why and opinion.readings
-    assert "test_second_opinion" not in (played.report.tests or "")
+    assert "test_second_opinion" not in (produced.report.tests or "")
 
 
 async def test_a_function_that_was_verified_is_not_lost_if_no_change_of_it_passes(runner: Runner) -> None:
@@ -174,15 +176,15 @@ async def test_a_function_that_was_verified_is_not_lost_if_no_change_of_it_passe
         WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=useless
     )
     for settings in ({"max_iterations": 1}, {"max_iterations": 3, "cache": "disable"}):
-        played = await runner.generate(told, settings={**ON, **settings})
-        assert played.report.success and played.error == "" and "upper=2" in played.code
-        assert "test_second_opinion" not in played.report.tests and len(played.report.evidence.tests) == 2
-        opinion = played.opinion
+        produced = await runner.generate(told, settings={**ON, **settings})
+        assert produced.report.success and produced.error == "" and "upper=2" in produced.code
+        assert "test_second_opinion" not in produced.report.tests and len(produced.report.evidence.tests) == 2
+        opinion = produced.opinion
         assert (opinion.state, opinion.tests) == ("differ", ()) and opinion.confirms == "second"
         assert opinion.stays == "No change of the function passed this and all other tests."
         before = runner.offered[-2]
-        assert before is not None and runner.offered[-1] is None and before.run_id == played.report.run_id
-        assert played.of(Finished)[-1].state == "ready" and played.of(OpinionGiven)[-1].opinion == opinion
+        assert before is not None and runner.offered[-1] is None and before.run_id == produced.report.run_id
+        assert produced.of(Finished)[-1].state == "ready" and produced.of(OpinionGiven)[-1].opinion == opinion
     first, second = Versions(runner.root, "growth").all()  # the run without a record has left none
     assert first.report.second_opinion is not None and first.report.second_opinion.stays
     assert first.is_good and not second.is_good and second.report.parent == first.id
@@ -190,16 +192,16 @@ async def test_a_function_that_was_verified_is_not_lost_if_no_change_of_it_passe
 
 async def test_a_second_solution_with_packages_of_its_own_gets_them_and_the_function_does_not(runner: Runner) -> None:
     second = AGREEING.replace("import pandas as pd", "import pandas as pd\nimport tabulate")
-    played = await runner.generate(script(second=[fenced(second)]), settings=ON)
-    assert played.opinion.state == "agree"
-    assert not any("tabulate" in line for line in played.report.lock)
+    produced = await runner.generate(script(second=[fenced(second)]), settings=ON)
+    assert produced.opinion.state == "agree"
+    assert not any("tabulate" in line for line in produced.report.lock)
 
 
 async def test_a_second_solution_with_an_unknown_package_is_not_run_and_nobody_is_asked(runner: Runner) -> None:
     second = AGREEING.replace("import pandas as pd", "import pandas as pd\nimport who_knows_this")
-    played = await runner.generate(script(second=[fenced(second)]), settings=ON)
-    assert played.report.success and runner.approvals == []
-    assert "who-knows-this, which is not a well-known package" in played.opinion.note
+    produced = await runner.generate(script(second=[fenced(second)]), settings=ON)
+    assert produced.report.success and runner.approvals == []
+    assert "who-knows-this, which is not a well-known package" in produced.opinion.note
 
 
 async def test_a_question_that_failed_is_asked_again_by_the_next_run_and_its_absence_is_told(runner: Runner) -> None:
@@ -218,8 +220,8 @@ async def test_a_question_that_failed_is_asked_again_by_the_next_run_and_its_abs
 
 async def test_a_derivation_that_decides_nothing_changes_nothing(runner: Runner) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(99.0)], name=[NAMED])
-    played = await runner.generate(told, settings=ON)
-    assert played.report.success and played.report.attempts == 1 and played.opinion.confirms == ""
+    produced = await runner.generate(told, settings=ON)
+    assert produced.report.success and produced.report.attempts == 1 and produced.opinion.confirms == ""
 
 
 @pytest.mark.parametrize(
@@ -238,10 +240,10 @@ async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(
     monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 2.0)
     is_late = said == "did not come in time"
     limit = {"second_opinion_seconds": 0.2} if is_late else {}
-    played = await runner.generate(script(second=[answer]), settings={**ON, **limit})
-    assert played.report.success and played.of(Finished)[-1].state == "ready"
-    assert played.opinion.state == "none" and said in played.opinion.note
-    assert ("It was cut after 0.2 s (second_opinion_seconds); " in played.opinion.note) == is_late
+    produced = await runner.generate(script(second=[answer]), settings={**ON, **limit})
+    assert produced.report.success and produced.of(Finished)[-1].state == "ready"
+    assert produced.opinion.state == "none" and said in produced.opinion.note
+    assert ("It was cut after 0.2 s (second_opinion_seconds); " in produced.opinion.note) == is_late
 
 
 async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_is_asked(
@@ -250,7 +252,7 @@ async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
     code = "def run(x: int) -> int:\n    return 2 * x"
     tests = "from solution import run\n\n\ndef test_two():\n    assert run(x=2) == 4"
-    played = await runner.generate(
+    produced = await runner.generate(
         {"plan": [plan], "code": [fenced(code)], "tests": [fenced(tests)]},
         prompt="Twice x.",
         samples={},
@@ -258,13 +260,13 @@ async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_
         outputs=(OutputSpec(name="total", type="int"),),
         settings=ON,
     )
-    assert played.report.success and sorted(played.asked) == ["code", "plan", "tests"]
-    assert "x has no sample" in played.opinion.note
+    assert produced.report.success and sorted(produced.asked) == ["code", "plan", "tests"]
+    assert "x has no sample" in produced.opinion.note
 
 
 async def test_switched_off_nothing_is_asked_and_nothing_said(runner: Runner) -> None:
-    played = await runner.generate(script(), settings={"second_opinion": "off"})
-    assert played.report.second_opinion is None and sorted(played.asked) == ["code", "plan", "tests"]
+    produced = await runner.generate(script(), settings={"second_opinion": "off"})
+    assert produced.report.second_opinion is None and sorted(produced.asked) == ["code", "plan", "tests"]
 
 
 async def test_a_function_that_is_kept_without_one_is_kept_so_and_nothing_is_asked(runner: Runner) -> None:
@@ -289,12 +291,12 @@ NAMED_WELCH = json.dumps({"readings": [{"assumption": 1, "words": "Welch's test"
 async def test_other_assumptions_are_told_although_the_numbers_agree(runner: Runner) -> None:
     student = PLAN.replace("Rows with a missing price count as zero.", "The means are compared by Student's test.")
     told = script(second=[fenced(WELCH)], name=[NAMED_WELCH])
-    played = await runner.generate({**told, "plan": [student]}, settings=ON)
-    assert played.opinion.state == "agree" and played.opinion.differences == ()
-    (reading,) = played.opinion.readings
+    produced = await runner.generate({**told, "plan": [student]}, settings=ON)
+    assert produced.opinion.state == "agree" and produced.opinion.differences == ()
+    (reading,) = produced.opinion.readings
     assert (reading.words, reading.assumption) == ("Welch's test", "The means are compared by Student's test.")
     said = "With the reading “Welch's test”, the result is the same on this data, and may differ on other data."
-    assert said in str(opinion_blocks("growth", played.opinion))
+    assert said in str(opinion_blocks("growth", produced.opinion))
 
 
 @pytest.mark.parametrize(
@@ -349,7 +351,7 @@ def pairs_of(*pairs: tuple[str, str]) -> str:
 async def test_columns_that_nothing_matches_are_asked_for_by_their_names(
     runner: Runner, answer: str, found: set[str]
 ) -> None:
-    played = await runner.generate(
+    produced = await runner.generate(
         {
             "plan": [PLAN_OF_TWO],
             "code": [fenced(FIRST_NAMES)],
@@ -361,29 +363,29 @@ async def test_columns_that_nothing_matches_are_asked_for_by_their_names(
         outputs=(OutputSpec(name="out", type="DataFrame"),),
         settings={**ON, "share": "stats"},
     )
-    opinion = played.opinion
+    opinion = produced.opinion
     assert {difference.where for difference in opinion.differences} == found
     assert opinion.state == ("differ" if found else "not compared")
-    (asked,) = (prompt for prompt in map(prompt_of, played.model.requests) if "have different names" in prompt)
+    (asked,) = (prompt for prompt in map(prompt_of, produced.model.requests) if "have different names" in prompt)
     told = asked.partition("<first>")[2].partition("</second>")[0]
     assert "- out: spread, middle" in told and "- out: breadth, centre" in told
 
 
 async def test_where_tokens_are_limited_the_function_comes_first(runner: Runner) -> None:
-    played = await runner.generate(script(second=[fenced(AGREEING)]), settings={**ON, "max_tokens": 200_000})
-    assert played.asked[-1] == "second" and played.opinion.state == "agree"
+    produced = await runner.generate(script(second=[fenced(AGREEING)]), settings={**ON, "max_tokens": 200_000})
+    assert produced.asked[-1] == "second" and produced.opinion.state == "agree"
 
 
 async def test_outputs_that_nobody_declared_are_matched_by_type(runner: Runner) -> None:
     second = AGREEING.replace('"total"', '"revenue"').replace('sales["revenue"]', 'sales["total"]')
-    played = await runner.generate(script(second=[fenced(second)]), settings=ON, outputs=())
-    assert played.opinion.state == "agree" and not played.opinion.not_compared
+    produced = await runner.generate(script(second=[fenced(second)]), settings=ON, outputs=())
+    assert produced.opinion.state == "agree" and not produced.opinion.not_compared
 
 
 async def test_an_output_without_a_counterpart_is_said_not_to_be_compared(runner: Runner) -> None:
     second = "OUTPUTS = {'total': 'str'}\n\ndef run(sales):\n    return 'much'"
-    played = await runner.generate(script(second=[fenced(second)]), settings=ON, outputs=())
-    opinion = played.opinion
+    produced = await runner.generate(script(second=[fenced(second)]), settings=ON, outputs=())
+    opinion = produced.opinion
     assert (opinion.state, opinion.compared) == ("not compared", ())
     assert opinion.not_compared == ("total: float here, str there",) and opinion.tried == ()
 
@@ -430,23 +432,23 @@ async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_mas
     sample = PRIVATE.assign(code=["x.com", "y.org"])
     second = fenced(AGREEING.replace("return", WITHOUT_COM.replace("who", column)))
     told = script(second=[second], derive=[derived(2.0)], name=[NAMED])
-    played = await runner.generate(
+    produced = await runner.generate(
         told, settings={**ON, **settings}, samples={"sales": sample[["price", "quantity", column]]}
     )
-    asked = next(p for p in map(prompt_of, played.model.requests) if "Two analysts" in p)
+    asked = next(p for p in map(prompt_of, produced.model.requests) if "Two analysts" in p)
     assert ("<input>" in asked) is is_told
     assert "ada@" not in asked and (".com" in asked.split("<first>")[1]) is is_told
-    opinion = played.opinion
-    assert opinion.state == "differ" and ("derive" in played.asked) is is_told
+    opinion = produced.opinion
+    assert opinion.state == "differ" and ("derive" in produced.asked) is is_told
     shows_values = settings == {"share": "rows"}
     (difference,) = opinion.differences
     assert (difference.first, difference.second) == (("50", "40") if shows_values else ("", ""))
     assert bool(opinion.smallest) is is_told  # the card is saved with the notebook
 
 
-def asked_for_readings(played: Generated) -> str:
+def asked_for_readings(produced: Generated) -> str:
     """What differs, as the model is told."""
-    question = next(p for p in map(prompt_of, played.model.requests) if "Two analysts" in p)
+    question = next(p for p in map(prompt_of, produced.model.requests) if "Two analysts" in p)
     return question.partition("<second>")[2].partition("</differs>")[0]
 
 
@@ -472,14 +474,14 @@ async def test_no_name_of_the_data_is_in_the_question_where_values_are_withheld(
     tests = "import pandas as pd\nfrom solution import run\n\n\ndef test_a():\n    assert len(run(sales={})) == 1"
     told = script(first, tests.format("pd.DataFrame({'who': ['x']})"), second=[fenced(second)], name=[NAMED])
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "out", "type": kind}]})
-    played = await runner.generate(
+    produced = await runner.generate(
         {**told, "plan": [plan]},
         samples={"sales": sample},
         outputs=(OutputSpec(name="out", type=kind),),
         settings={**ON, "max_iterations": 1, **{key: value for key, value in settings.items() if key != "column"}},
     )
-    assert played.opinion.state == "differ" and "name" in played.asked
-    assert asked_for_readings(played).endswith("<differs>\n- out\n")
+    assert produced.opinion.state == "differ" and "name" in produced.asked
+    assert asked_for_readings(produced).endswith("<differs>\n- out\n")
 
 
 THIEF = """\
@@ -502,16 +504,16 @@ async def test_a_solution_that_keeps_the_data_tells_the_model_no_row(runner: Run
         name=[NAMED],
     )
     told["plan"] = [PLAN.replace("float", "dict")]
-    played = await runner.generate(
+    produced = await runner.generate(
         told,
         samples={"sales": pd.DataFrame(ADA)},
         outputs=(OutputSpec(name="total", type="dict"),),
         settings={**ON, "share": "schema", "max_iterations": 1},
     )
-    assert played.opinion.state == "differ" and "name" in played.asked
-    asked = json.dumps([request["messages"] for request in played.model.requests])
+    assert produced.opinion.state == "differ" and "name" in produced.asked
+    asked = json.dumps([request["messages"] for request in produced.model.requests])
     assert "Lovelace" not in asked
-    assert "Lovelace" not in played.opinion.model_copy(update={"code": ""}).model_dump_json()
+    assert "Lovelace" not in produced.opinion.model_copy(update={"code": ""}).model_dump_json()
 
 
 TESTS_OF_V = """\
@@ -528,8 +530,8 @@ async def test_characters_that_no_source_can_hold_spoil_nothing(runner: Runner) 
     odd = json.dumps({**json.loads(derived(1.0)), "derivation": "a\x00b", "sentence": "\ud800 \u202e \x00"})
     tests = TESTS.replace('"quantity": [1, 2]', '"quantity": [1, 1]').replace("== 8.0", "== 5.0")
     told = script(tests=tests, second=[fenced(OTHERWISE)], derive=[odd], again=[odd], name=[NAMED])
-    played = await runner.generate(told, settings={**ON, "max_iterations": 1})
-    (written,) = [event.text for event in played.of(SourceWritten) if "test_second_opinion_1" in event.text]
+    produced = await runner.generate(told, settings={**ON, "max_iterations": 1})
+    (written,) = [event.text for event in produced.of(SourceWritten) if "test_second_opinion_1" in event.text]
     assert "# a\\x00b" in written and "\u202e" not in written and "\ufffd" in written
 
 
@@ -550,15 +552,15 @@ async def test_the_value_of_a_secret_that_the_outputs_hold_is_told_to_nobody(
     settings = {**ON, "secrets": (Secret(key="WAREHOUSE_TOKEN"),), "max_iterations": 1}
     example = Example("sales=@sales -> 'x'", (), (("total", "x"),))
     for examples in ((), (example,)):
-        played = await runner.generate(
+        produced = await runner.generate(
             {**told, "plan": [plan]},
             outputs=(OutputSpec(name="total", type="str"),),
             settings={**settings, "cache": "override"},
             examples=examples,
         )
-        asked = json.dumps([request["messages"] for request in played.model.requests])
-        assert "correct-horse" not in asked + played.report.model_dump_json() + repr(played.events)
-        assert "<WAREHOUSE_TOKEN>" in (played.error if examples else asked)
+        asked = json.dumps([request["messages"] for request in produced.model.requests])
+        assert "correct-horse" not in asked + produced.report.model_dump_json() + repr(produced.events)
+        assert "<WAREHOUSE_TOKEN>" in (produced.error if examples else asked)
 
 
 async def test_the_columns_of_the_second_solution_have_the_names_of_the_function_for_the_tests(runner: Runner) -> None:
@@ -572,7 +574,7 @@ async def test_the_columns_of_the_second_solution_have_the_names_of_the_function
         return derived(float(table["price"].sum()), place="out.spread")
 
     mended = json.dumps({"edits": [{"find": ".clip(upper=25)", "replace": "", "mends": ["test_second_opinion_1"]}]})
-    played = await runner.generate(
+    produced = await runner.generate(
         {
             "plan": [PLAN_OF_TWO],
             "code": [fenced(TWO.replace("COLUMNS", wrong))],
@@ -586,8 +588,8 @@ async def test_the_columns_of_the_second_solution_have_the_names_of_the_function
         outputs=(OutputSpec(name="out", type="DataFrame"),),
         settings=ON,
     )
-    assert played.report.success and "clip" not in played.code
-    assert played.opinion.tests == ("test_second_opinion_1",) and played.opinion.state == "agree"
+    assert produced.report.success and "clip" not in produced.code
+    assert produced.opinion.tests == ("test_second_opinion_1",) and produced.opinion.state == "agree"
 
 
 def defective(*args: object, **more: object) -> None:
@@ -603,9 +605,9 @@ async def test_a_defect_of_the_comparison_loses_no_function_that_was_verified(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, layer: str, defect: object
 ) -> None:
     monkeypatch.setattr(f"autocoder_jupyter.engine.second_opinion.opinion.{layer}", defect)
-    played = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
-    assert played.report.success and played.of(Finished)[-1].state == "ready"
-    assert played.opinion.state == "none" and "RuntimeError" in played.opinion.note
+    produced = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
+    assert produced.report.success and produced.of(Finished)[-1].state == "ready"
+    assert produced.opinion.state == "none" and "RuntimeError" in produced.opinion.note
 
 
 async def test_a_verified_function_can_be_used_while_its_second_opinion_is_written(runner: Runner) -> None:
@@ -618,14 +620,14 @@ async def test_a_verified_function_can_be_used_while_its_second_opinion_is_writt
             goes_on.set()
 
     told = script(second=[Answer(fenced(AGREEING), hold=goes_on)])
-    played = await runner.generate(told, settings={**ON, "effort": "normal"}, hear=hear)
+    produced = await runner.generate(told, settings={**ON, "effort": "normal"}, hear=hear)
     (before,) = map(checked, runner.offered)
-    (event,) = played.of(FunctionVerified)
+    (event,) = produced.of(FunctionVerified)
     assert seen == [True] and event.beside == ("second opinion", "trial of the tests")
-    assert (before.run_id, before.solution) == (played.report.run_id, played.report.solution)
-    assert played.opinion.state == "agree" and played.report.evidence.strength is not None
-    assert before.evidence.strength is None and before.evidence.tests == played.report.evidence.tests
-    assert before.seconds < played.report.seconds
+    assert (before.run_id, before.solution) == (produced.report.run_id, produced.report.solution)
+    assert produced.opinion.state == "agree" and produced.report.evidence.strength is not None
+    assert before.evidence.strength is None and before.evidence.tests == produced.report.evidence.tests
+    assert before.seconds < produced.report.seconds
 
 
 def checked(report: Report | None) -> Report:

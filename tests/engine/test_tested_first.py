@@ -47,9 +47,9 @@ OWN = "def test_of_mine():\n    assert run(pd.DataFrame({'price': [1.0], 'quanti
 EXAMPLE = Example("@few -> 4.0", (("", pd.DataFrame({"price": [2.0], "quantity": [2]})),), (("", 4.0),))
 
 
-def holds(played: Generated, words: str) -> None:
+def holds(produced: Generated, words: str) -> None:
     """The existing code was tested and kept, in a version of its own."""
-    report = played.report
+    report = produced.report
     assert report.success, report.error
     assert report.change == f"{words}; version 1 holds it as it is" and report.kept is None
 

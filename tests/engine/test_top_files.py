@@ -27,10 +27,12 @@ EDITED = CODE.replace("return float(", "total = float(") + "\n    return total"
 OTHER = CODE.replace("return float(", "return 1.0 * float(")
 
 
-async def play(runner: Runner, script: Mapping[str, Script] | None = None, prompt: str = "Total of @sales.") -> Report:
-    played = await runner.generate(script or {}, prompt=prompt, settings={"second_opinion": "off"})
-    assert played.report.success, played.error
-    return played.report
+async def run_script(
+    runner: Runner, script: Mapping[str, Script] | None = None, prompt: str = "Total of @sales."
+) -> Report:
+    produced = await runner.generate(script or {}, prompt=prompt, settings={"second_opinion": "off"})
+    assert produced.report.success, produced.error
+    return produced.report
 
 
 def require_truth(root: Path) -> None:
@@ -60,7 +62,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 async def test_the_top_says_what_runs_after_each_run(runner: Runner) -> None:
     root = runner.root
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     require_truth(root)
     told = tomllib.loads((root / "growth" / "function.toml").read_text())
     assert told["interface"] == "growth(sales: DataFrame) -> total: float"
@@ -70,16 +72,16 @@ async def test_the_top_says_what_runs_after_each_run(runner: Runner) -> None:
     assert "linguist-generated" in (root / ".gitattributes").read_text()
     (root / ".gitattributes").write_text("")
     before = contents(root)
-    await play(runner)
+    await run_script(runner)
     assert contents(root) == before  # a run that only verifies writes nothing
-    await play(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
+    await run_script(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
     require_truth(root)
     assert "1.0 * float" in (root / "growth" / "solution.py").read_text()
     assert (root / ".gitattributes").read_text() == ""
 
 
 async def test_an_edit_at_the_top_is_tested_and_stays_if_it_holds(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     versions, file = Versions(runner.root, "growth"), runner.root / "growth" / "solution.py"
     (version,) = versions.all()
     assert file_of(versions, version) == file
@@ -89,28 +91,28 @@ async def test_an_edit_at_the_top_is_tested_and_stays_if_it_holds(runner: Runner
     state, report = shown(versions, version)
     assert state == "not_verified" and "solution.py is not as it was tested" in (report.error or "")
     assert load("growth", journal_root=runner.root).code == first.solution.code  # type: ignore[union-attr]
-    edited = await play(runner)
+    edited = await run_script(runner)
     assert (edited.author, edited.parent) == ("you", first.run_id)
     assert file.read_text().strip("\n") == EDITED
     require_truth(runner.root)
 
 
 async def test_an_edit_that_fails_is_kept_with_its_version_and_the_top_says_what_runs(runner: Runner) -> None:
-    await play(runner, SCRIPT)
+    await run_script(runner, SCRIPT)
     top = runner.root / "growth" / "solution.py"
     wrong = CODE.replace("return float(", "return 1 + float(")
     top.write_text(wrong)
-    played = await runner.generate({}, prompt="Total of @sales.")
-    assert not played.report.success and played.report.author == "you"
-    kept = runner.root / "growth" / "versions" / played.report.run_id / "solution.py"
+    produced = await runner.generate({}, prompt="Total of @sales.")
+    assert not produced.report.success and produced.report.author == "you"
+    kept = runner.root / "growth" / "versions" / produced.report.run_id / "solution.py"
     assert kept.read_text().strip("\n") == wrong
-    assert any(str(kept.parent) in str(event) for event in played.events)
+    assert any(str(kept.parent) in str(event) for event in produced.events)
     require_truth(runner.root)
 
 
 async def test_an_edit_that_was_not_tested_is_never_lost(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
-    second = await play(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
+    first = await run_script(runner, SCRIPT)
+    second = await run_script(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
     versions, file = Versions(runner.root, "growth"), runner.root / "growth" / "solution.py"
     file.write_text(EDITED)
     assert versions.show_current() == [] and file.read_text() == EDITED  # it is of the version that runs
@@ -125,28 +127,28 @@ async def test_an_edit_that_was_not_tested_is_never_lost(runner: Runner) -> None
 
 
 async def test_a_refined_version_is_what_the_top_says(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     further = (
         "import pandas as pd\nfrom solution import run\n\n\ndef test_more():\n"
         "    assert run(sales=pd.DataFrame({'price': [3.0], 'quantity': [2]})) == 6.0"
     )
     script = {**SCRIPT, "code": [fenced(OTHER)] * 2, "tests": [fenced(further)] * 2, "sort_tests": ['{"verdicts": []}']}
-    played = await runner.generate(
+    produced = await runner.generate(
         script, wishes=("Another way.",), earlier=Earlier.of(first), settings={"second_opinion": "off"}
     )
-    assert played.report.success and played.report.parent == first.run_id, played.error
+    assert produced.report.success and produced.report.parent == first.run_id, produced.error
     assert "Another way." in (runner.root / "growth" / "function.toml").read_text()
     require_truth(runner.root)
 
 
 async def test_a_folder_of_today_is_read_as_it_is_and_moved_by_the_next_write(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     flattened(runner.root)
     before = contents(runner.root)
-    again = await play(runner)
+    again = await run_script(runner)
     assert again.run_id == first.run_id and again.kept and contents(runner.root) == before
     assert load("growth", journal_root=runner.root).state == "ready"
-    second = await play(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
+    second = await run_script(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
     versions = Versions(runner.root, "growth")
     assert [version.id for version in versions.all()] == [first.run_id, second.run_id]
     assert all(version.is_sealed for version in versions.all())
@@ -154,26 +156,26 @@ async def test_a_folder_of_today_is_read_as_it_is_and_moved_by_the_next_write(ru
         "versions", "solution.py", "test_solution.py", "function.toml"
     }  # fmt: skip
     require_truth(runner.root)
-    assert (await play(runner)).kept  # the first request still needs no model
+    assert (await run_script(runner)).kept  # the first request still needs no model
 
 
 async def test_an_edit_in_a_folder_of_today_is_taken_up(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     flattened(runner.root)
     (runner.root / "growth" / first.run_id / "solution.py").write_text(EDITED)
-    edited = await play(runner)
+    edited = await run_script(runner)
     assert edited.author == "you"
     require_truth(runner.root)
 
 
 async def test_both_layouts_after_a_merge_are_one_function(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
-    second = await play(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
+    first = await run_script(runner, SCRIPT)
+    second = await run_script(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
     home = runner.root / "growth"
     (home / "versions" / first.run_id).rename(home / first.run_id)
     versions = Versions(runner.root, "growth")
     assert {version.id for version in versions.all()} == {first.run_id, second.run_id}
-    assert (await play(runner)).run_id == first.run_id
+    assert (await run_script(runner)).run_id == first.run_id
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -183,12 +185,12 @@ def git(root: Path, *arguments: str) -> str:
 
 async def test_two_branches_with_a_new_version_each_merge_and_the_top_is_written_again(runner: Runner) -> None:
     project = runner.root.parent
-    await play(runner, SCRIPT)
+    await run_script(runner, SCRIPT)
     git(project, "init", "-q", "-b", "main")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "one")
     git(project, "checkout", "-qb", "side")
-    side = await play(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
+    side = await run_script(runner, {**SCRIPT, "code": [fenced(OTHER)]}, prompt="Sum of @sales.")
     shown_diff = git(project, "diff", "HEAD", "--", ".autocode/growth/solution.py")
     assert "+    return 1.0 * float(" in shown_diff and len(shown_diff.splitlines()) < 20
     git(project, "add", "-A")
@@ -197,7 +199,7 @@ async def test_two_branches_with_a_new_version_each_merge_and_the_top_is_written
     git(project, "commit", "-qm", "side")
     git(project, "checkout", "-q", "main")
     third = CODE.replace("return float(", "return 2.0 * 0.5 * float(")
-    main = await play(runner, {**SCRIPT, "code": [fenced(third)]}, prompt="All of @sales.")
+    main = await run_script(runner, {**SCRIPT, "code": [fenced(third)]}, prompt="All of @sales.")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "main")
     git(project, "merge", "-q", "-m", "merged", "side")
@@ -205,29 +207,29 @@ async def test_two_branches_with_a_new_version_each_merge_and_the_top_is_written
     versions = Versions(runner.root, "growth")
     assert {side.run_id, main.run_id} < {version.id for version in versions.all()}
     assert load("growth", journal_root=runner.root).state == "ready"  # the merged files are nobody's edit
-    await play(runner, prompt="All of @sales.")
+    await run_script(runner, prompt="All of @sales.")
     require_truth(runner.root)
     assert not list((runner.root / "growth").glob("*set-aside*"))
 
 
 async def test_equal_files_of_two_versions_are_stored_once(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     (runner.root / "growth" / "solution.py").write_text(EDITED)
-    edited = await play(runner)
+    edited = await run_script(runner)
     below = [path for path in (runner.root / "growth" / "versions").rglob("*") if path.is_file()]
     texts = [path.read_bytes() for path in below]
     assert len(texts) == len(set(texts)), sorted(path.name for path in below if texts.count(path.read_bytes()) > 1)
     versions = Versions(runner.root, "growth")
     assert versions.request(edited.run_id) == versions.request(first.run_id) != {}
     before = contents(runner.root)
-    assert (await play(runner)).run_id == edited.run_id and contents(runner.root) == before
+    assert (await run_script(runner)).run_id == edited.run_id and contents(runner.root) == before
     versions.remove(first.run_id)
     assert versions.request(edited.run_id) != {} and [version.id for version in versions.all()] == [edited.run_id]
-    assert (await play(runner)).run_id == edited.run_id
+    assert (await run_script(runner)).run_id == edited.run_id
 
 
 async def test_a_folder_that_names_files_outside_gets_none(runner: Runner) -> None:
-    first = await play(runner, SCRIPT)
+    first = await run_script(runner, SCRIPT)
     secret = runner.root.parent / "request.json"
     secret.write_text('{"prompt": "secret"}')
     folder = runner.root / "growth" / "versions" / first.run_id
@@ -243,7 +245,7 @@ async def test_a_folder_that_names_files_outside_gets_none(runner: Runner) -> No
     ids=["another encoding", "too long", "a folder"],
 )
 async def test_what_cannot_be_read_as_an_edit_is_not_lost(runner: Runner, content: bytes | None) -> None:
-    await play(runner, SCRIPT)
+    await run_script(runner, SCRIPT)
     top = runner.root / "growth" / "solution.py"
     top.unlink()
     if content is None:

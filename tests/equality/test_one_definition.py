@@ -31,7 +31,7 @@ PROGRAM = Program("", (), (OutputSpec(name="y", type="dict"),))
 
 
 @dataclass
-class PlayedWorker:
+class ScriptedWorker:
     """A worker that returns one value, and the session that gives it out."""
 
     value: Any
@@ -45,7 +45,7 @@ class PlayedWorker:
 
 def by_example(one: Any, other: Any) -> str:
     example = BoundExample("", {}, {"y": other})
-    (outcome,) = run_examples(PlayedWorker(one), PROGRAM, [example], Redaction(()))  # type: ignore[arg-type]
+    (outcome,) = run_examples(ScriptedWorker(one), PROGRAM, [example], Redaction(()))  # type: ignore[arg-type]
     return "equal" if outcome.passed else "different"
 
 
@@ -62,7 +62,7 @@ def by_second_opinion(one: Any, other: Any) -> str:
 
 async def by_two_runs(one: Any, other: Any) -> str:
     first = SampleRun((), {"y": one}, {"y": "digest"})
-    run = await run_again(PlayedWorker(other), PROGRAM, {}, first, Redaction(()), other_than=())  # type: ignore[arg-type]
+    run = await run_again(ScriptedWorker(other), PROGRAM, {}, first, Redaction(()), other_than=())  # type: ignore[arg-type]
     assert run is not None
     return "equal" if run.checks[0].passed else "different"
 

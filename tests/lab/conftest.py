@@ -12,20 +12,20 @@ from autocoder_jupyter.lab.messages import Message
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.conftest import LendKernel
 from tests.lab.page import Page
-from tests.magics.conftest import PlayedJobs, RaisingShell, here, jobs, shell
+from tests.magics.conftest import RaisingShell, ScriptedJobs, here, jobs, shell
 from tests.magics.kernel import Kernel
 from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced
 from tests.scripted_model import Answer, ScriptedModel, always, by_marker
 
 __all__ = ["here", "jobs", "shell"]
 
-Play = Callable[..., ScriptedModel]
+ScriptedRun = Callable[..., ScriptedModel]
 
 DATA = "import pandas as pd; sales = pd.DataFrame({'price': [10.0, 20.0, 30.0], 'quantity': [1, 2, 3]})"
 CELL = '%%autocode growth -o "total: float"\nTotal revenue of @sales.'
 
 
-class PlayedChannel:
+class ScriptedChannel:
     """Replaces the comm: records what the kernel sent, and sends messages of a page."""
 
     def __init__(self, heard: Callable[[Any], None], refused: Callable[[], None]) -> None:
@@ -76,15 +76,15 @@ def notebook(shell: RaisingShell) -> Notebook:
 
 
 @pytest.fixture
-def channels() -> list[PlayedChannel]:
+def channels() -> list[ScriptedChannel]:
     """All channels that were opened."""
     return []
 
 
 @pytest.fixture
-def link(notebook: Notebook, channels: list[PlayedChannel]) -> Iterator[PageLink]:
-    def opened(*how: Any) -> PlayedChannel:
-        channels.append(PlayedChannel(*how))
+def link(notebook: Notebook, channels: list[ScriptedChannel]) -> Iterator[PageLink]:
+    def opened(*how: Any) -> ScriptedChannel:
+        channels.append(ScriptedChannel(*how))
         return channels[-1]
 
     link = PageLink(notebook, opened)
@@ -94,7 +94,7 @@ def link(notebook: Notebook, channels: list[PlayedChannel]) -> Iterator[PageLink
 
 
 @pytest.fixture
-def page(link: PageLink, channels: list[PlayedChannel]) -> PlayedChannel:
+def page(link: PageLink, channels: list[ScriptedChannel]) -> ScriptedChannel:
     """The channel, after a page has sent hello and has got the first messages."""
     channels[0].say({"kind": "hello", "client": "page"})
     channels[0].wait_for("data")
@@ -108,20 +108,20 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture
-def play(model: ScriptedModel) -> Play:
+def run_script(model: ScriptedModel) -> ScriptedRun:
     """Runs a generation with scripted answers; `code` replaces the answer with the module."""
 
-    def played(code: Any = None) -> ScriptedModel:
+    def produced(code: Any = None) -> ScriptedModel:
         answers = {"plan": PLAN, "code": code or fenced(CODE), "tests": fenced(TESTS)}
         model._answer = by_marker({MARKERS[stage]: always(said) for stage, said in answers.items()})
         return model
 
-    played()
-    return played
+    produced()
+    return produced
 
 
 @pytest.fixture
-def kernel(play: Play, model: ScriptedModel, lend_kernel: LendKernel) -> Iterator[Kernel]:
+def kernel(run_script: ScriptedRun, model: ScriptedModel, lend_kernel: LendKernel) -> Iterator[Kernel]:
     """A real kernel that has not loaded the extension."""
     env = {
         "AUTOCODE_MODEL": "openai/scripted",
@@ -149,4 +149,4 @@ def open_page(kernel: Kernel) -> Iterator[Callable[[], Page]]:
         page.close()
 
 
-__all__ += ["PlayedJobs"]
+__all__ += ["ScriptedJobs"]

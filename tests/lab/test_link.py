@@ -14,7 +14,7 @@ from autocoder_jupyter import lab
 from autocoder_jupyter.lab.link import UPDATE_SECONDS, PageLink
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.run.events import StageStarted, TextStreamed
-from tests.lab.conftest import PlayedChannel, PlayedJobs
+from tests.lab.conftest import ScriptedChannel, ScriptedJobs
 
 
 def wait_until(holds: Any) -> None:
@@ -25,7 +25,7 @@ def wait_until(holds: Any) -> None:
 
 
 def test_before_a_hello_nothing_is_said_and_no_thread_runs(
-    shell: Any, link: PageLink, channels: list[PlayedChannel]
+    shell: Any, link: PageLink, channels: list[ScriptedChannel]
 ) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame()")
     shell.run("%%autocode growth\nWords of @sales")
@@ -35,7 +35,7 @@ def test_before_a_hello_nothing_is_said_and_no_thread_runs(
 
 
 def test_the_display_knows_whether_there_is_a_page(
-    notebook: Notebook, link: PageLink, channels: list[PlayedChannel]
+    notebook: Notebook, link: PageLink, channels: list[ScriptedChannel]
 ) -> None:
     assert not notebook.front_end.has_page()
     channels[0].say({"kind": "hello", "client": "page"})
@@ -44,7 +44,7 @@ def test_the_display_knows_whether_there_is_a_page(
 
 
 def test_a_person_who_writes_a_cell_has_ready_what_it_needs(
-    notebook: Notebook, jobs: PlayedJobs, page: PlayedChannel
+    notebook: Notebook, jobs: ScriptedJobs, page: ScriptedChannel
 ) -> None:
     assert not notebook.prepared.is_set()
     for _ in range(2):
@@ -55,7 +55,9 @@ def test_a_person_who_writes_a_cell_has_ready_what_it_needs(
     assert [thread for _, thread in jobs.prepared] == ["autocode-prepare"]
 
 
-def test_a_job_is_told_when_it_changes_and_not_for_its_clock(shell: Any, jobs: PlayedJobs, page: PlayedChannel) -> None:
+def test_a_job_is_told_when_it_changes_and_not_for_its_clock(
+    shell: Any, jobs: ScriptedJobs, page: ScriptedChannel
+) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.tell(StageStarted("run", 2, 5))
     told = page.wait_for("jobs", lambda told: bool(told["jobs"]) and told["jobs"][0]["title"] == "Running the tests")
@@ -71,7 +73,7 @@ def test_a_job_is_told_when_it_changes_and_not_for_its_clock(shell: Any, jobs: P
 
 
 def test_a_flood_of_events_of_many_jobs_makes_at_most_four_lists_a_second(
-    shell: Any, jobs: PlayedJobs, page: PlayedChannel
+    shell: Any, jobs: ScriptedJobs, page: ScriptedChannel
 ) -> None:
     for number in range(5):
         shell.run(f"%%autocode job_{number}\nWords")
@@ -92,7 +94,7 @@ def test_a_flood_of_events_of_many_jobs_makes_at_most_four_lists_a_second(
 
 
 def test_pages_that_talk_without_end_do_not_keep_the_jobs_back(
-    shell: Any, jobs: PlayedJobs, page: PlayedChannel
+    shell: Any, jobs: ScriptedJobs, page: ScriptedChannel
 ) -> None:
     shell.run("%%autocode growth\nWords")
     stop = threading.Event()
@@ -110,14 +112,14 @@ def test_pages_that_talk_without_end_do_not_keep_the_jobs_back(
     talker.join()
 
 
-def test_a_second_hello_is_told_everything_again(page: PlayedChannel) -> None:
+def test_a_second_hello_is_told_everything_again(page: ScriptedChannel) -> None:
     page.say({"kind": "hello", "client": "other"})
     page.wait_for("welcome", lambda told: told["client"] == "other")
     wait_until(lambda: len(page.of("data")) == len(page.of("jobs")) == 2)
 
 
 def test_when_a_result_cannot_be_described_the_link_lives_on(
-    shell: Any, page: PlayedChannel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shell: Any, page: ScriptedChannel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(notebook: Notebook) -> Any:
         raise RuntimeError("no list today")
@@ -132,10 +134,10 @@ def test_when_a_result_cannot_be_described_the_link_lives_on(
 
 
 def test_stopped_it_hears_and_says_nothing_and_leaves_no_hook(
-    shell: Any, notebook: Notebook, jobs: PlayedJobs, channels: list[PlayedChannel]
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs, channels: list[ScriptedChannel]
 ) -> None:
     hooks = list(shell.events.callbacks["post_run_cell"])
-    link = PageLink(notebook, lambda *how: channels.append(PlayedChannel(*how)) or channels[-1])
+    link = PageLink(notebook, lambda *how: channels.append(ScriptedChannel(*how)) or channels[-1])
     link.start()
     channels[0].say({"kind": "hello", "client": "page"})
     channels[0].wait_for("data")

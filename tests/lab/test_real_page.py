@@ -13,7 +13,7 @@ import pytest
 
 from autocoder_jupyter.display.live import UPDATE_SECONDS
 from autocoder_jupyter.lab.vocabulary import vocabulary
-from tests.lab.conftest import CELL, DATA, Play
+from tests.lab.conftest import CELL, DATA, ScriptedRun
 from tests.lab.page import Page
 from tests.magics.forked_kernels import run_all
 from tests.magics.kernel import Kernel
@@ -171,8 +171,8 @@ def test_a_front_end_that_cannot_have_the_extension_is_not_waited_for(kernel: Ke
     assert told.status == "ok" and told.seconds < 60
 
 
-def test_approve_lets_a_package_in_and_decline_does_not(kernel: Kernel, page: Page, play: Play) -> None:
-    play(code=UNKNOWN_PACKAGE)
+def test_approve_lets_a_package_in_and_decline_does_not(kernel: Kernel, page: Page, run_script: ScriptedRun) -> None:
+    run_script(code=UNKNOWN_PACKAGE)
     kernel.run(DATA)
     kernel.run(CELL)
     job = phase(page, "waiting")
@@ -183,9 +183,9 @@ def test_approve_lets_a_package_in_and_decline_does_not(kernel: Kernel, page: Pa
     assert (refused["ok"], refused["error"]) == (False, "growth waits for no approval; it is failed.")
 
 
-def test_cancel_code_tests_and_export(kernel: Kernel, page: Page, play: Play, tmp_path: Path) -> None:
+def test_cancel_code_tests_and_export(kernel: Kernel, page: Page, run_script: ScriptedRun, tmp_path: Path) -> None:
     release, answer = held()
-    play(code=answer)
+    run_script(code=answer)
     kernel.run(DATA)
     kernel.run(CELL)
     phase(page, "running")
@@ -194,7 +194,7 @@ def test_cancel_code_tests_and_export(kernel: Kernel, page: Page, play: Play, tm
     assert (cancelled["ok"], cancelled["value"]) == (True, None)
     phase(page, "cancelled")
     release.set()
-    play()
+    run_script()
     del page.traffic[:]
     kernel.run(CELL)
     phase(page, "ready")
@@ -317,9 +317,9 @@ def test_reload_ext_opens_a_new_comm_and_unload_ext_leaves_none(kernel: Kernel, 
 
 
 @pytest.mark.own_kernel
-def test_unloading_cancels_what_runs_and_hurts_nothing(kernel: Kernel, page: Page, play: Play) -> None:
+def test_unloading_cancels_what_runs_and_hurts_nothing(kernel: Kernel, page: Page, run_script: ScriptedRun) -> None:
     release, answer = held()
-    play(code=answer)
+    run_script(code=answer)
     kernel.run(DATA)
     kernel.run(CELL)
     phase(page, "running")
@@ -355,7 +355,7 @@ def test_a_headless_run_has_no_comm(kernel: Kernel, open_page: OpenPage) -> None
 
 
 def test_an_executed_notebook_holds_no_remains_of_the_link(
-    play: Play, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_script: ScriptedRun, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import nbformat
 
@@ -374,10 +374,10 @@ def test_an_executed_notebook_holds_no_remains_of_the_link(
     assert notebook.cells[3].outputs[0].data["text/plain"] == "140.0"
 
 
-def test_tokens_that_stream_fast_make_no_storm_of_messages(kernel: Kernel, page: Page, play: Play) -> None:
+def test_tokens_that_stream_fast_make_no_storm_of_messages(kernel: Kernel, page: Page, run_script: ScriptedRun) -> None:
     """Many small pieces come each second; the number of messages for each shown thing is limited."""
     words = "# one more word of a long explanation before the code\n" * 400
-    play(code=Answer(f"{words}{fenced(CODE)}", piece=8))
+    run_script(code=Answer(f"{words}{fenced(CODE)}", piece=8))
     kernel.run(DATA)
     page.wait_for("data", lambda data: bool(data["variables"]))
     del page.traffic[:]

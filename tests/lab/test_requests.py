@@ -13,7 +13,7 @@ from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.overview import Glimpse
-from tests.lab.conftest import PlayedJobs
+from tests.lab.conftest import ScriptedJobs
 
 
 def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) -> RequestOutcome:
@@ -21,7 +21,7 @@ def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) ->
 
 
 @pytest.mark.parametrize("action", ["approve", "decline"])
-def test_a_package_is_allowed_or_refused(shell: Any, notebook: Notebook, jobs: PlayedJobs, action: str) -> None:
+def test_a_package_is_allowed_or_refused(shell: Any, notebook: Notebook, jobs: ScriptedJobs, action: str) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.ask("fiscalmonths")
     late = asked(notebook, action, question="pandas-extra")
@@ -31,7 +31,7 @@ def test_a_package_is_allowed_or_refused(shell: Any, notebook: Notebook, jobs: P
     assert jobs.last.asked == [action]
 
 
-def test_cancel_stops_what_runs_and_nothing_else(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+def test_cancel_stops_what_runs_and_nothing_else(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
     shell.run("%%autocode growth\nWords")
     assert asked(notebook, "cancel")["ok"]
     assert jobs.last.asked == ["cancel"]
@@ -40,7 +40,7 @@ def test_cancel_stops_what_runs_and_nothing_else(shell: Any, notebook: Notebook,
 
 
 def test_the_card_is_as_it_is_now_and_goes_with_what_the_list_says(
-    shell: Any, notebook: Notebook, jobs: PlayedJobs
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs
 ) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.ask("fiscalmonths")
@@ -61,7 +61,7 @@ def test_the_card_is_as_it_is_now_and_goes_with_what_the_list_says(
 
 
 def test_a_result_is_given_as_an_output_shows_it_when_it_is_there(
-    shell: Any, notebook: Notebook, jobs: PlayedJobs
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs
 ) -> None:
     shell.run("%%autocode growth\nWords")
     assert asked(notebook, "result")["error"] == "growth is not done yet. Wait until it is ready."
@@ -77,7 +77,7 @@ def test_there_is_nothing_of_what_no_cell_started(notebook: Notebook, action: st
     assert asked(notebook, action)["error"] == "No cell of this kernel started growth. Run its cell."
 
 
-def test_what_has_no_code_or_tests_says_why(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+def test_what_has_no_code_or_tests_says_why(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.end("failed", solution=None, error="The model said nothing.")
     assert asked(notebook, "code")["error"] == "growth has no code. The model said nothing."
@@ -85,7 +85,7 @@ def test_what_has_no_code_or_tests_says_why(shell: Any, notebook: Notebook, jobs
 
 
 def test_export_takes_the_name_as_its_path_and_says_what_is_wrong_with_another(
-    shell: Any, notebook: Notebook, jobs: PlayedJobs, monkeypatch: pytest.MonkeyPatch
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.end()
@@ -98,7 +98,7 @@ def test_export_takes_the_name_as_its_path_and_says_what_is_wrong_with_another(
 
 
 def test_what_nobody_foresaw_is_a_sentence_too(
-    shell: Any, notebook: Notebook, jobs: PlayedJobs, monkeypatch: pytest.MonkeyPatch
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell.run("%%autocode growth\nWords")
     monkeypatch.setattr(jobs.last, "cancel", lambda: 1 / 0)
@@ -129,7 +129,7 @@ def test_a_page_is_told_what_is_wrong_with_a_cell(shell: Any, notebook: Notebook
 
 
 def test_the_first_picture_of_a_result_is_given_with_what_it_shows(
-    shell: Any, notebook: Notebook, jobs: PlayedJobs
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs
 ) -> None:
     shell.run("%%autocode growth\nWords")
     assert asked(notebook, "picture") == {"ok": True, "value": None}

@@ -36,7 +36,7 @@ from autocoder_jupyter.types import (
     Usage,
 )
 from autocoder_jupyter.untrusted.visible import visible_block
-from tests.lab.conftest import PlayedJobs
+from tests.lab.conftest import ScriptedJobs
 
 FIELDS = {
     "name", "phase", "title", "tone", "facts", "rows", "started", "seconds", "cost", "asks", "question", "progress",
@@ -60,7 +60,7 @@ def finished(name: str, state: Any = "ready", **fields: Any) -> CodeGenEvalResul
     return CodeGenEvalResult(name, Pending.resolved(Resolution(state, Report(**values))))
 
 
-def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
     shell.run("%%autocode growth --max-cost 0.5\nWords")
     job = jobs.last
     for event in (
@@ -118,7 +118,7 @@ def test_a_result_that_the_namespace_holds_is_listed_with_its_evidence(shell: An
     assert told["rows"]["Call"] == ["old.run(sales: DataFrame) -> total: float"]
 
 
-def test_an_agent_says_how_far_it_is(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+def test_an_agent_says_how_far_it_is(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
     shell.run("%%autocode growth\nWords")
     call = ToolCalled("1", 4, "Bash", "ls", "safe"), ToolEnded("1", "ok")
     for event in (TurnBegun(4, 50), *call, SuiteChanged(("test_b",)), EvidenceGathered(1, Evidence())):
@@ -137,7 +137,7 @@ def test_a_pending_result_is_listed_and_not_waited_for(shell: Any, notebook: Not
     assert "cancel" not in listed(notebook)[0]["actions"]  # its job belongs to no cell
 
 
-def test_each_result_is_listed_once(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+def test_each_result_is_listed_once(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
     shell.run("%%autocode growth\nWords")
     shell.user_ns.update(alias=shell.user_ns["growth"], _hidden=finished("x"), text="growth")
     assert [job["name"] for job in listed(notebook)] == ["growth"]
@@ -161,7 +161,7 @@ def test_words_of_others_hide_nothing_in_the_page(shell: Any, notebook: Notebook
     assert visible_block(text) == text
 
 
-def test_the_clock_alone_is_no_news(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+def test_the_clock_alone_is_no_news(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
     shell.run("%%autocode growth\nWords")
     before = listed(notebook)
     after = listed(notebook)

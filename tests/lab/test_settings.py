@@ -6,10 +6,10 @@ from typing import Any
 
 from autocoder_jupyter.lab.settings import take_settings
 from autocoder_jupyter.magics.notebook import Notebook
-from tests.lab.conftest import PlayedJobs
+from tests.lab.conftest import ScriptedJobs
 
 
-def test_what_the_page_gives_reaches_the_next_cell(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+def test_what_the_page_gives_reaches_the_next_cell(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
     told = take_settings(notebook, {"model": "openai/mine", "max_cost": 0.5, "packages": ["geopandas"]})
     assert told["settings"]["packages"] == {"value": ["geopandas"], "origin": "JupyterLab"}
     shell.run("%%autocode growth --max-cost 2\nWords")

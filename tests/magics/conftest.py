@@ -24,7 +24,7 @@ from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import CodeSolution, Report
 
 
-class PlayedJob:
+class ScriptedJob:
     """A job that is controlled by the test, with a real result."""
 
     def __init__(self, request: Request, config: AgentConfig, tracker: RunTracker[FunctionRun], root: Path) -> None:
@@ -92,11 +92,11 @@ class PlayedJob:
         return is_meant
 
 
-class PlayedJobs:
+class ScriptedJobs:
     """Replaces `autocoder_jupyter.jobs`; `ending` is applied as soon as a job is submitted."""
 
     def __init__(self) -> None:
-        self.submitted: list[PlayedJob] = []
+        self.submitted: list[ScriptedJob] = []
         self.ending: Any = None
         self.prepared: list[tuple[str, str]] = []
 
@@ -111,25 +111,25 @@ class PlayedJobs:
         journal_root: Path,
         tracker: RunTracker[FunctionRun],
         draft: Any = None,
-    ) -> PlayedJob:
-        job = PlayedJob(request, config, tracker, journal_root)
+    ) -> ScriptedJob:
+        job = ScriptedJob(request, config, tracker, journal_root)
         job.draft = draft
         self.submitted.append(job)
         if self.ending:
             self.ending(job)
         return job
 
-    def current(self, name: str) -> PlayedJob | None:
+    def current(self, name: str) -> ScriptedJob | None:
         return {job.name: job for job in self.submitted}.get(name)
 
     def forget(self, name: str) -> None:
         self.submitted = [job for job in self.submitted if job.name != name]
 
-    def all_jobs(self) -> list[PlayedJob]:
+    def all_jobs(self) -> list[ScriptedJob]:
         return list({job.name: job for job in self.submitted}.values())
 
     @property
-    def last(self) -> PlayedJob:
+    def last(self) -> ScriptedJob:
         return self.submitted[-1]
 
 
@@ -176,21 +176,21 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def jobs() -> PlayedJobs:
-    return PlayedJobs()
+def jobs() -> ScriptedJobs:
+    return ScriptedJobs()
 
 
 @pytest.fixture
-def shell(here: Path, jobs: PlayedJobs) -> Iterator[RaisingShell]:
+def shell(here: Path, jobs: ScriptedJobs) -> Iterator[RaisingShell]:
     """A shell like that of a notebook with a user: magics registered, jobs replaced."""
-    played: Any = jobs
+    produced: Any = jobs
     config = Config()
     config.HistoryManager.enabled = False
     shell = RaisingShell(config=config, display_pub_class=CapturingDisplayPublisher)
     kept: Any = InteractiveShell
     kept._instance = RaisingShell._instance = shell
     shell.kernel = SimpleNamespace(_allow_stdin=True)
-    magics.register(shell, played)
+    magics.register(shell, produced)
     notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
     yield shell
     magics.unregister(shell)

@@ -17,15 +17,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from tests.benchmarks.trust.play import Outcome, Tests, play
+from tests.benchmarks.trust.run_script import Outcome, Tests, run_script
 from tests.benchmarks.trust.table import Row, rows_of, settles, table
 from tests.benchmarks.trust.tasks import BEFORE, FAMILIES
 
 
-async def played(
+async def produced(
     rows: Sequence[Row], root: Path, *, at_once: int = 1, shows: bool = False
 ) -> list[tuple[Row, Outcome]]:
-    """Play generations.
+    """Run generations.
 
     Args:
         rows: the generations, those without a second opinion first.
@@ -38,7 +38,7 @@ async def played(
 
     async def one(number: int, row: Row) -> None:
         async with free:
-            done.append((row, settles(row, done) or await play(row.play, root / str(number))))
+            done.append((row, settles(row, done) or await run_script(row.run_script, root / str(number))))
         if shows and len(done) % 25 == 0:
             print(f"{len(done)} of {len(rows)}", file=sys.stderr, flush=True)
 
@@ -51,7 +51,7 @@ async def played(
 
 
 def main() -> int:
-    """Play the tasks and print the table."""
+    """Run the tasks and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.trust", description=__doc__.partition("\n")[0])
     parser.add_argument("--family", nargs="+", default=list(FAMILIES), choices=list(FAMILIES), metavar="NAME")
     parser.add_argument("--task", default="", metavar="WORDS", help="only tasks whose name has these words")
@@ -73,7 +73,7 @@ def main() -> int:
     ]
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # connections to models that have ended
     with tempfile.TemporaryDirectory() as root:
-        done = asyncio.run(played(rows, Path(root), at_once=options.jobs, shows=True))
+        done = asyncio.run(produced(rows, Path(root), at_once=options.jobs, shows=True))
     print(table(done))
     return 0
 

@@ -1,4 +1,4 @@
-"""The figures of all played generations, as a table."""
+"""The figures of all generations that were run, as a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, get_args
 
-from tests.benchmarks.trust.play import CHANGES, LAYERS, Outcome, Play, Tests
+from tests.benchmarks.trust.run_script import CHANGES, LAYERS, Outcome, ScriptedRun, Tests
 from tests.benchmarks.trust.task import Task
 
 Kind = Literal["right", "wrong", "pair", "against", "other"]
@@ -15,30 +15,30 @@ Kind = Literal["right", "wrong", "pair", "against", "other"]
 
 @dataclass(frozen=True)
 class Row:
-    """A generation to play, and what it is for.
+    """A generation to run, and what it is for.
 
     Args:
         family: of the task.
         kind: `right`: a right function alone; `wrong`: a wrong one; `pair`: two right ones; `against`: a right one and
             a wrong second solution; `other`: a right one and another reading of the request.
         label: of the solution.
-        play: the generation.
+        run_script: the generation.
     """
 
     family: str
     kind: Kind
     label: str
-    play: Play
+    run_script: ScriptedRun
 
     @property
     def task(self) -> Task:
         """Its task."""
-        return self.play.task
+        return self.run_script.task
 
     @property
     def setting(self) -> tuple[Tests, bool]:
         """How good the tests are, and whether there is a second opinion."""
-        return self.play.tests, self.play.second is not None
+        return self.run_script.tests, self.run_script.second is not None
 
 
 SETTINGS: Sequence[tuple[Tests, bool]] = (
@@ -57,15 +57,15 @@ def rows_of(family: str, task: Task) -> Iterator[Row]:
     wrong = next(iter(task.wrong.values()))
     for label, right in (("right", task.right), ("same", task.same)):
         for tests in get_args(Tests):
-            yield Row(family, "right", label, Play(task, right, tests))
-    yield Row(family, "pair", "right, same", Play(task, task.right, "strong", task.same))
-    yield Row(family, "pair", "same, right", Play(task, task.same, "strong", task.right))
-    yield Row(family, "against", "right, wrong", Play(task, task.right, "strong", wrong))
+            yield Row(family, "right", label, ScriptedRun(task, right, tests))
+    yield Row(family, "pair", "right, same", ScriptedRun(task, task.right, "strong", task.same))
+    yield Row(family, "pair", "same, right", ScriptedRun(task, task.same, "strong", task.right))
+    yield Row(family, "against", "right, wrong", ScriptedRun(task, task.right, "strong", wrong))
     for line, change in task.other.items():
-        yield Row(family, "other", line, Play(task, task.right, "strong", change, line))
+        yield Row(family, "other", line, ScriptedRun(task, task.right, "strong", change, line))
     for label, change in task.wrong.items():
         for tests, with_second in SETTINGS:
-            yield Row(family, "wrong", label, Play(task, change, tests, task.same if with_second else None))
+            yield Row(family, "wrong", label, ScriptedRun(task, change, tests, task.same if with_second else None))
 
 
 def settles(row: Row, done: Iterable[tuple[Row, Outcome]]) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""What the played model says to each question about a task."""
+"""What the scripted model says to each question about a task."""
 
 from __future__ import annotations
 

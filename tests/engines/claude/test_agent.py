@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter.contracts.reading import contract_of
 from autocoder_jupyter.run.events import AgentSaid, Finished, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
 from autocoder_jupyter.types import OutputSpec
-from tests.engines.claude.agent_play import (
+from tests.engines.claude.scripted_agent import (
     BLIND,
     GOOD,
     PLAN,
@@ -23,7 +23,7 @@ from tests.engines.claude.agent_play import (
     WRITES_BOTH,
     WRONG,
     Generated,
-    Play,
+    ScriptedRun,
     bash,
     calls,
     edit,
@@ -40,31 +40,31 @@ CANARY = "canary-c0ffee-must-not-leave"
 
 
 @pytest.fixture
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+def run_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedRun:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "the-key")
-    return Play(tmp_path / ".autocode")
+    return ScriptedRun(tmp_path / ".autocode")
 
 
-def observed(played: Generated) -> str:
+def observed(produced: Generated) -> str:
     """All requests that the model's service got."""
-    return json.dumps(played.model.requests)
+    return json.dumps(produced.model.requests)
 
 
-def test_a_request_that_is_right_at_once(play: Play) -> None:
-    played = play.play([WRITES_BOTH, calls(bash("pytest -q")), "Done."])
-    report = played.report
+def test_a_request_that_is_right_at_once(run_script: ScriptedRun) -> None:
+    produced = run_script.run_script([WRITES_BOTH, calls(bash("pytest -q")), "Done."])
+    report = produced.report
     assert report.success, report.error
     assert report.tests == TESTS and report.blind_tests.strip() == BLIND.strip()
     ids = [test.id for test in report.evidence.tests]
     assert ids == ["test_sum", "test_missing", "blind::test_other_sum", "blind::test_other_missing"]
-    assert [(call.tool, call.kind, call.outcome) for call in played.calls] == [
+    assert [(call.tool, call.kind, call.outcome) for call in produced.calls] == [
         ("Write", "safe", "ok"),
         ("Write", "safe", "ok"),
         ("Bash", "intercepted", "ok"),
     ]
-    assert [event.turn for event in played.of(TurnBegun)] == [1, 2, 3]
-    assert "".join(event.text for event in played.of(AgentSaid)) == "I write both.Done."
-    assert len(played.of(ToolCalled)) == len(played.of(ToolEnded)) == 3
+    assert [event.turn for event in produced.of(TurnBegun)] == [1, 2, 3]
+    assert "".join(event.text for event in produced.of(AgentSaid)) == "I write both.Done."
+    assert len(produced.of(ToolCalled)) == len(produced.of(ToolEnded)) == 3
     assert report.trace is not None and report.trace.turns == 3 and report.trace.max_turns == 50
     assert report.trace.suite_changed == ()
     assert report.usage.cost and report.usage.input_tokens > 2000
@@ -73,7 +73,7 @@ def test_a_request_that_is_right_at_once(play: Play) -> None:
     os.environ.pop("ANTHROPIC_API_KEY")
     with pytest.MonkeyPatch.context() as hidden:
         hidden.setattr("autocoder_jupyter.engines.claude.installed.require_program", _unreachable)
-        again = play.play([])
+        again = run_script.run_script([])
     assert again.report.success and again.report.kept and not again.model.requests
     assert again.report.trace == report.trace
     assert [test.id for test in again.report.evidence.tests] == ids
@@ -83,7 +83,7 @@ def _unreachable() -> str:
     raise AssertionError("the program was looked for")
 
 
-def test_an_attempt_that_fails_goes_back_to_the_same_session(play: Play) -> None:
+def test_an_attempt_that_fails_goes_back_to_the_same_session(run_script: ScriptedRun) -> None:
     weak = TESTS[: TESTS.index("\n\ndef test_missing")] + "\n"
     diagnosis = {
         "failures": [
@@ -97,7 +97,7 @@ def test_an_attempt_that_fails_goes_back_to_the_same_session(play: Play) -> None
             }
         ]
     }
-    played = play.play(
+    produced = run_script.run_script(
         [
             calls(write("solution.py", WRONG), write("tests.py", weak)),
             "Both are there, and all tests pass.",
@@ -106,11 +106,11 @@ def test_an_attempt_that_fails_goes_back_to_the_same_session(play: Play) -> None
         ],
         stages={"diagnose": json.dumps(diagnosis)},
     )
-    report = played.report
+    report = produced.report
     assert report.success, report.error
     assert report.attempts == 2
     assert report.solution is not None and report.solution.code == GOOD
-    asked = played.asked_as_agent
+    asked = produced.asked_as_agent
     told = json.dumps(asked[2]["messages"][-1])
     assert len(asked) == 4 and len(asked[2]["messages"]) == 5, "the same conversation goes on"
     assert "missing values count as zero" in told and "runs on the sample" not in told
@@ -156,7 +156,7 @@ print("\\n".join(out))
 """
 
 
-def test_an_agent_that_tries_to_escape_gets_nowhere(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_tries_to_escape_gets_nowhere(run_script: ScriptedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_OTHER_API_KEY", CANARY)
     monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", CANARY)
     bent = TESTS.replace("== 3.0", "== run(sales=pd.DataFrame({'v': [1.0, 2.0]}))").replace(
@@ -181,48 +181,48 @@ def test_an_agent_that_tries_to_escape_gets_nowhere(play: Play, monkeypatch: pyt
     diagnosis = {"failures": [{"test_name": "test_other_missing", "error_message": "nan", "error_type": "logic"}]}
     with ScriptedModel() as elsewhere:
         port = elsewhere.root.rpartition(":")[2]
-        played = play.play(turns(port), stages={"diagnose": json.dumps(diagnosis)}, max_iterations=2)
+        produced = run_script.run_script(turns(port), stages={"diagnose": json.dumps(diagnosis)}, max_iterations=2)
         assert not elsewhere.requests
-    sent = observed(played)
+    sent = observed(produced)
     assert CANARY not in sent and "the-key" not in sent
     assert "root:x:" not in sent and "root:" not in sent.replace("/root", "")
     assert "CONNECTED" not in sent
-    denied = [call for call in played.calls if call.kind == "denied"]
+    denied = [call for call in produced.calls if call.kind == "denied"]
     assert len(denied) >= 10 and all(call.outcome == "denied" and call.reason for call in denied)
     assert not Path("/tmp/outside.txt").exists()
     # Tests that were changed until they passed prove nothing; blind tests and the record of the change remain.
-    report = played.report
+    report = produced.report
     assert not report.success
     assert report.trace is not None and report.trace.suite_changed == ("test_sum", "test_missing")
-    assert played.of(SuiteChanged)[-1].tests == report.trace.suite_changed, "and the card says so"
+    assert produced.of(SuiteChanged)[-1].tests == report.trace.suite_changed, "and the card says so"
 
 
-def test_tests_that_put_another_function_in_the_place_of_its_own_prove_nothing(play: Play) -> None:
+def test_tests_that_put_another_function_in_the_place_of_its_own_prove_nothing(run_script: ScriptedRun) -> None:
     faked = (
         "import sys, types\nfake = types.ModuleType('solution')\n"
         "fake.run = lambda sales: 1.5 if sales['v'].isna().any() else 3.0\nsys.modules['solution'] = fake\n" + TESTS
     )
     diagnosis = {"failures": [{"test_name": "test_other_missing", "error_message": "nan", "error_type": "logic"}]}
-    played = play.play(
+    produced = run_script.run_script(
         [calls(write("solution.py", WRONG), write("tests.py", faked), bash("pytest")), *["All pass."] * 3],
         stages={"diagnose": json.dumps(diagnosis)},
         max_iterations=2,
     )
-    report = played.report
-    assert not report.success and "2 of 2 tests passed" in played.calls[-1].observed
+    report = produced.report
+    assert not report.success and "2 of 2 tests passed" in produced.calls[-1].observed
     outcomes = {test.id: test.outcome for test in report.evidence.tests}
     assert outcomes["test_missing"] == "passed" and outcomes["blind::test_other_missing"] == "failed"
     assert set(report.evidence.vacuous_tests) >= {"test_sum", "test_missing"}
-    told = json.dumps(played.asked_as_agent[-1]["messages"][-1])
+    told = json.dumps(produced.asked_as_agent[-1]["messages"][-1])
     assert "a test that you do not see (test_other_missing)" in told and "returns empty defaults" in told
 
 
-def test_a_blind_test_that_is_wrong_is_worked_out_anew_without_the_agent(play: Play) -> None:
+def test_a_blind_test_that_is_wrong_is_worked_out_anew_without_the_agent(run_script: ScriptedRun) -> None:
     wrong = BLIND.replace("== 1.5", "== 99")
     right = BLIND[BLIND.index("def test_other_missing") :]
     diagnosis = {"failures": [{"test_name": "test_other_missing", "error_message": "99", "error_type": "test_error"}]}
     verdict = {"test_name": "test_other_missing", "derivation": "1.5 + 0", "verdict": "wrong", "replacement": right}
-    played = play.play(
+    produced = run_script.run_script(
         [WRITES_BOTH, "Done."],
         stages={
             "tests": fenced(wrong),
@@ -230,20 +230,20 @@ def test_a_blind_test_that_is_wrong_is_worked_out_anew_without_the_agent(play: P
             "fix_tests": json.dumps({"verdicts": [verdict]}),
         },
     )
-    report = played.report
+    report = produced.report
     assert report.success and report.attempts == 2, report.error
-    assert len(played.asked_as_agent) == 2, "the agent was not asked again"
+    assert len(produced.asked_as_agent) == 2, "the agent was not asked again"
     assert report.evidence.tests_changed == ("blind::test_other_missing",)
     assert report.blind_tests.strip() == BLIND.strip() and report.trace is not None
     assert report.trace.suite_changed == ()
 
 
-def test_a_cancelled_session_leaves_no_process_and_goes_on_where_it_was(play: Play) -> None:
+def test_a_cancelled_session_leaves_no_process_and_goes_on_where_it_was(run_script: ScriptedRun) -> None:
     reached = threading.Event()
     first = [WRITES_BOTH, calls(bash("pytest -q"), bash("echo once >> notes.txt; cat notes.txt"))]
 
     async def cancelled(model: ScriptedModel) -> None:
-        job = asyncio.ensure_future(play.run(model))
+        job = asyncio.ensure_future(run_script.run(model))
         await asyncio.to_thread(reached.wait, 60)
         job.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -256,9 +256,9 @@ def test_a_cancelled_session_leaves_no_process_and_goes_on_where_it_was(play: Pl
     with ScriptedModel(_then(script(first), hold)) as model:
         asyncio.run(cancelled(model))
         assert _programs_of_ours() == []
-    assert play.events[-1].state == "cancelled" if isinstance(play.events[-1], Finished) else False
+    assert run_script.events[-1].state == "cancelled" if isinstance(run_script.events[-1], Finished) else False
 
-    again = play.play(["Done."])
+    again = run_script.run_script(["Done."])
     assert again.report.success, again.report.error
     assert len(again.asked_as_agent) == 1 and len(again.model.requests) == 1, "only what was not answered is asked"
     assert all(call.replayed for call in again.calls) and len(again.calls) == 4
@@ -268,13 +268,13 @@ def test_a_cancelled_session_leaves_no_process_and_goes_on_where_it_was(play: Pl
 def _then(answer: Any, after: Any) -> Any:
     """A script, and the answers after the agent's turns."""
 
-    def play(request: dict[str, Any]) -> Any:
+    def run_script(request: dict[str, Any]) -> Any:
         try:
             return answer(request)
         except LookupError:
             return after(request)
 
-    return play
+    return run_script
 
 
 def _programs_of_ours() -> list[str]:
@@ -325,9 +325,9 @@ def test_sums():
 
 
 @pytest.mark.parametrize("mended", [True, False])
-def test_a_broken_contract_is_told_to_the_agent_and_to_the_person(play: Play, mended: bool) -> None:
+def test_a_broken_contract_is_told_to_the_agent_and_to_the_person(run_script: ScriptedRun, mended: bool) -> None:
     plan = {**PLAN, "outputs": [{"name": "totals", "type": "DataFrame"}]}
-    request = play.request(
+    request = run_script.request(
         outputs=(OutputSpec(name="totals", type="DataFrame"),),
         contracts={"totals": contract_of("", "totals", Totals, is_output=True)},
     )
@@ -338,11 +338,11 @@ def test_a_broken_contract_is_told_to_the_agent_and_to_the_person(play: Play, me
             "No sum is too large now.",
         ]
     stages = {"plan": json.dumps(plan), "tests": fenced(SUM_TESTS.replace("test_sums", "test_other_sums"))}
-    played = play.play(turns, request, stages=stages, max_iterations=2 if mended else 1)
+    produced = run_script.run_script(turns, request, stages=stages, max_iterations=2 if mended else 1)
     broken = "v: less_than(max_value=2): 1 of 2 rows (row 1: 2)"
-    assert played.report.success == mended, played.report.error
+    assert produced.report.success == mended, produced.report.error
     if mended:
-        assert broken in json.dumps(played.asked_as_agent[2]["messages"][-1])
+        assert broken in json.dumps(produced.asked_as_agent[2]["messages"][-1])
     else:
-        assert "This does not hold: totals satisfies Totals on the sample." in str(played.report.error)
-        assert broken in played.report.evidence.acceptance[0].in_full
+        assert "This does not hold: totals satisfies Totals on the sample." in str(produced.report.error)
+        assert broken in produced.report.evidence.acceptance[0].in_full

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.run.events import ApprovalNeeded
-from tests.engines.claude.agent_play import GOOD, TESTS, Play, bash, calls, write
+from tests.engines.claude.scripted_agent import GOOD, TESTS, ScriptedRun, bash, calls, write
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -18,7 +18,7 @@ def test_a_module_beside_the_function_is_no_package_and_the_agent_hears_that_it_
     monkeypatch.setenv("ANTHROPIC_API_KEY", "the-key")
     helped = GOOD.replace("import pandas as pd\n", "import pandas as pd\nfrom helpers import add\n")
     beside = [write("helpers.py", "def add(x): return x\n"), write("solution.py", helped), write("tests.py", TESTS)]
-    played = Play(tmp_path / ".autocode").play(
+    produced = ScriptedRun(tmp_path / ".autocode").run_script(
         [
             calls(*beside, bash("python -c 'import solution'")),
             "All is there.",
@@ -27,7 +27,7 @@ def test_a_module_beside_the_function_is_no_package_and_the_agent_hears_that_it_
         ]
     )
     told = "solution.py imports helpers, another file of the workspace"
-    assert told in played.calls[3].observed and played.calls[3].outcome == "failed"
-    assert told in str(played.asked_as_agent[2]["messages"][-1]), "it is reminded"
-    assert played.report.success, played.report.error
-    assert not played.of(ApprovalNeeded), "nobody is asked for a package of that name"
+    assert told in produced.calls[3].observed and produced.calls[3].outcome == "failed"
+    assert told in str(produced.asked_as_agent[2]["messages"][-1]), "it is reminded"
+    assert produced.report.success, produced.report.error
+    assert not produced.of(ApprovalNeeded), "nobody is asked for a package of that name"

@@ -47,7 +47,7 @@ def send_mail(to: str) -> str:
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedModel]]:
+def run_script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedModel]]:
     """Starts a model with these answers, and configures the cells to ask it."""
     with ExitStack() as stack:
 

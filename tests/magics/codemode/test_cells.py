@@ -38,8 +38,8 @@ PRICES = "```python\nprices = {s: fetch_price(s) for s in ['AAPL', 'MSFT']}\npri
 CELL = "%%autocode dearest --mode tools --tool fetch_price --wait\nThe price of the dearest of @orders."
 
 
-def test_a_cell_binds_the_answer_with_its_value_and_its_calls(notebook: Any, play: Any) -> None:
-    model = play(PRICES, "MSFT, at 3 dollars.")
+def test_a_cell_binds_the_answer_with_its_value_and_its_calls(notebook: Any, run_script: Any) -> None:
+    model = run_script(PRICES, "MSFT, at 3 dollars.")
     notebook.run(CELL)
     assert notebook.value("dearest.value") == 3.0
     assert notebook.value("dearest.summary") == "MSFT, at 3 dollars."
@@ -51,15 +51,15 @@ def test_a_cell_binds_the_answer_with_its_value_and_its_calls(notebook: Any, pla
     assert message.startswith("The price of the dearest of @orders.")
 
 
-def test_the_name_is_bound_at_once_and_its_fields_wait(notebook: Any, play: Any) -> None:
-    play(PRICES, "MSFT.")
+def test_the_name_is_bound_at_once_and_its_fields_wait(notebook: Any, run_script: Any) -> None:
+    run_script(PRICES, "MSFT.")
     notebook.run(CELL.replace(" --wait", ""))
     assert notebook.value("dearest.summary") == "MSFT."
     assert notebook.value("dearest.wait().done")
 
 
-def test_tools_may_be_renamed_async_and_attributes(notebook: Any, play: Any) -> None:
-    play("```python\nawait rate('EUR') * price('AAPL')\n```", "One.")
+def test_tools_may_be_renamed_async_and_attributes(notebook: Any, run_script: Any) -> None:
+    run_script("```python\nawait rate('EUR') * price('AAPL')\n```", "One.")
     notebook.run("import types; market = types.SimpleNamespace(price=fetch_price)")
     notebook.run("%%autocode one --mode tools --tool rate=latest_fx --tool market.price --wait\nWhat is it?")
     assert notebook.value("one.value") == 1.0
@@ -78,8 +78,8 @@ def test_tools_may_be_renamed_async_and_attributes(notebook: Any, play: Any) -> 
         ("--continue nobody", "There is no conversation named 'nobody' to continue."),
     ],
 )
-def test_what_cannot_be_a_tool_is_said_in_the_cell(line: str, said: str, notebook: Any, play: Any) -> None:
-    model = play()
+def test_what_cannot_be_a_tool_is_said_in_the_cell(line: str, said: str, notebook: Any, run_script: Any) -> None:
+    model = run_script()
     with pytest.raises(InvalidRequest) as caught:
         notebook.run(f"%%autocode x --mode tools {line}\nAbout @orders.")
     assert said in str(caught.value)
@@ -93,8 +93,8 @@ def test_a_file_cannot_be_handed_over(notebook: Any) -> None:
         notebook.run("%%autocode x --mode tools\nRead @log.")
 
 
-def test_a_failed_run_keeps_what_its_code_did(notebook: Any, play: Any) -> None:
-    play(*["```python\nfetch_price('AAPL')\n1 / 0\n```"] * 3)
+def test_a_failed_run_keeps_what_its_code_did(notebook: Any, run_script: Any) -> None:
+    run_script(*["```python\nfetch_price('AAPL')\n1 / 0\n```"] * 3)
     with pytest.raises(GenerationFailed, match="dearest has no answer"):
         notebook.run(CELL)
     assert [call.tool for call in notebook.value("dearest.calls")] == ["fetch_price"] * 3
@@ -102,15 +102,15 @@ def test_a_failed_run_keeps_what_its_code_did(notebook: Any, play: Any) -> None:
     assert "✗ Code 3: ZeroDivisionError: division by zero (line 2)" in notebook.card
 
 
-def test_max_iterations_and_limits_are_those_of_the_cell(notebook: Any, play: Any) -> None:
-    model = play("```python\n1 / 0\n```")
+def test_max_iterations_and_limits_are_those_of_the_cell(notebook: Any, run_script: Any) -> None:
+    model = run_script("```python\n1 / 0\n```")
     with pytest.raises(GenerationFailed):
         notebook.run(CELL.replace("--wait", "--max-iterations 1 --timeout 3 --memory 64Mi --wait"))
     assert len(model.requests) == 1
 
 
-def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(notebook: Any, play: Any) -> None:
-    model = play()
+def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(notebook: Any, run_script: Any) -> None:
+    model = run_script()
     notebook.run(CELL.replace("--wait", "--dry-run"))
     assert "Nothing was sent." in notebook.shell.shown
     assert "Price of a share in dollars." in notebook.shell.shown
@@ -118,12 +118,12 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(notebook: Any, pla
     assert model.requests == []
 
 
-def test_a_newer_cell_takes_over_and_cancel_ends_a_run(notebook: Any, play: Any) -> None:
+def test_a_newer_cell_takes_over_and_cancel_ends_a_run(notebook: Any, run_script: Any) -> None:
     import threading
 
     from tests.scripted_model import Answer
 
-    play(*[Answer("Late.", hold=threading.Event())] * 2)
+    run_script(*[Answer("Late.", hold=threading.Event())] * 2)
     notebook.run(CELL.replace(" --wait", ""))
     first = notebook.value("dearest")
     notebook.run(CELL.replace(" --wait", ""))
@@ -134,8 +134,8 @@ def test_a_newer_cell_takes_over_and_cancel_ends_a_run(notebook: Any, play: Any)
     assert second.result.state == "cancelled"
 
 
-def test_a_terminal_prints_the_calls_and_the_answer(notebook: Any, play: Any, capsys: Any) -> None:
-    play(PRICES, "MSFT, at 3 dollars.")
+def test_a_terminal_prints_the_calls_and_the_answer(notebook: Any, run_script: Any, capsys: Any) -> None:
+    run_script(PRICES, "MSFT, at 3 dollars.")
     notebook.is_terminal()
     notebook.run(CELL)
     printed = capsys.readouterr().out
@@ -143,30 +143,30 @@ def test_a_terminal_prints_the_calls_and_the_answer(notebook: Any, play: Any, ca
     assert "MSFT, at 3 dollars." in printed
 
 
-def test_a_hidden_column_is_not_there_for_the_code(notebook: Any, play: Any) -> None:
-    model = play("```python\norders.columns\n```", "Symbols.")
+def test_a_hidden_column_is_not_there_for_the_code(notebook: Any, run_script: Any) -> None:
+    model = run_script("```python\norders.columns\n```", "Symbols.")
     notebook.run("%%autocode x --mode tools --hide count --wait\nWhat is in @orders?")
     assert notebook.value("x.value") == ["symbol"]
     assert "count" not in model.requests[0]["messages"][-1]["content"]
 
 
-def test_a_limit_on_rows_that_code_cannot_keep_is_said(notebook: Any, play: Any) -> None:
-    play()
+def test_a_limit_on_rows_that_code_cannot_keep_is_said(notebook: Any, run_script: Any) -> None:
+    run_script()
     notebook.run("%config Autocode.max_sample_rows = 3")
     with pytest.raises(InvalidRequest, match="max_sample_rows is set"):
         notebook.run("%%autocode x --mode tools\nWhat is in @orders?")
 
 
 @pytest.mark.local_sandbox
-def test_a_function_of_the_notebook_is_reached_by_call(notebook: Any, play: Any) -> None:
+def test_a_function_of_the_notebook_is_reached_by_call(notebook: Any, run_script: Any) -> None:
     notebook.shell.user_ns["total"] = made_function("total", "int(orders['count'].sum())")
-    model = play('```python\ncall("total", orders)\n```', "Three.")
+    model = run_script('```python\ncall("total", orders)\n```', "Three.")
     notebook.run("%%autocode x --mode tools --tool total --wait\nAdd up @orders.")
     assert notebook.value("x.value") == 3
     assert 'call("total", orders: Frame) -> int' in model.requests[0]["messages"][0]["content"]
 
 
-def test_a_function_that_failed_cannot_be_a_tool(notebook: Any, play: Any) -> None:
+def test_a_function_that_failed_cannot_be_a_tool(notebook: Any, run_script: Any) -> None:
     notebook.shell.user_ns["total"] = made_function("total", "0", success=False)
     with pytest.raises(InvalidRequest, match="total cannot be called, because it failed"):
         notebook.run("%%autocode x --mode tools --tool total\nAdd up @orders.")

@@ -20,15 +20,15 @@ def room(notebook: Any) -> Any:
     return notebook.shell.magics_manager.registry["AutocodeMagics"].notebook
 
 
-def begin(notebook: Any, play: Any) -> Any:
-    model = play(MAILS, "Done.")
+def begin(notebook: Any, run_script: Any) -> Any:
+    model = run_script(MAILS, "Done.")
     notebook.run(CELL)
     wait_for_question(notebook, "mail", "a@b.org")
     return model
 
 
-def test_the_card_asks_with_the_arguments_and_says_how_to_answer(notebook: Any, play: Any) -> None:
-    begin(notebook, play)
+def test_the_card_asks_with_the_arguments_and_says_how_to_answer(notebook: Any, run_script: Any) -> None:
+    begin(notebook, run_script)
     assert notebook.value("calls") == []
     notebook.run("%autocode status")
     assert "Waiting for approval" in notebook.shell.shown
@@ -38,8 +38,8 @@ def test_the_card_asks_with_the_arguments_and_says_how_to_answer(notebook: Any, 
     assert "%autocode approve mail" in card
 
 
-def test_approve_allows_one_call_and_decline_refuses_one(notebook: Any, play: Any) -> None:
-    model = begin(notebook, play)
+def test_approve_allows_one_call_and_decline_refuses_one(notebook: Any, run_script: Any) -> None:
+    model = begin(notebook, run_script)
     notebook.run("%autocode approve mail")
     wait_for_question(notebook, "mail", "c@d.org")
     assert notebook.value("calls") == ["sent to a@b.org"]
@@ -49,8 +49,8 @@ def test_approve_allows_one_call_and_decline_refuses_one(notebook: Any, play: An
     assert "PermissionError" in model.requests[1]["messages"][-1]["content"]
 
 
-def test_who_decides_sees_the_address_and_the_record_does_not_keep_it(notebook: Any, play: Any) -> None:
-    begin(notebook, play)
+def test_who_decides_sees_the_address_and_the_record_does_not_keep_it(notebook: Any, run_script: Any) -> None:
+    begin(notebook, run_script)
     notebook.run("%autocode approve mail --always")
     assert "a@b.org" not in repr(notebook.value("mail.calls"))
     launch = room(notebook).launched["mail"]
@@ -58,14 +58,14 @@ def test_who_decides_sees_the_address_and_the_record_does_not_keep_it(notebook: 
     assert "a@b.org" not in str(launch.card.state.calls)
 
 
-def test_always_allows_all_calls_of_the_tool(notebook: Any, play: Any) -> None:
-    begin(notebook, play)
+def test_always_allows_all_calls_of_the_tool(notebook: Any, run_script: Any) -> None:
+    begin(notebook, run_script)
     notebook.run("%autocode approve mail --always")
     assert notebook.value("mail.value") == ["sent", "sent"]
 
 
-def test_the_page_can_answer(notebook: Any, play: Any) -> None:
-    begin(notebook, play)
+def test_the_page_can_answer(notebook: Any, run_script: Any) -> None:
+    begin(notebook, run_script)
     assert answer(room(notebook), {"action": "approve", "name": "mail"})["ok"]
     wait_for_question(notebook, "mail", "c@d.org")
     assert answer(room(notebook), {"action": "decline", "name": "mail"})["ok"]
@@ -73,8 +73,8 @@ def test_the_page_can_answer(notebook: Any, play: Any) -> None:
     assert "not a function" in answer(room(notebook), {"action": "code", "name": "mail"})["error"]
 
 
-def test_without_a_person_the_call_is_refused_with_the_reason(notebook: Any, play: Any) -> None:
-    model = play(MAILS, "It is not allowed.")
+def test_without_a_person_the_call_is_refused_with_the_reason(notebook: Any, run_script: Any) -> None:
+    model = run_script(MAILS, "It is not allowed.")
     notebook.is_headless()
     notebook.run(CELL)
     assert notebook.value("calls") == []
@@ -84,9 +84,9 @@ def test_without_a_person_the_call_is_refused_with_the_reason(notebook: Any, pla
 
 @pytest.mark.parametrize(("word", "called"), [("y", 2), ("n", 0)])
 def test_a_terminal_asks_at_the_prompt(
-    word: str, called: int, notebook: Any, play: Any, monkeypatch: pytest.MonkeyPatch
+    word: str, called: int, notebook: Any, run_script: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play(MAILS, "Done.")
+    run_script(MAILS, "Done.")
     asked: list[str] = []
     monkeypatch.setattr(builtins, "input", lambda prompt: asked.append(prompt) or word)
     notebook.is_terminal()
@@ -99,8 +99,8 @@ LONG = "x" * 500 + " and a thief"
 LONG_MAIL = f"```python\nsend_mail({LONG!r})\n```"
 
 
-def test_the_complete_argument_is_on_the_card_and_in_the_result(notebook: Any, play: Any) -> None:
-    play(LONG_MAIL, "Done.")
+def test_the_complete_argument_is_on_the_card_and_in_the_result(notebook: Any, run_script: Any) -> None:
+    run_script(LONG_MAIL, "Done.")
     notebook.run(CELL)
     wait_for_question(notebook, "mail", "SHA-256")
     assert notebook.value("mail.asked") == {"to": LONG}
@@ -112,9 +112,9 @@ def test_the_complete_argument_is_on_the_card_and_in_the_result(notebook: Any, p
 
 
 def test_a_terminal_shows_the_complete_argument_if_asked(
-    notebook: Any, play: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    notebook: Any, run_script: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    play(LONG_MAIL, "Done.")
+    run_script(LONG_MAIL, "Done.")
     words, asked = iter(["s", "y"]), []
     monkeypatch.setattr(builtins, "input", lambda prompt: asked.append(prompt) or next(words))
     notebook.is_terminal()
@@ -124,8 +124,8 @@ def test_a_terminal_shows_the_complete_argument_if_asked(
     assert len(notebook.value("calls")) == 1
 
 
-def test_the_end_of_input_is_no_decision(notebook: Any, play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    play(MAILS, "It was not allowed.")
+def test_the_end_of_input_is_no_decision(notebook: Any, run_script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_script(MAILS, "It was not allowed.")
     notebook.is_terminal()
 
     def ended(prompt: str) -> str:
@@ -135,14 +135,14 @@ def test_the_end_of_input_is_no_decision(notebook: Any, play: Any, monkeypatch: 
     notebook.run(CELL)
     assert [call.outcome for call in notebook.value("mail.calls")] == ["denied"]
     notebook.restarted()
-    play("Written.")
+    run_script("Written.")
     monkeypatch.setattr(builtins, "input", lambda prompt: "y")
     notebook.run(CELL)
     assert notebook.value("calls") == ["sent to a@b.org", "sent to c@d.org"]
 
 
-def test_what_waits_for_nothing_cannot_be_approved(notebook: Any, play: Any) -> None:
-    play("Nothing to do.")
+def test_what_waits_for_nothing_cannot_be_approved(notebook: Any, run_script: Any) -> None:
+    run_script("Nothing to do.")
     notebook.run(CELL.replace("\n", " --wait\n", 1))
     with pytest.raises(InvalidRequest, match="mail waits for no approval; it is ready"):
         notebook.run("%autocode approve mail")

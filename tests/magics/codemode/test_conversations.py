@@ -19,14 +19,14 @@ SECOND = "%%autocode second --mode tools --continue first --wait\nWhat did it co
 ORDERED = "```python\nprice = fetch_price('AAPL')\norder('AAPL')\n```"
 
 
-def play_both(notebook: Any, play: Any) -> None:
-    play(ORDERED, "Ordered.", "```python\nprice * 2\n```", "4 dollars.")
+def run_both(notebook: Any, run_script: Any) -> None:
+    run_script(ORDERED, "Ordered.", "```python\nprice * 2\n```", "4 dollars.")
     notebook.run(FIRST)
     notebook.run(SECOND)
 
 
-def test_the_conversation_goes_on_with_what_the_code_defined(notebook: Any, play: Any) -> None:
-    play_both(notebook, play)
+def test_the_conversation_goes_on_with_what_the_code_defined(notebook: Any, run_script: Any) -> None:
+    run_both(notebook, run_script)
     assert notebook.value("second.value") == 4.0
     assert [message["content"] for message in notebook.value("second.history") if message["role"] == "assistant"] == [
         ORDERED,
@@ -37,10 +37,10 @@ def test_the_conversation_goes_on_with_what_the_code_defined(notebook: Any, play
     assert notebook.value("calls") == ["AAPL", "ordered AAPL"]
 
 
-def test_run_all_again_asks_no_model_and_repeats_no_call(notebook: Any, play: Any) -> None:
-    play_both(notebook, play)
+def test_run_all_again_asks_no_model_and_repeats_no_call(notebook: Any, run_script: Any) -> None:
+    run_both(notebook, run_script)
     notebook.restarted()
-    model = play()
+    model = run_script()
     notebook.run(FIRST)
     notebook.run(SECOND)
     assert notebook.value("(first.summary, second.summary, second.value)") == ("Ordered.", "4 dollars.", 4.0)
@@ -52,19 +52,21 @@ def test_run_all_again_asks_no_model_and_repeats_no_call(notebook: Any, play: An
 AGAIN = SECOND.replace("--wait", "--tool fetch_price --tool order --wait").replace("it cost", "it cost in @orders")
 
 
-def test_after_a_restart_it_goes_on_without_the_first_cell_if_its_tools_are_passed(notebook: Any, play: Any) -> None:
-    play(ORDERED, "Ordered.")
+def test_after_a_restart_it_goes_on_without_the_first_cell_if_its_tools_are_passed(
+    notebook: Any, run_script: Any
+) -> None:
+    run_script(ORDERED, "Ordered.")
     notebook.run(FIRST)
     notebook.restarted()
-    model = play("```python\nprice * 2\n```", "4 dollars.")
+    model = run_script("```python\nprice * 2\n```", "4 dollars.")
     notebook.run(AGAIN)
     assert notebook.value("second.value") == 4.0
     assert notebook.value("calls") == []
     assert [message["role"] for message in model.requests[0]["messages"]][:3] == ["system", "user", "assistant"]
 
 
-def test_after_a_restart_what_the_cell_does_not_pass_is_named(notebook: Any, play: Any) -> None:
-    play(ORDERED, "Ordered.")
+def test_after_a_restart_what_the_cell_does_not_pass_is_named(notebook: Any, run_script: Any) -> None:
+    run_script(ORDERED, "Ordered.")
     notebook.run(FIRST)
     notebook.restarted()
     with pytest.raises(InvalidRequest) as refused:
@@ -85,7 +87,9 @@ def test_after_a_restart_what_the_cell_does_not_pass_is_named(notebook: Any, pla
     ],
     ids=["an attribute", "a function", "a method", "a table"],
 )
-def test_a_record_passes_nothing_of_the_notebook(notebook: Any, play: Any, here: Path, named: dict[str, Any]) -> None:
+def test_a_record_passes_nothing_of_the_notebook(
+    notebook: Any, run_script: Any, here: Path, named: dict[str, Any]
+) -> None:
     code = "```python\nprice('touch ran')\n```"
     history = [{"role": "user", "content": "Do it."}, {"role": "assistant", "content": code}]
     record = {"conversation": "first", "message": "Do it.", "history": history, "state": "ready", "summary": "Done."}
@@ -94,46 +98,46 @@ def test_a_record_passes_nothing_of_the_notebook(notebook: Any, play: Any, here:
     (folder / "conversation.json").write_text(json.dumps(record | named))
     ran = {"kind": "block", "key": block_key(history)}
     (folder / "tools-0" / "conversation.jsonl").write_text(json.dumps(ran) + "\n")
-    model = play("```python\n1\n```", "Done.")
+    model = run_script("```python\n1\n```", "Done.")
     with pytest.raises(InvalidRequest, match="first cannot be continued without the"):
         notebook.run(SECOND)
     assert (model.requests, notebook.value("calls"), (here / "ran").exists()) == ([], [], False)
 
 
-def test_another_tool_may_join(notebook: Any, play: Any) -> None:
-    play(ORDERED, "Ordered.", "```python\nawait latest_fx('EUR') * price\n```", "One.")
+def test_another_tool_may_join(notebook: Any, run_script: Any) -> None:
+    run_script(ORDERED, "Ordered.", "```python\nawait latest_fx('EUR') * price\n```", "One.")
     notebook.run(FIRST)
     notebook.run(SECOND.replace("--wait", "--tool latest_fx --wait"))
     assert notebook.value("second.value") == 1.0
     assert notebook.value("calls") == ["AAPL", "ordered AAPL"]
 
 
-def test_a_cell_that_continues_a_run_waits_for_it(notebook: Any, play: Any) -> None:
-    play(ORDERED, "Ordered.", "```python\nprice * 2\n```", "4 dollars.")
+def test_a_cell_that_continues_a_run_waits_for_it(notebook: Any, run_script: Any) -> None:
+    run_script(ORDERED, "Ordered.", "```python\nprice * 2\n```", "4 dollars.")
     notebook.run(FIRST.replace(" --wait", ""))
     notebook.run(SECOND)
     assert notebook.value("second.value") == 4.0
 
 
-def test_recorded_answers_of_a_stranger_reach_no_tool_with_effects(notebook: Any, play: Any) -> None:
-    play("```python\norder('AAPL')\n```", "Ordered.")
+def test_recorded_answers_of_a_stranger_reach_no_tool_with_effects(notebook: Any, run_script: Any) -> None:
+    run_script("```python\norder('AAPL')\n```", "Ordered.")
     notebook.run(FIRST)
     strip_outcomes(Path.cwd())
     notebook.restarted()
     notebook.is_headless()
-    model = play("It was not allowed.")
+    model = run_script("It was not allowed.")
     notebook.run(FIRST)
     assert notebook.value("calls") == []
     assert [call.outcome for call in notebook.value("first.calls")] == ["denied"]
     assert "the code comes from a record" in model.requests[0]["messages"][-1]["content"]
 
 
-def test_a_person_is_asked_for_what_recorded_answers_want_to_do(notebook: Any, play: Any) -> None:
-    play("```python\norder('AAPL')\n```", "Ordered.")
+def test_a_person_is_asked_for_what_recorded_answers_want_to_do(notebook: Any, run_script: Any) -> None:
+    run_script("```python\norder('AAPL')\n```", "Ordered.")
     notebook.run(FIRST)
     strip_outcomes(Path.cwd())
     notebook.restarted()
-    play("It was declined.")
+    run_script("It was declined.")
     notebook.run(FIRST.replace(" --wait", ""))
     wait_for_question(notebook, "first")
     assert notebook.value("calls") == []
@@ -191,9 +195,11 @@ def wait_for_question(notebook: Any, name: str, words: str = "") -> None:
         time.sleep(0.02)
 
 
-def test_a_table_that_a_tool_gave_is_there_in_the_next_cell_without_a_second_call(notebook: Any, play: Any) -> None:
+def test_a_table_that_a_tool_gave_is_there_in_the_next_cell_without_a_second_call(
+    notebook: Any, run_script: Any
+) -> None:
     notebook.run("def load(name: str) -> pd.DataFrame:\n    'A table.'\n    calls.append(name)\n    return orders")
-    play("```python\ntable = load('all')\n```", "Loaded.", "```python\ntable.count()\n```", "Two.")
+    run_script("```python\ntable = load('all')\n```", "Loaded.", "```python\ntable.count()\n```", "Two.")
     notebook.run("%%autocode first --mode tools --tool load --wait\nLoad all.")
     notebook.run(SECOND)
     assert notebook.value("second.value") == 2

@@ -17,8 +17,8 @@ CODE = "```python\nfetch_price('MSFT')\n```"
 
 
 @pytest.fixture
-def answered(notebook: Any, play: Any) -> Any:
-    notebook.model = play(CODE, "MSFT.", CODE.replace("MSFT", "AAPL"), "AAPL.")
+def answered(notebook: Any, run_script: Any) -> Any:
+    notebook.model = run_script(CODE, "MSFT.", CODE.replace("MSFT", "AAPL"), "AAPL.")
     notebook.run(CELL)
     return notebook
 
@@ -115,11 +115,11 @@ def test_completion_offers_functions_and_conversations(answered: Any) -> None:
     assert "get_ipython" not in offered("%%autocode x --mode tools --tool ")
 
 
-def test_charts_never_become_markup_of_the_page(notebook: Any, play: Any) -> None:
+def test_charts_never_become_markup_of_the_page(notebook: Any, run_script: Any) -> None:
     svg = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
     spec = '{"data": [{"type": "bar", "x": [1], "y": [2], "hovertemplate": "<img src=x>"}]}'
     html = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-    play("```python\n{'summary': 'See <b>', 'charts': " + repr([svg, spec, html]) + "}\n```")
+    run_script("```python\n{'summary': 'See <b>', 'charts': " + repr([svg, spec, html]) + "}\n```")
     notebook.run(CELL)
     assert "<script" not in notebook.card
     assert "<img src=x" not in notebook.card
@@ -135,9 +135,9 @@ def test_charts_never_become_markup_of_the_page(notebook: Any, play: Any) -> Non
     assert "<img" not in str(figure["application/vnd.plotly.v1+json"])
 
 
-def test_what_a_tool_returns_is_text_on_the_card(notebook: Any, play: Any) -> None:
+def test_what_a_tool_returns_is_text_on_the_card(notebook: Any, run_script: Any) -> None:
     notebook.run("def fetch_price(symbol: str) -> str:\n    'Price.'\n    return '<script>alert(1)</script>\\u202e'")
-    play("```python\nprint(fetch_price('<b>'))\nfetch_price('<b>')\n```", "Done.")
+    run_script("```python\nprint(fetch_price('<b>'))\nfetch_price('<b>')\n```", "Done.")
     notebook.run(CELL)
     assert "<script" not in notebook.card
     assert "\u202e" not in notebook.card
@@ -157,8 +157,8 @@ def test_the_steps_of_an_answer_are_shown_with_their_times(answered: Any) -> Non
     assert "questions to the model" in shown and "block 1" in shown and "fetch_price" in shown
 
 
-def test_the_event_log_has_the_calls_without_their_arguments(notebook: Any, play: Any, here: Path) -> None:
-    play(CODE.replace("MSFT", "AAPL"), "Done.")
+def test_the_event_log_has_the_calls_without_their_arguments(notebook: Any, run_script: Any, here: Path) -> None:
+    run_script(CODE.replace("MSFT", "AAPL"), "Done.")
     notebook.run("%config Autocode.log = 'events.jsonl'")
     notebook.run(CELL)
     events = [json.loads(line) for line in (here / "events.jsonl").read_text().splitlines()]

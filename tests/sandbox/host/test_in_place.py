@@ -108,7 +108,7 @@ LIES: dict[str, Any] = {
 
 
 class Link:
-    """The host's end of a link to this process, which plays the child."""
+    """The host's end of a link to this process, which runs the child."""
 
     def __init__(self) -> None:
         self.ours, self.theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""Plays tasks through the real loop and the real sandbox, and says what each layer made of them."""
+"""Runs tasks through the real loop and the real sandbox, and says what each layer made of them."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Play:
-    """One generation to play.
+class ScriptedRun:
+    """One generation to run.
 
     Args:
         task: the task.
@@ -97,33 +97,33 @@ class Play:
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
-async def play(played: Play, root: Path) -> Outcome:
+async def run_script(produced: ScriptedRun, root: Path) -> Outcome:
     """Run one generation, with one attempt: nothing that a layer finds is mended.
 
     Args:
-        played: what the model says.
+        produced: what the model says.
         root: a new folder for the journal.
     """
-    task, gathered = played.task, list[float]()
+    task, gathered = produced.task, list[float]()
 
     def hear(event: Event) -> None:
         if isinstance(event, EvidenceGathered):
             gathered.append(time.monotonic())
 
     strong = {**task.weak, **task.strong}
-    tests = {"types": task.tests_of_types, "weak": task.weak, "derived": task.weak, "strong": strong}[played.tests]
-    derives = played.tests in ("derived", "strong")
+    tests = {"types": task.tests_of_types, "weak": task.weak, "derived": task.weak, "strong": strong}[produced.tests]
+    derives = produced.tests in ("derived", "strong")
     generated = await Runner(root, "local").generate(
-        words(task, played.code, tests, played.second, played.reading, derives=derives),
+        words(task, produced.code, tests, produced.second, produced.reading, derives=derives),
         prompt=task.request,
         samples=task.sample(),
         outputs=(task.output,),
         settings={
-            "second_opinion": "off" if played.second is None else "on",
+            "second_opinion": "off" if produced.second is None else "on",
             "effort": "normal",
             "cache": "disable",
             "max_iterations": 1,
-            **played.settings,
+            **produced.settings,
         },
         hear=hear,
     )

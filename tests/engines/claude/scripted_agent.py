@@ -135,7 +135,7 @@ def agents_requests(model: ScriptedModel) -> list[dict[str, Any]]:
 
 
 @dataclass
-class Play:
+class ScriptedRun:
     """Runs generations."""
 
     root: Path
@@ -179,7 +179,7 @@ class Play:
             tracker.finish(Finished("failed"))
         return Generated(report, list(events), endpoint, journal)
 
-    def play(self, agent: Sequence[str | Answer], request: Request | None = None, **settings: Any) -> Generated:
+    def run_script(self, agent: Sequence[str | Answer], request: Request | None = None, **settings: Any) -> Generated:
         stages = settings.pop("stages", {})
         with ScriptedModel(script(agent, **stages)) as model:
             return asyncio.run(self.run(model, request, **settings))
