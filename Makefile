@@ -37,7 +37,8 @@ test: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
 
 # Tests of `over` with Spark and Ray. They are large, so they have an environment of their own, and the Java of the
-# distribution. Ray is the first, because it does not start on a machine that is very busy.
+# distribution. Ray is the first, because it does not start on a machine that is very busy: parts of it have 15 seconds. Each of
+# its processes imports jsonschema, which would then compile the grammar of a format: two of three seconds of processor time.
 ENGINES := $(VENV)-engines
 test-engines: $(ENGINES)/.synced
 	$(ENGINES)/bin/python -m pytest tests/scaling/clusters/test_ray.py tests/scaling/clusters/test_[!r]*.py $(PYTEST_ARGS)
@@ -49,6 +50,7 @@ $(ENGINES)/.synced: requirements/engines.txt $(STAMP)
 	  apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENGINES)
 	$(BIN)/uv pip sync --quiet --python $(ENGINES)/bin/python --require-hashes requirements/all.txt requirements/engines.txt
+	$(BIN)/uv pip uninstall --quiet --python $(ENGINES)/bin/python rfc3987-syntax
 	$(BIN)/uv pip install --quiet --python $(ENGINES)/bin/python --no-deps --no-build-isolation --editable .
 	touch $@
 

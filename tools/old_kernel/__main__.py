@@ -78,7 +78,7 @@ def main() -> int:
         (folder / "environment.json").write_text(json.dumps(environment), "utf-8")
         variables |= {
             "AUTOCODE_TEST_ENVIRONMENT": str(folder / "environment.json"),
-            "AUTOCODE_TEST_SECONDS": "120",
+            "AUTOCODE_TEST_SECONDS": "480",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         }
         script = guest.script(TREE, Path(environment["location"]), tries, variables, options.sysctl)

@@ -45,7 +45,7 @@ from tests.sandbox.sandboxes import SLOWER, program, say
 
 MEBIBYTE = 2**20
 
-A_MOMENT = 30.0
+A_MOMENT = 30.0 * SLOWER
 """Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
 
 

@@ -184,7 +184,7 @@ MUST_HOLD = os.environ.get("AUTOCODE_TEST_TIERS", "").split(",")
 def patience() -> Iterator[None]:
     """A busy emulated machine needs more time for the trial than a user would wait."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trial_program, "_SECONDS", 120.0)
+        patch.setattr(trial_program, "_SECONDS", 600.0)
         yield
 
 
