@@ -137,7 +137,13 @@ class Child:
 
 
 def spawn(
-    folder: Path, link: int | None, name: str, *, not_for_child: Sequence[int], forget: Callable[[], None]
+    folder: Path,
+    link: int | None,
+    name: str,
+    *,
+    its_filter: bytes,
+    not_for_child: Sequence[int],
+    forget: Callable[[], None],
 ) -> Child:
     """Fork a child that waits for its first request.
 
@@ -145,6 +151,7 @@ def spawn(
         folder: its working folder.
         link: its end of a pair of sockets, which is closed here. None: it gets pipes.
         name: of the link, in hexadecimal digits; "" without one.
+        its_filter: see `lockdown.lock_child`.
         not_for_child: descriptors of the zygote that are closed in the child.
         forget: called in the child, to remove the zygote's data about the request.
     """
@@ -158,7 +165,7 @@ def spawn(
                     os.close(fd)
             forget()
             in_place.keep_name(bytes.fromhex(name))
-            _prepare_child(folder, stdout[1], stderr[1])
+            _prepare_child(folder, stdout[1], stderr[1], its_filter)
             serve(*_renumbered(inbox[0], outbox[1], done[1]))
         finally:
             os._exit(1)
@@ -247,12 +254,12 @@ def host_of_tests(inbox: int, outbox: int, done: int) -> tester.TestsHost:
     return tester.TestsHost(tell, ask)
 
 
-def _prepare_child(folder: Path, stdout: int, stderr: int) -> None:
+def _prepare_child(folder: Path, stdout: int, stderr: int, its_filter: bytes) -> None:
     """Prepare a fork of the zygote for a program: lockdown, standard streams, folders, environment variables."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setpgid(0, 0)
-    lockdown.lock_child()
+    lockdown.lock_child(its_filter)
     lockdown.show_memory(True)
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)

@@ -62,7 +62,7 @@ def lock_worker(*, network: bool, file_bytes: int, address_space: int | None, hi
         no_new_privileges=no_new_privileges,
         adopts_orphans=_prctl(_PR_SET_CHILD_SUBREAPER, 1),
         hidden_memory=hide_memory and _prctl(_PR_SET_DUMPABLE, 0),
-        system_calls=no_new_privileges and _filter(rules),
+        system_calls=no_new_privileges and _filter(_compiled(rules)),
     )
 
 
@@ -71,15 +71,22 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
-def lock_child() -> bool:
+def filter_of_children() -> bytes:
+    """The filter for children of this process, to be made once for all of them; b"" if the machine has none."""
+    return _compiled(bpf.child_rules(zygote=os.getpid(), group=os.getpgrp()))
+
+
+def lock_child(its_filter: bytes) -> bool:
     """Restrict a forked child. It cannot leave its process group and ends with its parent, so one signal kills it all.
+
+    Args:
+        its_filter: from `filter_of_children`, made by its parent.
 
     Returns:
         Whether the filter was installed.
     """
     die_with_parent()
-    zygote = os.getppid()
-    return _filter(bpf.child_rules(zygote=zygote, group=os.getpgid(zygote)))
+    return _filter(its_filter)
 
 
 def show_memory(shown: bool) -> None:
@@ -121,11 +128,17 @@ class _SockFprog(ctypes.Structure):
     _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def _filter(rules: tuple[bpf.Rule, ...]) -> bool:
-    """Install a seccomp filter. False if the machine does not support it, or the sandbox forbids it."""
+def _compiled(rules: tuple[bpf.Rule, ...]) -> bytes:
+    """A seccomp filter; b"" if the machine does not support it."""
     if not sys.platform.startswith("linux") or (machine := os.uname().machine) not in bpf.MACHINES:
+        return b""
+    return bpf.compile_filter(rules, machine)
+
+
+def _filter(code: bytes) -> bool:
+    """Install a seccomp filter. False if there is none, or the sandbox forbids it."""
+    if not code:
         return False
-    code = bpf.compile_filter(rules, machine)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _SockFprog(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     libc = ctypes.CDLL(None, use_errno=True)

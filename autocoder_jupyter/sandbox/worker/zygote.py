@@ -17,7 +17,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from . import frames
+from . import frames, lockdown
 from .child import Child, ChildExits, spawn
 from .envelope import Envelope
 from .request_pump import HostGone, MemoryKills, RequestPump, WorkerStreams
@@ -52,6 +52,7 @@ class Zygote:
         self.kept: Child | None = None
         self.envelope = Envelope()
         self.linked = linked
+        self._filter = lockdown.filter_of_children()
 
     def serve(self) -> None:
         """Serve requests until the host closes the connection."""
@@ -149,7 +150,7 @@ class Zygote:
         folder = self.workplace.new_folder()
         link, name = self.envelope.links.popleft() if self.linked else (None, "")
         others = (*self._not_for_child, *(each for each, _ in self.envelope.links))
-        return spawn(folder, link, name, not_for_child=others, forget=self.envelope.forget)
+        return spawn(folder, link, name, its_filter=self._filter, not_for_child=others, forget=self.envelope.forget)
 
     def _reap(self, child: Child) -> None:
         """Close, reap and clean up after a killed child. If a process or a file remains, the worker exits."""
