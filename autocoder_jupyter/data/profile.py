@@ -207,7 +207,9 @@ def _panel_key(frame: pd.DataFrame, columns: tuple[ColumnProfile, ...]) -> tuple
         if column.nulls == 0 and (column.distinct or 0) > 1 and column.kind in ("text", "time", "number")
     ][:8]
     for first, second in combinations(whole, 2):
-        if (first.distinct or 0) * (second.distinct or 0) > _PANEL_SPARSITY * rows:
+        pairs = (first.distinct or 0) * (second.distinct or 0)
+        too_few = pairs < rows and first.looked_at == second.looked_at == rows
+        if too_few or pairs > _PANEL_SPARSITY * rows:
             continue
         if not frame.iloc[:, [first.position, second.position]].duplicated().any():
             return label_literal(first.label), label_literal(second.label)
