@@ -29,6 +29,10 @@ from tests.scripted_model import ScriptedModel, by_marker, prompt_of
 Generate = Callable[..., CodeGenEvalResult]
 
 
+QUICK = {"effort": "quick"}
+"""Without the stages that find out what tests are worth, for which there are no answers here."""
+
+
 class ScriptedRun:
     """One model for many generations. The answers to a kind of question can be changed in between."""
 
@@ -50,7 +54,7 @@ class ScriptedRun:
         return tell
 
     def agent(self, **settings: Any) -> AutoCoderAgent:
-        return AutoCoderAgent(**{**self.model.settings, "sandbox": "local", "max_iterations": 1, **settings})
+        return AutoCoderAgent(**{**self.model.settings, "sandbox": "local", "max_iterations": 1, **QUICK, **settings})
 
     def generate(
         self, samples: Mapping[str, Any] | None = None, *, settings: Mapping[str, Any] | None = None, **arguments: Any
