@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import FRAME, Build
-from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, plain, sales
+from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
 
@@ -101,8 +101,8 @@ def test_answers_that_stay_small_are_merged_and_a_whole_that_fits_is_one_call(bu
 def test_a_killed_worker_loses_and_doubles_nothing(built: Build, client: Client) -> None:
     """During a shuffle. `clusters/test_dask.py` has two hundred partitions."""
     client.wait_for_workers(2)
-    growth = built(f"time.sleep(0.3)\n    {BY_GROUPS}", {"sales": SAMPLE})
-    table = TABLE.assign(shop=[f"shop {number % 90}" for number in range(len(TABLE))])
+    growth = built(SLOW + BY_GROUPS, {"sales": SAMPLE})
+    table = TABLE.assign(shop=[f"shop {number % 90}" for number in range(len(TABLE))], units=TABLE["units"] + 100)
     answer = growth.over(frame(table, 8)).persist()
     futures = client.futures_of(answer)
     worker = psutil.Process(next(iter(client.run(os.getpid).values())))

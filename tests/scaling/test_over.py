@@ -41,6 +41,9 @@ def sales(rows: int, seed: int = 0) -> pd.DataFrame:
 
 SAMPLE = sales(240)
 
+SLOW = "time.sleep(0.3 if sales['units'].max() > 100 else 0)\n    "
+"""Begins a function that takes long for a table with such units, but not in the many calls that find its split."""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

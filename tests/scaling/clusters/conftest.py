@@ -61,6 +61,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def ray() -> Iterator[Any]:
     """Ray with two workers."""
     os.environ.update(RAY_raylet_start_wait_time_s="120", RAY_AUTH_MODE="disabled", RAY_USAGE_STATS_ENABLED="0")
+    # Ray would end idle workers after a second, and start others for the next test.
+    os.environ.update(RAY_idle_worker_killing_time_threshold_ms="600000", RAY_num_workers_soft_limit="6")
     library = engine("ray")
     import ray.data
 

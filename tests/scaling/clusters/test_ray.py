@@ -10,7 +10,7 @@ import pytest
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable
 from tests.scaling.clusters.conftest import KINDS, SALES, killed_while
 from tests.scaling.conftest import Build
-from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, plain, sales
+from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales
 from tests.scaling.test_sources import FUNCTIONS, by_values
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
@@ -87,7 +87,7 @@ def test_what_a_piece_shows_is_the_error_of_the_computation(built: Build, ray: A
 
 
 def test_a_killed_worker_loses_and_doubles_nothing_and_takes_its_sandbox_with_it(built: Build, ray: Any) -> None:
-    growth = built(f"time.sleep(0.3)\n    {BY_ROWS}", {"sales": SAMPLE})
-    answer = growth.over(ray.data.from_pandas(parts(SALES, 200)))
-    found = killed_while(answer.to_pandas, lambda process: process.cmdline()[0].startswith("ray::"))
-    pd.testing.assert_frame_equal(by_values(found), by_values(plain(BY_ROWS, SALES)), check_dtype=False)
+    growth, table = built(SLOW + BY_ROWS, {"sales": SAMPLE}), SALES.assign(units=SALES["units"] + 100)
+    answer = growth.over(ray.data.from_pandas(parts(table, 200)))
+    found = killed_while(answer.to_pandas, lambda process: "".join(process.cmdline()[:1]).startswith("ray::"))
+    pd.testing.assert_frame_equal(by_values(found), by_values(plain(BY_ROWS, table)), check_dtype=False)

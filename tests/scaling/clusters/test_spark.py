@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from tests.scaling.clusters.conftest import KINDS, SALES, killed_while
 from tests.scaling.conftest import Build
-from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, plain, sales
+from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales
 from tests.scaling.test_sources import FUNCTIONS, by_values
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
@@ -108,12 +108,12 @@ def test_the_largest_groups_contradict_the_split(built: Build, spark: Any) -> No
 
 
 def test_a_killed_worker_loses_and_doubles_nothing_and_takes_its_sandbox_with_it(built: Build, spark: Any) -> None:
-    growth = built(f"time.sleep(0.3)\n    {BY_ROWS}", {"sales": SAMPLE})
-    answer = growth.over(spark.createDataFrame(SALES).repartition(16))
+    growth, table = built(SLOW + BY_ROWS, {"sales": SAMPLE}), SALES.assign(units=SALES["units"] + 100)
+    answer = growth.over(spark.createDataFrame(table).repartition(16))
 
     def is_worker(process: psutil.Process) -> bool:
         parent = process.parent()
         return parent is not None and "pyspark.daemon" in parent.cmdline()
 
     found = killed_while(answer.toPandas, is_worker)
-    pd.testing.assert_frame_equal(by_values(found), by_values(plain(BY_ROWS, SALES)), check_dtype=False)
+    pd.testing.assert_frame_equal(by_values(found), by_values(plain(BY_ROWS, table)), check_dtype=False)
