@@ -51,16 +51,16 @@ def test_an_example_runs_without_a_key_and_finds_its_known_answers(
     assert journals(tmp_path) == before  # nothing was asked, so nothing was recorded
 
 
-def test_the_scripted_model_finds_journals_of_both_layouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_played_model_finds_journals_of_both_layouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    scripted_model = importlib.import_module("scripted_model")
+    played_model = importlib.import_module("played_model")
 
     (journal,) = (EXAMPLES / ".autocode" / "week_totals").rglob("journal.jsonl")
     earlier, now = tmp_path / "earlier", tmp_path / "now"
     shutil.copytree(journal.parent, earlier / journal.parent.name)
     shutil.copytree(journal.parent, now / "versions" / journal.parent.name)
     for folder in (earlier, now):
-        model = scripted_model.ScriptedModel(folder)
+        model = played_model.PlayedModel(folder)
         model.close()
         assert {exchange["stage"] for _, exchange in model._answers} >= {"plan", "code", "tests"}
 

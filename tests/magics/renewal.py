@@ -13,7 +13,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 PATIENCE = 30.0
-LASTING = ("autocode", "autocode-idle", "autocode-pool", "autocode-warm", "autocode-loading")
+LASTING = ("autocode", "autocode-idle", "autocode-pool", "autocode-warm", "autocode-supervisor")
 """Threads of ours that live as long as their process or the idle workers: the event loop, threads without work, the
 threads of idle workers, and the thread that waits for the end of loading processes.
 """
