@@ -140,6 +140,7 @@ class ToolCalls:
         self.is_from_record = False
         """Whether the conversation, or a part of it, comes from a record, and so perhaps from somebody else."""
         self._count = 0
+        self._is_cancelled = False
 
     @property
     def names(self) -> Mapping[str, bool]:
@@ -162,7 +163,8 @@ class ToolCalls:
         return future
 
     def cancel(self) -> None:
-        """Cancel the calls under way."""
+        """Cancel the calls under way. No other one begins."""
+        self._is_cancelled = True
         for future in list(self._open):
             future.cancel()
 
@@ -204,6 +206,8 @@ class ToolCalls:
 
     async def _served(self, call: _Call) -> Any:
         """Make the call, or take its recorded outcome. Returns the value for the sandbox."""
+        if self._is_cancelled:  # its arguments were read meanwhile, on another thread
+            raise asyncio.CancelledError
         recorded = self._journal.outcome(call.key, restoring=call.scope.restoring)
         started = time.monotonic()
         outcome: RecordedOutcome | None = None

@@ -17,6 +17,7 @@ import pytest
 from autocoder_jupyter import CodeModeAgent, tool
 from autocoder_jupyter.codemode import Limits, operations
 from autocoder_jupyter.codemode import interpreter as module
+from autocoder_jupyter.codemode.calls import ToolCalls
 from autocoder_jupyter.codemode.frame import Frame
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.concurrency import background
@@ -195,6 +196,14 @@ def test_no_call_begins_after_a_cancel_whatever_the_kernel_was_doing(
 
     monkeypatch.setattr(Shown, "arguments", slow(Shown.arguments))
     monkeypatch.setattr(operations, "ordered", slow(operations.ordered))
+    begin = ToolCalls.call
+
+    def with_a_pause(*args: Any) -> Any:
+        future = begin(*args)
+        time.sleep(0.3)  # the event loop runs on before this thread looks whether the program has ended
+        return future
+
+    monkeypatch.setattr(ToolCalls, "call", with_a_pause)
 
     async def cancelled() -> None:
         with ScriptedModel([block(program), "Done."]) as model:
