@@ -71,7 +71,7 @@ class Answer:
     finish_reason: str = "stop"
     usage: Mapping[str, Any] | None = field(default_factory=lambda: COUNTED)
     status: int = 200
-    error: str = "produced fault"
+    error: str = "scripted fault"
     code: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
@@ -273,12 +273,12 @@ class _Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
         answer = self.endpoint.answer_to(request, {name.lower(): value for name, value in self.headers.items()})
         try:
-            self._run_script(request, answer)
+            self._send_answer(request, answer)
         except (_HungUp, ConnectionError):
             self.endpoint.note_hang_up()
             self.close_connection = True
 
-    def _run_script(self, request: dict[str, Any], answer: Answer) -> None:
+    def _send_answer(self, request: dict[str, Any], answer: Answer) -> None:
         if answer.wire is not None:
             self.close_connection = True
             for data in answer.wire():

@@ -26,11 +26,10 @@ def verified_blocks(state: FunctionRun) -> tuple[Block, ...]:
     outputs = len(state.plan.outputs) if state.plan else 0
     found = verified(state.evidence, state.second_opinion, outputs, state.beside)
     mark = Span("✓", "good", only="html") if not found.lacks else Span("–", "warn", only="html")
-    lacks = " · ".join(found.lacks)
-    start, _, rests = found.line.removesuffix(lacks).rstrip().partition(":")
+    rests = " · ".join(found.rests_on) + (" ·" if found.rests_on and found.lacks else "")
     # The label of the row, which a terminal does not show, has the first word.
-    named = Span(f"{start}:", only="text"), Span("in part:" if lacks else "", only="html")
-    return (line(mark, *named, clipped(rests.strip()), Span(clipped(lacks), "warn")),)
+    named = Span(f"{found.start}:", only="text"), Span("in part:" if found.lacks else "", only="html")
+    return (line(mark, *named, clipped(rests), Span(clipped(" · ".join(found.lacks)), "warn")),)
 
 
 def change_items(strength: Strength | None) -> tuple[Block, ...]:

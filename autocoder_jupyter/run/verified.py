@@ -30,10 +30,14 @@ class Verified:
     lacks: tuple[str, ...] = ()
 
     @property
+    def start(self) -> str:
+        """`verified` or `verified in part`."""
+        return "verified in part" if self.lacks else "verified"
+
+    @property
     def line(self) -> str:
         """`verified: 7 tests that notice 10 of 12 changes · second opinion agrees on 2 of 2 outputs`."""
-        start = "verified in part" if self.lacks else "verified"
-        return f"{start}: {' · '.join((*self.rests_on, *self.lacks))}"
+        return f"{self.start}: {' · '.join((*self.rests_on, *self.lacks))}"
 
 
 def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, beside: tuple[str, ...] = ()) -> Verified:

@@ -93,8 +93,8 @@ class Meeting:
 
 def test_both_sides_answer_at_the_same_time_and_are_waited_for() -> None:
     meeting = threading.Barrier(2)
-    workers = [Meeting(meeting), Meeting(meeting)]
-    sides: list[Any] = [Side("", worker, Program("", (), ())) for worker in workers]  # type: ignore[arg-type]
+    workers: list[Any] = [Meeting(meeting), Meeting(meeting)]
+    sides = [Side("", worker, Program("", (), ())) for worker in workers]
     ours, theirs = answers_of_both(sides[0], sides[1], {}, time.monotonic() + 60)
     assert ours.values == theirs.values == {"out": 1}
 
@@ -106,9 +106,9 @@ def test_both_sides_answer_at_the_same_time_and_are_waited_for() -> None:
             raise SandboxCrash("It ended.")
 
     workers[0].is_done = False
-    gone: Any = Side("the second solution", Gone(meeting), Program("", (), ()))  # type: ignore[arg-type]
+    gone: Any = Gone(meeting)
     with pytest.raises(TrialEnded, match="the second solution was stopped"):
-        answers_of_both(sides[0], gone, {}, time.monotonic() + 60)
+        answers_of_both(sides[0], Side("the second solution", gone, Program("", (), ())), {}, time.monotonic() + 60)
     assert workers[0].is_done
 
 

@@ -15,7 +15,7 @@ from IPython.core.getipython import get_ipython
 PATIENCE = 30.0
 LASTING = ("autocode", "autocode-idle", "autocode-pool", "autocode-warm", "autocode-supervisor")
 """Threads of ours that live as long as their process or the idle workers: the event loop, threads without work, the
-threads of idle workers, and the thread that waits for the end of loading processes.
+threads of idle workers, and those that wait for the end of supervisors.
 """
 
 _home = Path.cwd()

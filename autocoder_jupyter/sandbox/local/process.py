@@ -76,14 +76,6 @@ class Supervisor:
         """
         socket.send_fds(self._link, [json.dumps(message).encode()], descriptors)
 
-    def wait(self, seconds: float) -> None:
-        """Wait until it has ended.
-
-        Raises:
-            subprocess.TimeoutExpired: it has not.
-        """
-        self._process.wait(seconds)
-
     def kill(self) -> None:
         """Kill it with all that it serves, because it does not answer. May be called repeatedly."""
         self._link.close()

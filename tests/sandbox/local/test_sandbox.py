@@ -475,7 +475,7 @@ def test_kill_ends_every_process_and_removes_the_folder() -> None:
     process.kill()
     assert time.monotonic() - began < A_MOMENT
     assert not [pid for pid in process_tree.descendants(supervisor) if not process_tree.is_zombie(pid)]
-    process.supervisor.wait(60)
+    assert gone(supervisor)
     assert not folder.exists()
     process.kill()
 
