@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
+import pandas as pd
+
 from autocoder_jupyter.data.constraints import tables_of
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.own_tests import for_judges
+from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.run.events import SourceWritten
 from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import TestChoice
+
+MOST_PROGRAMS = 2
+"""The function and the second solution: of earlier attempts no answer is kept."""
 
 
 @dataclass
@@ -30,6 +38,9 @@ class GenerationState:
         code: the current solution; "" until it is written.
         suite: the current tests; None until they are written, or if tests are skipped.
         has_code: set when there is code.
+
+    Attributes:
+        varied: the tables among the inputs of the function, with what is made from them.
     """
 
     setup: GenerationSetup
@@ -39,6 +50,14 @@ class GenerationState:
     code: str = ""
     suite: TestSuite | None = None
     has_code: asyncio.Event = field(default_factory=asyncio.Event)
+    varied: VariedSample = field(init=False)
+    _known: list[tuple[Program, KnownAnswers]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        samples = self.brief.request.samples
+        given = {spec.name: samples[spec.name] for spec in self.brief.plan.inputs if spec.name in samples}
+        tables = {name: value for name, value in given.items() if isinstance(value, pd.DataFrame | pd.Series)}
+        self.varied = VariedSample(tables, EFFORTS[self.setup.config.effort].parts)
 
     @property
     def judges_brief(self) -> Brief:
@@ -79,3 +98,11 @@ class GenerationState:
         config, plan = self.setup.config, self.brief.plan
         variables = {**config.env_vars, **secret_values(config.secrets)}
         return Program(self.code, plan.inputs, plan.outputs, env_vars=variables)
+
+    def known_answers(self, program: Program) -> KnownAnswers:
+        """The answers of a program that may be needed again. Those of the last few programs are kept."""
+        for one, known in self._known:
+            if one == program:
+                return known
+        self._known[:] = [*self._known[1 - MOST_PROGRAMS :], (program, KnownAnswers())]
+        return self._known[-1][1]

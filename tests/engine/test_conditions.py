@@ -13,10 +13,19 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
 from autocoder_jupyter.engine.strength.conditions import CHANCE, CLOCK, VARIABLES, dependences, reads
 from autocoder_jupyter.engine.strength.relation_tests import as_test
-from autocoder_jupyter.engine.strength.relations import APART, COLUMN, INDEX, ORDER, order_may_count, splits, tried
+from autocoder_jupyter.engine.strength.relations import (
+    APART,
+    COLUMN,
+    INDEX,
+    ORDER,
+    order_may_count,
+    splits,
+    tried,
+)
 from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
@@ -85,7 +94,7 @@ def frame() -> pd.DataFrame:
 
 
 def found(worker: Worker, body: str) -> list[Dependence]:
-    return list(dependences(program(body), {"x": frame()}, worker, time.monotonic() + 60))
+    return list(dependences(Side("f", worker, program(body)), {"x": frame()}, time.monotonic() + 60))
 
 
 BOMBS = [
@@ -138,7 +147,9 @@ def broken(
     side = Side("f", worker, program(body, kind))
     table = frame() if data is None else data
     promised = holds.split()
-    all_tried = list(tried(side, {"x": table}, {}, time.monotonic() + 60, with_order=with_order, holds=promised))
+    all_tried = list(
+        tried(side, VariedSample({"x": table}, 60), {}, time.monotonic() + 60, with_order=with_order, holds=promised)
+    )
     assert all_tried
     return {one.name: one for one in all_tried if one.where}
 
@@ -262,7 +273,9 @@ def test_a_function_that_passes_on_all_columns_may_have_one_more_than_declared(w
     columns = (ColumnSpec(name="g", dtype="str"), ColumnSpec(name="n", dtype="float64"))
     plain = program("return x.assign(n=x['n'] * 2)", "DataFrame")
     declared = replace(plain, outputs=(OutputSpec(name="out", type="DataFrame", columns=columns),))
-    found = tried(Side("f", worker, declared), {"x": frame()}, {}, time.monotonic() + 60, with_order=False)
+    found = tried(
+        Side("f", worker, declared), VariedSample({"x": frame()}, 60), {}, time.monotonic() + 60, with_order=False
+    )
     assert {one.name: one.where for one in found} == {COLUMN: "", INDEX: ""}
 
 

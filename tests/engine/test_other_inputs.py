@@ -12,6 +12,7 @@ import pytest
 
 from autocoder_jupyter.display.shown import card_text
 from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.strength.other_inputs import OtherInputs, is_general, on_other_inputs
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.run.of_report import run_of
@@ -41,7 +42,7 @@ def found(worker: Worker, body: str, *checks: str, data: pd.DataFrame | None = N
     program = Program(code, (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),))
     side = Side("f", worker, program)
     table = orders() if data is None else data
-    return on_other_inputs(side, {"x": table}, {}, time.monotonic() + 120, 30, checks, Redaction("rows"))
+    return on_other_inputs(side, VariedSample({"x": table}, 30), {}, time.monotonic() + 120, checks, Redaction("rows"))
 
 
 def test_an_error_on_a_few_rows_is_found_with_a_small_input(worker: Worker) -> None:

@@ -19,6 +19,7 @@ from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.made_up import forms, is_made_up
 from autocoder_jupyter.engine.second_opinion.places import BOTH_EMPTY, Compared, compared_outputs
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded, answers_of_both
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.trial import (
     LONGEST,
@@ -341,7 +342,7 @@ def trial(workers: tuple[Worker, Worker]) -> Callable[..., TrialOutcome]:
         verified: dict[str, Any] = {}
         with suppress(SandboxError):
             verified = dict(workers[0].call(sides[0].program, {"x": frame}).values)
-        tested = Trial(*sides, [("out", "out")], {"x": frame}, {}, Redaction("rows"))
+        tested = Trial(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows"))
         return tested.run(verified or {"out": None})
 
     return run
@@ -420,7 +421,7 @@ def test_what_was_found_is_kept_when_the_time_is_up(monkeypatch: pytest.MonkeyPa
     spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
     with shared_pool(sandbox).lease(spec) as one, shared_pool(sandbox).lease(spec) as other:
         sides = Side("f", one, program("x['n'].max()", "float")), Side("s", other, program(SLOW, "float"))
-        found = Trial(*sides, [("out", "out")], {"x": frame}, {}, Redaction("rows")).run({"out": 5.0})
+        found = Trial(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows")).run({"out": 5.0})
     assert [(place.first, place.second) for place in found.sample] == [("5", "9")]
     assert found.ended.startswith("s was stopped") and found.smallest is not None
     assert found.tried[0].name == "with shuffled rows"
@@ -467,7 +468,7 @@ def test_on_the_sample_the_verified_outputs_are_compared(workers: tuple[Worker, 
     frame = pd.DataFrame({"n": [1.0, 2.0]})
     total = program("x['n'].sum()", "float")
     sides = Side("f", workers[0], total), Side("s", workers[1], total)
-    found = Trial(*sides, [("out", "out")], {"x": frame}, {}, Redaction("rows")).run({"out": 99.0})
+    found = Trial(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows")).run({"out": 99.0})
     assert [(place.first, place.second) for place in found.sample] == [("99", "3")]
 
 

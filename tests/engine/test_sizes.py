@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter.engine.second_opinion.places import OutputPlace, is_rounded_otherwise
 from autocoder_jupyter.engine.second_opinion.sides import Side
-from autocoder_jupyter.engine.second_opinion.sizes import LARGEST, larger, largest_number, small_parts
+from autocoder_jupyter.engine.second_opinion.sizes import LARGEST, VariedSample, larger, largest_number, small_parts
 from autocoder_jupyter.engine.second_opinion.trial import FEW_ROWS, SMALL_PART, Trial, TrialOutcome
 from autocoder_jupyter.engine.second_opinion.variations import Profile, is_outside
 from autocoder_jupyter.redaction.words import Redaction
@@ -97,7 +97,7 @@ def compared(workers: tuple[Worker, Worker], first: str, second: str, value: flo
     sides = [
         Side(label, worker, Program(code, *interface)) for label, worker, code in zip("fs", workers, codes, strict=True)
     ]
-    trial = Trial(sides[0], sides[1], [("out", "out")], {"x": orders()}, {}, Redaction("rows"), parts=parts)
+    trial = Trial(sides[0], sides[1], [("out", "out")], VariedSample({"x": orders()}, parts), {}, Redaction("rows"))
     return trial.run({"out": value})
 
 

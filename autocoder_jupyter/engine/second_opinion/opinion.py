@@ -20,7 +20,14 @@ from autocoder_jupyter.engine.second_opinion.matching import Names, ask_names, a
 from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
 from autocoder_jupyter.engine.second_opinion.rehearsal import objections
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
-from autocoder_jupyter.engine.second_opinion.trial import FEW_ROWS, SMALL_PART, OpenPlace, OpinionTrial, SmallInput
+from autocoder_jupyter.engine.second_opinion.trial import (
+    FEW_ROWS,
+    SMALL_PART,
+    OpenPlace,
+    OpinionTrial,
+    SmallInput,
+    second_program,
+)
 from autocoder_jupyter.engine.second_opinion.variations import is_outside
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
@@ -28,7 +35,6 @@ from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, told_briefly
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
-from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import STOPPED, Reading, SecondOpinion, TestFailure
 
 T = TypeVar("T")
@@ -203,9 +209,10 @@ class Adviser:
             return None
         values = verdict.sample.values if verdict.sample else {}
         samples, redaction = brief.request.samples, state.redaction
-        parts = EFFORTS[setup.config.effort].parts
+        program = state.program()
+        known = state.known_answers(program), state.known_answers(second_program(program, second))
         trial = OpinionTrial(
-            setup.session, state.program(), second, samples, values, redaction, environment, parts=parts
+            setup.session, program, second, samples, values, state.varied, redaction, known, environment
         )
         outcome = await self._timed(trial.run(stops_if_unmatched=True))
         if outcome.unmatched:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,9 +19,12 @@ from autocoder_jupyter.engine.second_opinion.variations import (
     enlarged,
     main_table,
     trimmed_tables,
+    variations,
     with_rows,
 )
 from autocoder_jupyter.untrusted.parsing import parse
+
+T = TypeVar("T")
 
 FEWEST, MOST = 3, 20
 """The numbers of rows of a small part."""
@@ -29,6 +34,47 @@ TIMES = 3
 
 LARGEST = 20_000
 """The maximum number of rows of a table that was made larger."""
+
+
+@dataclass
+class VariedSample:
+    """A sample with its variations and small parts. They are made once, for all who run a function on them.
+
+    Args:
+        tables: the tables of the sample, by input name.
+        count: the number of small parts.
+    """
+
+    tables: Mapping[str, Any]
+    count: int = 0
+    _made: dict[str, Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def trimmed(self) -> Tables:
+        """The tables, each with at most `ROWS` rows."""
+        return self._once("trimmed", lambda: trimmed_tables(self.tables))
+
+    @property
+    def variations(self) -> tuple[Variation, ...]:
+        """See the function of that name."""
+        return self._once("variations", lambda: tuple(variations(self.tables)))
+
+    @property
+    def parts(self) -> tuple[Tables, ...]:
+        """See `small_parts`."""
+        return self._once("parts", lambda: tuple(small_parts(self.tables, self.count)))
+
+    def larger(self, more_than: int) -> Variation | None:
+        """See the function of that name."""
+        return self._once(f"larger, {more_than}", lambda: larger(self.tables, more_than))
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            made: T = self._made[name]
+            return made
 
 
 def small_parts(tables: Mapping[str, Any], count: int) -> Iterator[Tables]:

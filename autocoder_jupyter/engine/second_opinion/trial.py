@@ -25,10 +25,10 @@ from autocoder_jupyter.engine.second_opinion.places import (
     compared_outputs,
     is_rounded_otherwise,
 )
-from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded, answers_of_both
-from autocoder_jupyter.engine.second_opinion.sizes import larger, largest_number, small_parts
+from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers, Side, TrialEnded, answers_of_both
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample, largest_number
 from autocoder_jupyter.engine.second_opinion.smallest import TRIALS, simplified, smallest
-from autocoder_jupyter.engine.second_opinion.variations import ROWS, Tables, Variation, trimmed_tables, variations
+from autocoder_jupyter.engine.second_opinion.variations import ROWS, Tables, Variation
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
 from autocoder_jupyter.engine.second_opinion.written import cells, dtypes, source
 from autocoder_jupyter.equality.tables import flat
@@ -226,10 +226,11 @@ class OpinionTrial:
         second: the second solution.
         samples: the sample, by input name.
         verified: the outputs of the function on the sample, from the run that was verified.
+        varied: the tables among the inputs of the function, with what is made from them.
         redaction: removes the values of secrets from the findings.
+        known: the answers of the function and of the second solution that may be needed again.
         environment: that of the second solution; None for that of the function.
         names: for columns of the second solution those of their counterparts, by output.
-        parts: the number of small parts of the sample.
     """
 
     session: SandboxSession
@@ -237,10 +238,11 @@ class OpinionTrial:
     second: SecondSolution
     samples: Mapping[str, Any]
     verified: Mapping[str, Any]
+    varied: VariedSample
     redaction: Redaction
+    known: tuple[KnownAnswers, KnownAnswers]
     environment: Environment | None = None
     names: Names = field(default_factory=dict)
-    parts: int = 0
 
     @property
     def given(self) -> dict[str, Any]:
@@ -274,9 +276,8 @@ class OpinionTrial:
 
     @property
     def second_program(self) -> Program:
-        """The second solution. Columns that were declared are not required of it: what it lacks is not compared."""
-        outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in self.second.outputs)
-        return Program(self.second.code, self.program.inputs, outputs, env_vars=self.program.env_vars)
+        """See the function of that name."""
+        return second_program(self.program, self.second)
 
     def _pairs(self) -> tuple[dict[str, str], list[Uncompared]]:
         """The outputs that can be compared, and notes on the others."""
@@ -293,11 +294,22 @@ class OpinionTrial:
         return await self.session.work_with_two(job, second=self.environment)
 
     def _trial(self, ours: Worker, theirs: Worker, pairs: Mapping[str, str]) -> Trial:
-        tables = {name: value for name, value in self.given.items() if _is_table(value)}
-        others = {name: value for name, value in self.given.items() if name not in tables}
-        first = Side("the function", ours, self.program)
-        second = Side("the second solution", theirs, self.second_program)
-        return Trial(first, second, tuple(pairs.items()), tables, others, self.redaction, self.names, self.parts)
+        others = {name: value for name, value in self.given.items() if name not in self.varied.tables}
+        first = Side("the function", ours, self.program, self.known[0])
+        second = Side("the second solution", theirs, self.second_program, self.known[1])
+        return Trial(first, second, tuple(pairs.items()), self.varied, others, self.redaction, self.names)
+
+
+def second_program(program: Program, second: SecondSolution) -> Program:
+    """The second solution, to be called as the function. Columns that were declared are not required of it: what it
+    lacks is not compared.
+
+    Args:
+        program: the function.
+        second: the second solution.
+    """
+    outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in second.outputs)
+    return Program(second.code, program.inputs, outputs, env_vars=program.env_vars)
 
 
 @dataclass
@@ -307,21 +319,19 @@ class Trial:
     Args:
         first, second: the function, and the second solution.
         pairs: (name in the first, name in the second) of outputs that belong together.
-        tables: the tables among the inputs.
+        varied: the tables among the inputs, with what is made from them.
         others: the other inputs. They do not vary.
         redaction: removes the values of secrets.
         names: for columns of the second solution those of their counterparts, by output of the first.
-        parts: the number of small parts of the sample.
     """
 
     first: Side
     second: Side
     pairs: Sequence[tuple[str, str]]
-    tables: Mapping[str, Any]
+    varied: VariedSample
     others: Mapping[str, Any]
     redaction: Redaction
     names: Names = field(default_factory=dict)
-    parts: int = 0
     _differing: list[tuple[str, Tables, list[OutputPlace]]] = field(default_factory=list)
 
     def run(self, verified: Mapping[str, Any], stops_if_unmatched: bool = False) -> TrialOutcome:
@@ -335,7 +345,8 @@ class Trial:
             TrialEnded: the second solution gave no answer on the sample.
         """
         deadline = time.monotonic() + SECONDS
-        theirs = self.second.on({**self.others, **self.tables}, deadline)
+        tables = self.varied.tables
+        theirs = self.second.on({**self.others, **tables}, deadline, kept=True)
         if theirs.error:
             return TrialOutcome(failed=f"the second solution raises {self._clean(theirs.error)}")
         named = self._named(theirs.values)
@@ -348,16 +359,16 @@ class Trial:
             compared=tuple(found.outputs),
             matched=matched(verified, theirs.values, self.pairs, self.names),
         )
-        self._differing = [("", dict(self.tables), found.places)] if found.places else []
+        self._differing = [("", dict(tables), found.places)] if found.places else []
         tried: list[TriedVariation] = []
         parts, ended = 0, ""
         try:
-            for variation in variations(self.tables):
+            for variation in self.varied.variations:
                 tried.extend(self._tried(variation, deadline))
-            if self.parts:
+            if self.varied.count:
                 parts = self._on_parts(tried, deadline)
                 more_than = largest_number(self.first.program.code, self.second.program.code)
-                if (large := larger(self.tables, more_than)) is not None:
+                if (large := self.varied.larger(more_than)) is not None:
                     tried.extend(self._tried(large, deadline))
         except Exception as error:  # what was found stays
             ended = _why(error)
@@ -370,7 +381,7 @@ class Trial:
 
     def _tried(self, variation: Variation, deadline: float) -> tuple[TriedVariation, ...]:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
-        found = self._compared(variation.tables, deadline)
+        found = self._compared(variation.tables, deadline, kept=True)
         if not isinstance(found, str) and variation.has_new_texts and any(map(_raised, found.places)):
             found = "the function refuses texts that were made up"
         if isinstance(found, str):
@@ -389,8 +400,8 @@ class Trial:
         told, and is no evidence. Neither are rounded numbers that differ in the last decimal, if both solutions round.
         """
         compared, both_round = 0, all("round" in side.program.code for side in (self.first, self.second))
-        for tables in small_parts(self.tables, self.parts):
-            found = self._compared(tables, deadline, reuse=True)
+        for tables in self.varied.parts:
+            found = self._compared(tables, deadline, reuse=True, kept=True)
             if isinstance(found, str) or not found.outputs:
                 continue
             compared += 1
@@ -404,10 +415,12 @@ class Trial:
                 break
         return compared
 
-    def _compared(self, tables: Mapping[str, Any], deadline: float, *, reuse: bool = False) -> Compared | str:
+    def _compared(
+        self, tables: Mapping[str, Any], deadline: float, *, reuse: bool = False, kept: bool = False
+    ) -> Compared | str:
         """Compare on one input. If the second solution fails, there is nothing to compare, only its error."""
         inputs = {**self.others, **tables}
-        ours, theirs = answers_of_both(self.first, self.second, inputs, deadline, reuse=reuse)
+        ours, theirs = answers_of_both(self.first, self.second, inputs, deadline, reuse=reuse, kept=kept)
         if theirs.error:
             return "both solutions fail there" if ours.error else "the second solution fails there"
         if ours.error:
@@ -430,7 +443,7 @@ class Trial:
 
     def _smallest(self) -> Smallest | None:
         """The smallest input that was found in time and still shows the first of the differences."""
-        if not self._differing or not self.tables:
+        if not self._differing or not self.varied.tables:
             return None
         name, tables, places = self._differing[0]
         wanted, deadline = places[0], time.monotonic() + SEARCH_SECONDS
@@ -450,7 +463,7 @@ class Trial:
             return time.monotonic() < deadline
 
         candidates = [(label, varied) for label, varied, _ in self._differing]
-        candidates = candidates if name else [(name, trimmed_tables(tables)), *candidates]
+        candidates = candidates if name else [(name, self.varied.trimmed), *candidates]
         name, tables = next((candidate for candidate in candidates if differs(candidate[1])), (name, tables))
         is_small = all(len(table) <= 2 * ROWS for table in tables.values())
         tables = smallest(tables, differs, TRIALS if is_small else TRIALS_ON_ALL, has_time)
@@ -490,10 +503,6 @@ def _why(error: Exception) -> str:
     if isinstance(error, TrialEnded):
         return str(error)
     return error.what if isinstance(error, SandboxError) else f"they cannot be compared ({type(error).__name__})"
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, pd.DataFrame | pd.Series)
 
 
 def _type_of(outputs: Sequence[OutputSpec], name: str) -> TypeName:

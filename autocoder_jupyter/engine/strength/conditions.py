@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
 from autocoder_jupyter.engine.strength.mutants import CHARACTERS
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.sandbox.protocol import Program, Worker
+from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import Dependence
 from autocoder_jupyter.untrusted.parsing import parse
 
@@ -90,15 +90,15 @@ def _is_now(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value in ("now", "today")
 
 
-def dependences(program: Program, inputs: Mapping[str, Any], worker: Worker, deadline: float) -> Iterator[Dependence]:
+def dependences(side: Side, inputs: Mapping[str, Any], deadline: float) -> Iterator[Dependence]:
     """What the code reads that is no input, and on which of it the result depends. Blocks.
 
     Args:
-        program: the verified function.
+        side: the verified function, in a worker.
         inputs: an input, by name.
-        worker: runs it.
         deadline: on the monotonic clock.
     """
+    program = side.program
     found = reads(program.code)
     variables = [what for what in found if what not in (CLOCK, CHANCE)]
     others = {
@@ -106,9 +106,10 @@ def dependences(program: Program, inputs: Mapping[str, Any], worker: Worker, dea
         "its process": (_with_other_variables(program), 0, variables),
         "chance": (program, SEED, [CHANCE]),
     }
-    plain = _values(program, 0, inputs, worker, deadline)
+    plain = _values(side, inputs, deadline, kept=True)
     for on, (changed, seed, what) in others.items():
-        given = _values(changed, seed, inputs, worker, deadline) if plain is not None else None
+        other = Side(side.label, side.worker, changed)
+        given = _values(other, inputs, deadline, seed=seed) if plain is not None else None
         differs = plain is not None and given is not None and not _agree(program, plain, given)
         read = [one for one in what if one in found]
         lines = sorted({line for one in read for line in found[one]})[:MOST_LINES]
@@ -117,13 +118,13 @@ def dependences(program: Program, inputs: Mapping[str, Any], worker: Worker, dea
 
 
 def _values(
-    program: Program, seed: int, inputs: Mapping[str, Any], worker: Worker, deadline: float
+    side: Side, inputs: Mapping[str, Any], deadline: float, *, seed: int = 0, kept: bool = False
 ) -> Mapping[str, Any] | None:
     """The outputs; None if there are none."""
-    if time.monotonic() >= deadline or not worker.alive:
+    if time.monotonic() >= deadline or not side.worker.alive:
         return None
     try:
-        answer = Side("the function", worker, program).on(inputs, deadline, seed=seed)
+        answer = side.on(inputs, deadline, seed=seed, kept=kept)
     except TrialEnded:
         return None
     return None if answer.error else answer.values

@@ -18,7 +18,7 @@ from autocoder_jupyter.engine.second_opinion.matching import Names
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
 from autocoder_jupyter.engine.second_opinion.trial import OpinionTrial, Smallest, SmallInput
-from autocoder_jupyter.engine.second_opinion.variations import Tables, trimmed_tables
+from autocoder_jupyter.engine.second_opinion.variations import Tables
 from autocoder_jupyter.engine.strength.conditions import dependences
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutant
@@ -94,10 +94,9 @@ class Examiner:
         with_order = not order_may_count(said)
 
         def job(worker: Worker) -> tuple[list[Dependence], list[Broken]]:
-            side = Side("the function", worker, trial.program)
-            tables = trimmed_tables(trial.tables)
-            depends = list(dependences(trial.program, {**trial.others, **tables}, worker, trial.deadline))
-            relations = tried(side, tables, trial.others, trial.deadline, with_order=with_order, holds=plan.holds)
+            side = Side("the function", worker, trial.program, trial.known)
+            depends = list(dependences(side, {**trial.others, **trial.varied.trimmed}, trial.deadline))
+            relations = tried(side, trial.varied, trial.others, trial.deadline, with_order=with_order, holds=plan.holds)
             return depends, list(relations)
 
         try:
@@ -110,11 +109,11 @@ class Examiner:
 
     async def _on_other_inputs(self, state: GenerationState, trial: MutationTrial) -> tuple[Relation, ...]:
         """Whether the function raises an error on other inputs than the sample, and whether the user's checks hold."""
-        checks, parts = state.brief.request.checks, self._effort.parts
+        checks = state.brief.request.checks
 
         def job(worker: Worker) -> OtherInputs:
-            side = Side("the function", worker, trial.program)
-            return on_other_inputs(side, trial.tables, trial.others, trial.deadline, parts, checks, state.redaction)
+            side = Side("the function", worker, trial.program, trial.known)
+            return on_other_inputs(side, trial.varied, trial.others, trial.deadline, checks, state.redaction)
 
         try:
             with self._timed("other inputs"):
@@ -132,7 +131,7 @@ class Examiner:
 
     def _source(self, tables: Tables, trial: MutationTrial) -> str:
         """A small input as source; "" if it must not be shown, or is not small."""
-        found = SmallInput.of(Smallest("", tables), {**trial.others, **trial.tables})
+        found = SmallInput.of(Smallest("", tables), {**trial.others, **trial.varied.tables})
         return found.source if found is not None and may_be_told(self._setup, found) else ""
 
     def _relation(self, broken: Broken, trial: MutationTrial) -> Relation:
@@ -193,16 +192,16 @@ class Examiner:
         return strength.model_copy(update={"changes": tuple(map(_told, trial.found))})
 
     def _new_trial(self, state: GenerationState, program: Program) -> MutationTrial:
-        given = {spec.name: state.brief.request.samples.get(spec.name) for spec in program.inputs}
-        tables = {name: value for name, value in given.items() if isinstance(value, pd.DataFrame | pd.Series)}
+        tables = state.varied.tables
         others = _others(state.brief.request.samples, program, tables)
         return MutationTrial(
             program,
             state.brief,
             state.suite,
-            tables,
+            state.varied,
             others,
             state.redaction,
+            state.known_answers(program),
             self._effort.changes,
             time.monotonic() + self._seconds,
             list(mutants(program.code, [name for name in tables if isinstance(tables[name], pd.DataFrame)])),

@@ -16,8 +16,9 @@ from typing import Any
 from autocoder_jupyter.engine.acceptance import run_acceptance
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
-from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
-from autocoder_jupyter.engine.second_opinion.variations import Tables, trimmed_tables, variations
+from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers, Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
+from autocoder_jupyter.engine.second_opinion.variations import Tables
 from autocoder_jupyter.engine.strength.mutants import Mutant
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.equality import equal
@@ -56,9 +57,10 @@ class MutationTrial:
         program: the verified function.
         brief: the request with the user's examples and tests, and the plan.
         suite: the tests; None if there are none but the user's.
-        tables: the tables of the sample, by input name.
+        varied: the tables of the sample, with what is made from them.
         others: the other inputs of the sample.
         redaction: decides what messages may contain.
+        known: the answers of the function that may be needed again.
         most: the maximum number of changes that count.
         deadline: on the monotonic clock.
         found: the changes that count.
@@ -68,9 +70,10 @@ class MutationTrial:
     program: Program
     brief: Brief
     suite: TestSuite | None
-    tables: Mapping[str, Any]
+    varied: VariedSample
     others: Mapping[str, Any]
     redaction: Redaction
+    known: KnownAnswers
     most: int
     deadline: float
     left: list[Mutant]
@@ -128,11 +131,11 @@ class MutationTrial:
 
     def _answered(self, callee: Worker) -> Iterator[tuple[Tables, Mapping[str, Any]]]:
         """Inputs with the answers of the verified function: the sample, and variations that keep its profile."""
-        side = Side("the function", callee, self.program)
-        inside = (one.tables for one in variations(self.tables) if not one.is_outside)
-        for tables in (trimmed_tables(self.tables), *inside):
+        side = Side("the function", callee, self.program, self.known)
+        inside = (one.tables for one in self.varied.variations if not one.is_outside)
+        for tables in (self.varied.trimmed, *inside):
             try:
-                answer = side.on({**self.others, **tables}, self.deadline, reuse=True)
+                answer = side.on({**self.others, **tables}, self.deadline, kept=True)
             except TrialEnded:
                 return
             if not answer.error:

@@ -18,9 +18,9 @@ import pandas as pd
 
 from autocoder_jupyter.engine.checks import checked
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
-from autocoder_jupyter.engine.second_opinion.sizes import larger, largest_number, small_parts
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample, largest_number
 from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART
-from autocoder_jupyter.engine.second_opinion.variations import Tables, variations
+from autocoder_jupyter.engine.second_opinion.variations import Tables
 from autocoder_jupyter.engine.strength.relations import searched
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec
@@ -58,10 +58,9 @@ class OtherInputs:
 
 def on_other_inputs(
     side: Side,
-    tables: Mapping[str, Any],
+    varied: VariedSample,
     others: Mapping[str, Any],
     deadline: float,
-    parts: int,
     checks: Sequence[str],
     redaction: Redaction,
 ) -> OtherInputs:
@@ -69,37 +68,36 @@ def on_other_inputs(
 
     Args:
         side: the verified function, in a worker.
-        tables: the tables of the sample, by input name.
+        varied: the tables of the sample, with what is made from them.
         others: the other inputs.
         deadline: on the monotonic clock.
-        parts: the number of small parts.
         checks: the user's checks.
         redaction: decides what messages may contain.
     """
     answered: list[tuple[str, Tables, Mapping[str, Any]]] = []
     meant, error, count = raised_in(side.program.code), list[Failed](), 0
-    for name, varied in _inputs(tables, side.program.code, parts):
+    for name, tables in _inputs(varied, side.program.code):
         try:
-            answer = side.on({**others, **varied}, deadline, reuse=True)
+            answer = side.on({**others, **tables}, deadline, reuse=name == SMALL_PART, kept=True)
         except TrialEnded:
             break
         if answer.error:
             kind = answer.error.partition(":")[0]
             if kind not in meant and not error:
                 said = f"the function raises {kind if kind in _ERRORS else 'an error'}"
-                error.append((said, name, searched(varied, partial(_raises, side, others, kind))))
+                error.append((said, name, searched(tables, partial(_raises, side, others, kind))))
             continue
         count += 1
         if name != SMALL_PART or [one for one, _, _ in answered].count(name) < CHECKED_PARTS:
-            answered.append((name, varied, answer.values))
-    general = [check for check in checks if is_general(check, _names(side, tables))]
+            answered.append((name, tables, answer.values))
+    general = [check for check in checks if is_general(check, _names(side, varied.tables))]
     broken: dict[str, Failed] = {}
-    for name, varied, values in answered if general else ():
-        given = {**others, **varied}
+    for name, tables, values in answered if general else ():
+        given = {**others, **tables}
         outcomes = checked(side.worker, general, side.program, given, values, redaction, CallSpec(reuse=True))
         for outcome in outcomes:
             if not outcome.passed:
-                broken.setdefault(outcome.name, (f"your check {outcome.name} does not hold", name, varied))
+                broken.setdefault(outcome.name, (f"your check {outcome.name} does not hold", name, tables))
     held = tuple(check for check in general if check not in broken) if answered else ()
     return OtherInputs(count, (*error, *broken.values()), held)
 
@@ -108,12 +106,12 @@ def _raises(side: Side, others: Mapping[str, Any], kind: str, tables: Tables, un
     return side.on({**others, **tables}, until, reuse=True).error.startswith(f"{kind}:")
 
 
-def _inputs(tables: Mapping[str, Any], code: str, parts: int) -> Iterator[tuple[str, Tables]]:
+def _inputs(varied: VariedSample, code: str) -> Iterator[tuple[str, Tables]]:
     """Inputs as the data allow them, with their names, which have no name of a column."""
-    inside = (one for one in variations(tables) if not one.is_outside)
+    inside = (one for one in varied.variations if not one.is_outside)
     yield from ((one.general or one.name, one.tables) for one in inside)
-    yield from ((SMALL_PART, part) for part in small_parts(tables, parts))
-    large = larger(tables, largest_number(code))
+    yield from ((SMALL_PART, part) for part in varied.parts)
+    large = varied.larger(largest_number(code))
     if large is not None and not large.is_outside and not large.has_new_texts:
         yield large.name, large.tables
 

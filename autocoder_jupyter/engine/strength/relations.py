@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.engine.second_opinion.places import compared_outputs
-from autocoder_jupyter.engine.second_opinion.sides import Answer, Side, TrialEnded
-from autocoder_jupyter.engine.second_opinion.sizes import small_parts
+from autocoder_jupyter.engine.second_opinion.sides import Answer, KnownAnswers, Side, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.variations import (
     SEED,
@@ -30,7 +30,6 @@ from autocoder_jupyter.engine.second_opinion.variations import (
     is_sorted,
     main_table,
     taken,
-    trimmed_tables,
 )
 from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.errors import InvalidRequest
@@ -148,7 +147,7 @@ def splits(tables: Mapping[str, Any], holds: Sequence[str]) -> Iterator[Declared
 
 def tried(
     side: Side,
-    tables: Mapping[str, Any],
+    varied: VariedSample,
     others: Mapping[str, Any],
     deadline: float,
     *,
@@ -159,20 +158,28 @@ def tried(
 
     Args:
         side: the verified function, in a worker.
-        tables: the tables of the sample, by input name.
+        varied: the tables of the sample, with what is made from them.
         others: the other inputs.
         deadline: on the monotonic clock.
         with_order: whether the order of the rows may be changed.
         holds: see `CodePlan`.
     """
-    base = trimmed_tables(tables)
-    parts = list(small_parts(tables, PARTS))
+    base, parts = varied.trimmed, varied.parts[:PARTS]
+    plain, known = side, KnownAnswers()
     outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in side.program.outputs)
-    side = replace(side, program=replace(side.program, outputs=outputs))  # a further column may be passed on
-    changes = relations(tables, with_order=with_order, holds=holds)
+    # A further column may be passed on.
+    side = replace(side, program=replace(side.program, outputs=outputs), known=known)
+    changes = relations(base, with_order=with_order, holds=holds)
     found = [(Broken(name), partial(_where, side, change, others)) for name, change in changes.items()]
-    for split in splits(tables, holds):
+    for split in splits(base, holds):
         found.append((Broken(APART, split=split), partial(_where_apart, side, split, others)))
+    for tables in (base, *parts) if changes else ():
+        inputs = {**others, **tables}
+        answer = partial(plain.on, inputs, deadline, reuse=tables is not base, kept=True)
+        try:
+            known.of(inputs, True, deadline, answer)
+        except TrialEnded:
+            return
     for one, where in found:
         try:
             broken = _broken(one, where, [base] if one.name in (ORDER, ZONE) else [base, *parts], deadline)
@@ -224,7 +231,7 @@ def _where(
 ) -> str | None:
     """The first output that differs; "" if none does, None if nothing was compared."""
     changed = {name: change(table) for name, table in tables.items()}
-    answers = [side.on({**others, **one}, deadline, reuse=True) for one in (tables, changed)]
+    answers = [side.on({**others, **one}, deadline, reuse=True, kept=one is tables) for one in (tables, changed)]
     if answers[0].error:
         return None
     names = [spec.name for spec in side.program.outputs if KINDS[spec.whole].is_compared]

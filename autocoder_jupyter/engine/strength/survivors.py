@@ -21,7 +21,6 @@ from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.engine.second_opinion.counterexample import is_complete
 from autocoder_jupyter.engine.second_opinion.rehearsal import asserts
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
-from autocoder_jupyter.engine.second_opinion.sizes import small_parts
 from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
@@ -41,8 +40,8 @@ SEARCH_SECONDS = 10.0
 """Wall-clock seconds for all inputs."""
 
 PARTS, ROWS = 40, 12
-"""How many small parts of the sample are made, and how many rows the tables of one may have together, so that it can be
-worked out by hand."""
+"""How many small parts of the sample are looked at, and how many rows the tables of one may have together, so that it
+can be worked out by hand."""
 
 _INSTRUCTIONS = """\
 You add tests to those of one Python function, `run`, which somebody else wrote and you do not see. The tests under
@@ -139,7 +138,7 @@ def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> lis
     is seldom right on them. Blocks.
     """
     deadline, found = time.monotonic() + SEARCH_SECONDS, dict[str, SmallInput]()
-    ours = Side("the function", callee, trial.program)
+    ours = Side("the function", callee, trial.program, trial.known)
     few = _few_rows(trial, ours, deadline)
     if few is not None:
         found[few.source] = few
@@ -155,18 +154,18 @@ def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> lis
 
 def _few_rows(trial: MutationTrial, ours: Side, deadline: float) -> SmallInput | None:
     """The small part of the sample on which the most changes matter; None if none matters on one."""
-    parts = [part for part in small_parts(trial.tables, PARTS) if sum(map(len, part.values())) <= ROWS]
+    parts = [part for part in trial.varied.parts[:PARTS] if sum(map(len, part.values())) <= ROWS]
     matter = [0] * len(parts)
     with suppress(TrialEnded):  # those that were tried decide
-        answers = [ours.on({**trial.others, **part}, deadline, reuse=True) for part in parts]
+        answers = [ours.on({**trial.others, **part}, deadline, reuse=True, kept=True) for part in parts]
         for tried in trial.found:
-            changed = replace(ours, program=replace(ours.program, code=tried.mutant.code))
+            changed = Side("a changed function", ours.worker, replace(ours.program, code=tried.mutant.code))
             for place, (part, answer) in enumerate(zip(parts, answers, strict=True)):
                 other = changed.on({**trial.others, **part}, deadline, reuse=True)
                 both = not answer.error and not other.error
                 matter[place] += both and trial.differ(answer.values, other.values)
     for place in sorted(range(len(parts)), key=lambda place: -matter[place]):
-        small = SmallInput.of(Smallest("", parts[place]), {**trial.others, **trial.tables})
+        small = SmallInput.of(Smallest("", parts[place]), {**trial.others, **trial.varied.tables})
         if matter[place] and small is not None:
             return small
     return None
@@ -178,7 +177,7 @@ def _smallest(trial: MutationTrial, tried: TriedMutant, differs: Any, deadline: 
 
     tables = smallest(tried.tables, differs, TRIALS, has_time)
     tables = simplified(tables, differs, has_time)
-    return SmallInput.of(Smallest("", tables), {**trial.others, **trial.tables})
+    return SmallInput.of(Smallest("", tables), {**trial.others, **trial.varied.tables})
 
 
 def _differ(trial: MutationTrial, ours: Side, other: Side, deadline: float, tables: Mapping[str, Any]) -> bool:

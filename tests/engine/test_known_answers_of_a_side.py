@@ -1,0 +1,88 @@
+"""Answers that several layers of evidence need are computed once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.engine.second_opinion.sides import MOST_CELLS, Answer, KnownAnswers, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
+
+
+def soon() -> float:
+    return time.monotonic() + 60
+
+
+class Asked:
+    """Counts how often it is asked."""
+
+    def __init__(self, value: Any = 1.0) -> None:
+        self.count, self.value = 0, value
+
+    def __call__(self) -> Answer:
+        self.count += 1
+        return Answer({"out": self.value})
+
+
+def test_the_same_input_is_run_once_and_another_one_again() -> None:
+    known, asked, table = KnownAnswers(), Asked(), pd.DataFrame({"n": [1]})
+    answers = [known.of(inputs, False, soon(), asked) for inputs in ({"x": table}, {"x": table}, {"x": table.copy()})]
+    assert asked.count == 2 and answers[0] is answers[1]
+
+
+def test_an_answer_of_a_used_process_is_not_taken_for_one_of_a_new_process() -> None:
+    known, asked, table = KnownAnswers(), Asked(), pd.DataFrame({"n": [1]})
+    for reuse in (True, False, True):
+        known.of({"x": table}, reuse, soon(), asked)
+    assert asked.count == 2
+
+
+def test_an_error_and_a_large_answer_are_not_kept() -> None:
+    known, inputs = KnownAnswers(), {"x": pd.DataFrame({"n": [1]})}
+
+    def fails() -> Answer:
+        raise TrialEnded("gone")
+
+    with pytest.raises(TrialEnded, match="gone"):
+        known.of(inputs, False, soon(), fails)
+    large = Asked(pd.Series(range(MOST_CELLS + 1)))
+    for _ in range(2):
+        known.of(inputs, False, soon(), large)
+    assert large.count == 2
+
+
+def test_a_second_thread_waits_for_the_first_one_and_gets_its_own_if_that_fails() -> None:
+    known, inputs, asked = KnownAnswers(), {"x": pd.DataFrame({"n": [1]})}, Asked()
+    begun, may_end, got = threading.Event(), threading.Event(), list[Answer]()
+
+    def slow() -> Answer:
+        begun.set()
+        may_end.wait(60)
+        raise TrialEnded("gone")
+
+    def first() -> None:
+        with pytest.raises(TrialEnded, match="gone"):
+            known.of(inputs, False, soon(), slow)
+
+    threads = [threading.Thread(target=first)]
+    threads[0].start()
+    assert begun.wait(60)
+    with pytest.raises(TrialEnded, match="time was up"):
+        known.of(inputs, False, time.monotonic(), asked)
+    threads.append(threading.Thread(target=lambda: got.append(known.of(inputs, False, soon(), asked))))
+    threads[1].start()
+    may_end.set()
+    for thread in threads:
+        thread.join(60)
+    assert asked.count == 1 and got[0].values == {"out": 1.0}
+
+
+def test_what_is_made_from_a_sample_is_made_once() -> None:
+    varied = VariedSample({"x": pd.DataFrame({"n": range(30)})}, 5)
+    assert varied.variations and varied.variations is varied.variations
+    assert len(varied.parts) == 5 and varied.parts is varied.parts
+    assert varied.trimmed["x"] is varied.trimmed["x"] and varied.larger(100) is varied.larger(100)
