@@ -53,6 +53,8 @@ class Trials:
             tests_changed: ids of tests that were changed before this attempt; only stored in the verdict.
         """
         state, setup, session = self._state, self._setup, self._setup.session
+        if self._first is not None:
+            await self._first.ahead.stop()  # the tests come first
         providing = partial(self._packages.provide, state.brief.plan, state.sources)
         lacking = await setup.stages.run("environment", providing)
         if lacking is not None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.glimpse import glimpses
+from autocoder_jupyter.engine.ahead import Ahead
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, run_on_sample
@@ -36,9 +37,13 @@ class FirstRun:
         state: the state of the generation. The run begins when it has code.
         packages: its packages.
         ready: called when the code can run, before it does.
+        ahead: begins when it has run.
     """
 
-    def __init__(self, state: GenerationState, packages: Packages, ready: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, state: GenerationState, packages: Packages, ready: Callable[[], Awaitable[None]], ahead: Ahead
+    ) -> None:
+        self.ahead = ahead
         self._state = state
         self._packages = packages
         self._ready = ready
@@ -46,7 +51,8 @@ class FirstRun:
         self._work: asyncio.Task[SampleRun | None] | None = asyncio.create_task(self._run())
 
     def stop(self) -> None:
-        """End it, if it still runs."""
+        """End it, if it still runs, and what is done ahead."""
+        self.ahead.cancel()
         if self._work is not None:
             self._work.cancel()
 
@@ -73,5 +79,7 @@ class FirstRun:
         self._begun = program, session.environment
         await self._ready()
         sample = await run_on_sample(session, program, state.brief.request.samples, state.redaction)
+        if sample is not None and sample.error is None:
+            self.ahead.begin(program)
         await show_outputs(state, sample, is_verified=False)
         return sample

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -52,6 +53,7 @@ class GenerationState:
     has_code: asyncio.Event = field(default_factory=asyncio.Event)
     varied: VariedSample = field(init=False)
     _known: list[tuple[Program, KnownAnswers]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         samples = self.brief.request.samples
@@ -101,8 +103,9 @@ class GenerationState:
 
     def known_answers(self, program: Program) -> KnownAnswers:
         """The answers of a program that may be needed again. Those of the last few programs are kept."""
-        for one, known in self._known:
-            if one == program:
-                return known
-        self._known[:] = [*self._known[1 - MOST_PROGRAMS :], (program, KnownAnswers())]
-        return self._known[-1][1]
+        with self._lock:
+            for one, known in self._known:
+                if one == program:
+                    return known
+            self._known[:] = [*self._known[1 - MOST_PROGRAMS :], (program, KnownAnswers())]
+            return self._known[-1][1]

@@ -10,6 +10,7 @@ from functools import partial
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.engine import surroundings
+from autocoder_jupyter.engine.ahead import Ahead
 from autocoder_jupyter.engine.attempt import Trials
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.budget import Budget
@@ -264,7 +265,9 @@ class _Generation:
         async with asyncio.TaskGroup() as group:
             self._packages.begin_base(group)
             state, writer = self._planned(await setup.stages.run("plan", self._make_brief))
-            self._first = FirstRun(state, self._packages, self._record.offer_draft)
+            self._first = FirstRun(
+                state, self._packages, self._record.offer_draft, Ahead(state, self._packages, self._adviser)
+            )
             writing = group.create_task(writer.write())
             group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))
             with suppress(TimeoutError):  # many local models answer one question after the other

@@ -133,6 +133,14 @@ class Adviser:
             self._writing = asyncio.create_task(writing)
         return self._writing
 
+    async def written(self) -> SecondSolution | None:
+        """The second solution, once it is written; None if it is not asked for yet, or there is none."""
+        if self._writing is None:
+            return None
+        await asyncio.wait({self._writing})
+        writing = self._writing
+        return None if writing.cancelled() or writing.exception() is not None else writing.result()
+
     def stop(self, why: str = "The run ended before the comparison.") -> None:
         """Cancel the request. If there is no opinion yet, a note says why."""
         if self._writing is not None:
