@@ -1,7 +1,7 @@
-"""Runs the function and the second solution on other inputs, while the model still writes the tests.
+"""Does what the layers of evidence need, as far as it needs no tests, while the model still writes them.
 
-The layers of evidence need the answers once the tests have passed. If the code is changed until then, they are of no
-use. Nothing here can fail a generation.
+The function and the second solution run on other inputs, and changes of the code are searched that change an answer. If
+the code is changed until the tests pass, this was of no use. Nothing here can fail a generation.
 """
 
 from __future__ import annotations
@@ -18,75 +18,87 @@ from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.trial import SECONDS, second_program
+from autocoder_jupyter.engine.strength.examiner import Examiner
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
 
 SLOWEST = 1.0
-"""Seconds of a call, after which no further one begins: the tests would have to wait for it."""
+"""Seconds of a call, after which no further one begins: the tests would wait for it, or it for them."""
 
 PATIENCE = 0.3
-"""The maximum seconds for which the tests wait for a call that has begun."""
+"""The maximum seconds for which the tests wait for calls that have begun. Then these end."""
 
 
 class Ahead:
-    """Gets answers of one generation ahead of time.
+    """Works ahead in one generation.
 
     Args:
         state: the state of the generation. It keeps the answers.
         packages: its packages.
         adviser: gets the second solution.
+        examiner: tries changes of the code.
     """
 
-    def __init__(self, state: GenerationState, packages: Packages, adviser: Adviser) -> None:
+    def __init__(self, state: GenerationState, packages: Packages, adviser: Adviser, examiner: Examiner) -> None:
         self._state = state
         self._packages = packages
         self._adviser = adviser
+        self._examiner = examiner
         self._is_over = threading.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self, program: Program) -> None:
-        """Begin, if anybody will need the answers.
+        """Begin, if anybody will need it.
 
         Args:
             program: the function. It has run on the sample.
         """
         is_examined = EFFORTS[self._state.setup.config.effort].is_examined
         if not self._is_over.is_set() and (is_examined or self._adviser.is_wanted):
-            works = self._get(program, with_sample=False), self._get_of_second(program)
-            self._tasks = list(map(asyncio.create_task, works))
+            self._tasks = list(map(asyncio.create_task, (self._of_function(program), self._of_second(program))))
 
     async def stop(self) -> None:
         """Begin no further call, and wait a moment for those that have begun."""
         self._is_over.set()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=PATIENCE)
+        self.cancel()
 
     def cancel(self) -> None:
-        """End all calls."""
+        """End all calls. Their workers are killed."""
         self._is_over.set()
         for task in self._tasks:
             task.cancel()
 
-    async def _get_of_second(self, program: Program) -> None:
-        second = await self._adviser.written()
-        if second is not None and self._packages.has_all_for(self._state.brief.plan, second.code):
-            await self._get(second_program(program, second), with_sample=True)
+    async def _of_function(self, program: Program) -> None:
+        with suppress(Exception):  # odd data and values of untrusted code; whoever needs an answer asks again
+            await self._run(program, with_sample=False)
+            await self._examiner.search_ahead(self._state, program, self._goes_on)
 
-    async def _get(self, program: Program, *, with_sample: bool) -> None:
+    async def _of_second(self, program: Program) -> None:
+        with suppress(Exception):  # the same
+            second = await self._adviser.written()
+            if second is not None and self._packages.has_all_for(self._state.brief.plan, second.code):
+                await self._run(second_program(program, second), with_sample=True)
+
+    def _goes_on(self) -> bool:
+        return not self._is_over.is_set()
+
+    async def _run(self, program: Program, *, with_sample: bool) -> None:
+        """Run a program on other inputs."""
         known = self._state.known_answers(program)
 
         def job(worker: Worker) -> None:
             side = Side("", worker, program, known)
             for inputs, reuse in self._inputs(with_sample=with_sample):
                 began = time.monotonic()
-                if self._is_over.is_set():
+                if not self._goes_on():
                     return
                 side.on(inputs, began + SECONDS, reuse=reuse, kept=True)
                 if time.monotonic() - began > SLOWEST:
-                    return
+                    self._is_over.set()
 
-        with suppress(Exception):  # odd data and values of untrusted code; whoever needs an answer asks again
-            await self._state.setup.session.work(job)
+        await self._state.setup.session.work(job)
 
     def _inputs(self, *, with_sample: bool) -> Iterator[tuple[Mapping[str, Any], bool]]:
         """The inputs, and whether the process of the last call is used; see `Side.on`."""

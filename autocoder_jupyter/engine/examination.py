@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.report import sources_of
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
-from autocoder_jupyter.engine.strength.examiner import Examiner
+from autocoder_jupyter.engine.strength.examiner import LAYERS, Examiner
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord
 from autocoder_jupyter.run.events import EvidenceGathered
@@ -35,7 +35,7 @@ class Examination:
         self._setup = setup
         self._adviser = adviser
         self._record = record
-        self._examiner = Examiner(setup)
+        self.examiner = Examiner(setup)
 
     async def of(self, state: GenerationState, trials: Trials, verdict: Verdict) -> tuple[VerifiedTurn, Verdict]:
         """Find out what the verdict on a verified function is worth, and get the second opinion meanwhile.
@@ -63,7 +63,7 @@ class Examination:
         verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength)), suite)
         weighed = replace(weighed, strength=strength)
         if weighed.success and strength is not None and record.may_be_changed:
-            fault = await self._examiner.doubt(state, self._adviser.agreed)
+            fault = await self.examiner.doubt(state, self._adviser.agreed)
             if fault is not None:
                 weighed = replace(weighed, failures=(*weighed.failures, fault))
             else:
@@ -80,14 +80,14 @@ class Examination:
 
     async def _strength(self, state: GenerationState, known: Report | None) -> Strength | None:
         """What the tests are worth; of a kept function, what was found before."""
-        return await self._examiner.examine(state) if known is None else known.evidence.strength
+        return await self.examiner.examine(state) if known is None else known.evidence.strength
 
     async def _with_further_tests(
         self, state: GenerationState, trials: Trials, verdict: Verdict, strength: Strength
     ) -> Verdict:
         """Add tests of changes that no test noticed, and test the function with them."""
         before = state.suite
-        suite, strength = await self._examiner.further_tests(state, strength)
+        suite, strength = await self.examiner.further_tests(state, strength)
         if suite is None or before is None:
             return replace(verdict, strength=strength)
         state.set_suite(suite)
@@ -99,7 +99,7 @@ class Examination:
             return replace(verdict, strength=strength.model_copy(update={"added": ()}))
         _, tests, blind = sources_of(state)
         self._record.change_last(tests=tests, blind=blind)
-        return replace(wider, strength=await self._examiner.again(suite, strength))
+        return replace(wider, strength=await self.examiner.again(suite, strength))
 
     def _costs(self, verdict: Verdict) -> tuple[LayerCost, ...]:
         """What each layer of the evidence took, the tests first."""
@@ -111,5 +111,6 @@ class Examination:
         second = LayerCost(
             layer="second opinion", tokens=spent.input_tokens + spent.output_tokens, seconds=self._adviser.seconds
         )
-        others = (LayerCost(layer=layer, seconds=seconds) for layer, seconds in self._examiner.seconds.items())
+        took = self.examiner.seconds
+        others = (LayerCost(layer=layer, seconds=took[layer]) for layer in LAYERS if layer in took)
         return (*((ran,) if tests else ()), *((second,) if second.tokens or second.seconds else ()), *others)

@@ -266,7 +266,10 @@ class _Generation:
             self._packages.begin_base(group)
             state, writer = self._planned(await setup.stages.run("plan", self._make_brief))
             self._first = FirstRun(
-                state, self._packages, self._record.offer_draft, Ahead(state, self._packages, self._adviser)
+                state,
+                self._packages,
+                self._record.offer_draft,
+                Ahead(state, self._packages, self._adviser, self._examination.examiner),
             )
             writing = group.create_task(writer.write())
             group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))

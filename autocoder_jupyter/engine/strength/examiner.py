@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -38,7 +38,8 @@ LOST_WORKERS = 4
 PATIENCE = 120.0
 """The maximum seconds that a verified function waits for more tests."""
 
-CHANGES = "changes of the code"
+DATA, CHANGES, OTHERS = LAYERS = "clock, chance and changes of the data", "changes of the code", "other inputs"
+"""The layers of evidence, in the order in which they are told."""
 
 NO_SAMPLE = "there is no sample"
 NO_TESTS = "there are no tests"
@@ -74,21 +75,46 @@ class Examiner:
         if any(spec.required and spec.name not in brief.request.samples for spec in program.inputs):
             return Strength(ended=NO_SAMPLE)
         try:
-            trial = await call_blocking(lambda: self._new_trial(state, program))
-            found = await self._without_tests(state, trial)
-            if trial.suite is None and not brief.request.has_acceptance:
-                ended = NO_TESTS
-            else:
-                self._trial = trial
-                ended = await self._run(trial)
-            relations = (*found.relations, *await self._on_other_inputs(state, trial))
+            trial = await self._trial_of(state, program)
+            trial.suite, trial.deadline = state.suite, time.monotonic() + self._seconds
+            found, ended = await asyncio.gather(self._without_tests(state, trial), self._with_tests(trial))
             changes = tuple(map(_told, trial.found))
-            return found.model_copy(update={"changes": changes, "ended": ended, "relations": relations})
+            return found.model_copy(update={"changes": changes, "ended": ended})
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             return Strength(ended=told_briefly(error))
 
+    async def search_ahead(self, state: GenerationState, program: Program, goes_on: Callable[[], bool]) -> None:
+        """Search for changes of the code that change an answer, before there are tests.
+
+        Args:
+            state: has no tests yet.
+            program: the function.
+            goes_on: asked before each change is tried.
+        """
+        if self._effort.is_examined:
+            trial = await self._trial_of(state, program)
+            await self._setup.session.work(lambda worker: trial.search(worker, goes_on))
+
+    async def _trial_of(self, state: GenerationState, program: Program) -> MutationTrial:
+        """The trial of this function, which may have begun before there were tests."""
+        if self._trial is None or self._trial.program != program or self._trial.found:
+            self._trial = await call_blocking(lambda: self._new_trial(state, program))
+        return self._trial
+
+    async def _with_tests(self, trial: MutationTrial) -> str:
+        """Find out which changes of the code the tests notice. Returns why not all were tried, or ""."""
+        if trial.suite is None and not trial.brief.request.has_acceptance:
+            return NO_TESTS
+        return await self._run(trial)
+
     async def _without_tests(self, state: GenerationState, trial: MutationTrial) -> Strength:
-        """What runs of the function alone find: what it depends on, and which changes of the data matter."""
+        """What runs of the function alone find."""
+        found = await self._on_changed_data(state, trial)
+        relations = (*found.relations, *await self._on_other_inputs(state, trial))
+        return found.model_copy(update={"relations": relations})
+
+    async def _on_changed_data(self, state: GenerationState, trial: MutationTrial) -> Strength:
+        """What it depends on, and which changes of the data matter."""
         plan, request = state.brief.plan, state.brief.request
         said = "\n".join((request.prompt, *request.wishes, plan.description, plan.approach, *plan.assumptions))
         with_order = not order_may_count(said)
@@ -100,7 +126,7 @@ class Examiner:
             return depends, list(relations)
 
         try:
-            with self._timed("clock, chance and changes of the data"):
+            with self._timed(DATA):
                 depends, broken = await self._setup.session.work(job)
             self._broken = broken
         except Exception:  # odd data and values of untrusted code must not fail a verified function
@@ -116,7 +142,7 @@ class Examiner:
             return on_other_inputs(side, trial.varied, trial.others, trial.deadline, checks, state.redaction)
 
         try:
-            with self._timed("other inputs"):
+            with self._timed(OTHERS):
                 found = await self._setup.session.work(job)
         except Exception:  # odd data and values of untrusted code must not fail a verified function
             return ()

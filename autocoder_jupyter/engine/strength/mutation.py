@@ -8,7 +8,7 @@ already started.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -63,8 +63,9 @@ class MutationTrial:
         known: the answers of the function that may be needed again.
         most: the maximum number of changes that count.
         deadline: on the monotonic clock.
-        found: the changes that count.
         left: the changes that were not tried.
+        differing: changes that count, on which the tests did not run yet.
+        found: the changes that count.
     """
 
     program: Program
@@ -77,6 +78,7 @@ class MutationTrial:
     most: int
     deadline: float
     left: list[Mutant]
+    differing: list[TriedMutant] = field(default_factory=list)
     found: list[TriedMutant] = field(default_factory=list)
     _inputs: list[tuple[Tables, Mapping[str, Any]]] = field(default_factory=list)
     _shares: bool = True
@@ -84,7 +86,20 @@ class MutationTrial:
     @property
     def is_over(self) -> bool:
         """Whether there is nothing left to try, or no time."""
-        return not self.left or len(self.found) >= self.most or time.monotonic() >= self.deadline
+        is_empty = not self.left and not self.differing
+        return is_empty or len(self.found) >= self.most or time.monotonic() >= self.deadline
+
+    def search(self, callee: Worker, goes_on: Callable[[], bool]) -> None:
+        """Search for the changes that count, before there are tests.
+
+        Args:
+            callee: runs the function.
+            goes_on: asked before each change.
+        """
+        while self.left and len(self.differing) < self.most and callee.alive and goes_on():
+            if time.monotonic() >= self.deadline:
+                break
+            self._search_next(callee)
 
     def run(self, tester: Worker, callee: Worker) -> None:
         """Try changes until it is over, or a worker is gone.
@@ -96,16 +111,13 @@ class MutationTrial:
         Raises:
             SandboxError: the sandbox was lost for a reason outside of the program.
         """
-        if not self._inputs:
-            self._inputs = list(islice(self._answered(callee), VARIATIONS + 1))
-        if not self._inputs:
-            self.left.clear()
         while not self.is_over and callee.alive and tester.alive:
-            mutant = self.left.pop(0)
-            changed = replace(self.program, code=mutant.code)
-            tables = self._where_it_differs(changed, callee)
-            if tables is not None and callee.alive:
-                self.found.append(TriedMutant(mutant, tables, self._noticed_by(changed, tester, callee)))
+            if not self.differing:
+                self._search_next(callee)
+                continue
+            tried = self.differing.pop(0)
+            changed = replace(self.program, code=tried.mutant.code)
+            self.found.append(replace(tried, noticed_by=self._noticed_by(changed, tester, callee)))
         self._confirm(tester, callee)
 
     def again(self, tester: Worker, callee: Worker) -> None:
@@ -128,6 +140,18 @@ class MutationTrial:
         for place in () if self._shares else noticed:
             changed = replace(self.program, code=self.found[place].mutant.code)
             self.found[place] = replace(self.found[place], noticed_by=self._noticed_by(changed, tester, callee))
+
+    def _search_next(self, callee: Worker) -> None:
+        """Find out whether the next change counts. Without an answer of the function itself, none does."""
+        if not self._inputs:
+            self._inputs = list(islice(self._answered(callee), VARIATIONS + 1))
+        if not self._inputs:
+            self.left.clear()
+            return
+        mutant = self.left.pop(0)
+        tables = self._where_it_differs(replace(self.program, code=mutant.code), callee)
+        if tables is not None and callee.alive:
+            self.differing.append(TriedMutant(mutant, tables))
 
     def _answered(self, callee: Worker) -> Iterator[tuple[Tables, Mapping[str, Any]]]:
         """Inputs with the answers of the verified function: the sample, and variations that keep its profile."""
