@@ -178,7 +178,7 @@ else:
     raise AssertionError
 assert parse_cell("g --sandbox again", "Count.").settings["sandbox"] == "again"
 rows = examine(resolve({}, {}, pathlib.Path.cwd(), {}))
-assert ["  again"] == [name for name, *_ in rows if name.strip() == "again"]
+assert [1] == [row.level for row in rows if row.name == "again"]
 page = json.load(open("labextension/schema/plugin.json"))["properties"]
 assert {"const": "echo", "title": "The stages again"} in page["backend"]["oneOf"]
 assert {"const": "again", "title": "Again"} in page["sandbox"]["oneOf"]

@@ -114,6 +114,17 @@ class CellProblem(TypedDict):
     end: int | None
 
 
+class CheckedPart(TypedDict):
+    """A row of `%autocode doctor`, as texts; the others are as in `magics/doctor_row.Row`."""
+
+    name: str
+    state: str
+    more: str
+    level: int
+    used: bool
+    bad: bool
+
+
 class RequestOutcome(TypedDict):
     """The outcome of a request: a value if it is `ok`, otherwise an error message for the user."""
 

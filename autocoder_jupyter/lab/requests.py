@@ -10,7 +10,8 @@ from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome
+from autocoder_jupyter.lab.messages import CellProblem, CheckedPart, RequestOutcome
+from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_code_result
@@ -83,7 +84,7 @@ def _act(notebook: Notebook, asked: Mapping[str, Any]) -> str | None:
     action, name = asked.get("action"), asked.get("name")
     if not isinstance(action, str) or action not in _ACTIONS:
         raise InvalidRequest(f"There is no action {action!r}.", hint=did_you_mean(str(action), _ACTIONS))
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not (name or action in _OF_NO_RESULT):
         raise InvalidRequest(f"{action} needs the name of a result.")
     return _ACTIONS[action](notebook, name, asked)
 
@@ -186,6 +187,22 @@ def _picture(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str | N
     return json.dumps({**drawn, "alt": f"{found.name}: {found.text}"})
 
 
+def _doctor(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """What `%autocode doctor` finds, as JSON: a list of `CheckedPart`."""
+    rows: list[CheckedPart] = [
+        {
+            "name": visible(row.name),
+            "state": visible(row.state),
+            "more": visible(row.more),
+            "level": row.level,
+            "used": row.used,
+            "bad": row.bad,
+        }
+        for row in examine(notebook.settings())
+    ]
+    return json.dumps(rows)
+
+
 def _ended(notebook: Notebook, name: str) -> Any:
     """The report of a finished result; a page must not wait for a running one."""
     result = find_result(notebook, name)
@@ -213,4 +230,8 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "assignment": _assignment,
     "tests": _tests,
     "export": _export,
+    "doctor": _doctor,
 }
+
+_OF_NO_RESULT = {"doctor"}
+"""Actions that are about the notebook, so they need no name."""

@@ -9,20 +9,19 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable, working_folder
 from autocoder_jupyter.magics.doctor_claude import claude_rows
+from autocoder_jupyter.magics.doctor_row import Row, fault_of
 from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.amounts import amount
 
 if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings
-
-Row = tuple[str, str, str]
-"""What was checked, its state, and the reason or the next step."""
 
 _SIZE_SECONDS = 1.0
 """Time limit for measuring the size of one folder."""
@@ -55,7 +54,7 @@ def examine(settings: Settings) -> list[Row]:
         try:
             rows.extend(look())
         except Exception as error:
-            rows.append((name, "could not be checked", f"{type(error).__name__}: {error}"))
+            rows.append(Row(name, "could not be checked", f"{type(error).__name__}: {error}"))
     return rows
 
 
@@ -68,7 +67,8 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
     try:
         demanded = required_minimums(settings.sandbox_minimum)
     except SandboxUnavailable as error:
-        yield ("sandbox", "none can be used; generated code cannot run", visible(" ".join(str(error).split())))
+        why = visible(" ".join(str(error).split()))
+        yield Row("sandbox", "none can be used; generated code cannot run", why, used=True, bad=True)
         return
     allowed = [
         probe
@@ -76,23 +76,26 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
         if probe.available and wanted in ("auto", probe.name) and not unmet_by(probe, demanded)
     ]
     used = allowed[0].name if allowed else None
-    yield (
+    yield Row(
         "sandbox",
         f"{used} will be used" if used else "none can be used; generated code cannot run",
         f"{wanted!r} is set ({settings.origins['sandbox']})",
+        used=True,
+        bad=used is None,
     )
     for demand in demanded:
         met = any(demand.met_by(probe.tier) for probe in probes if probe.available)
-        yield (
-            "  minimum",
+        yield Row(
+            "minimum",
             f"{demand.tier}{'' if met else ': no sandbox here meets it'}",
             f"by {visible(demand.by)}",
+            level=1,
         )
     for probe in probes:
         details = "; ".join(f"{key}: {value}" for key, value in probe.details.items())
         holds = sandbox_line(probe.name, probe.tier) if probe.available else ""
         notes = "; ".join(note for note in (holds, probe.reason, details) if note)
-        yield (f"  {probe.name}", "works" if probe.available else "does not work here", notes)
+        yield Row(probe.name, "works" if probe.available else "does not work here", notes, level=1)
         if SANDBOXES[probe.name].has_engines:
             yield from _engines(probe.available)
 
@@ -107,62 +110,66 @@ def _engines(works: bool) -> Iterable[Row]:
     states = [(product, machine.state(product)) for product in machine.products]
     for product, state in states:
         if state == "running":
-            yield (f"    {product.name}", "running", "")
+            yield Row(product.name, "running", level=2)
         elif state == "stopped":
-            yield (f"    {product.name}", "installed, not running", f"to start it: {product.start}")
+            yield Row(product.name, "installed, not running", f"to start it: {product.start}", level=2)
     if not works and all(state == "not installed" for _, state in states):
-        yield ("    engines", "none is installed", machine.advice)
+        yield Row("engines", "none is installed", machine.advice, level=2)
 
 
 def _model(settings: Settings) -> Iterable[Row]:
+    from autocoder_jupyter.models.preflight import require_address, require_provider
     from autocoder_jupyter.models.prices import describe
     from autocoder_jupyter.models.protocol import ModelConfig
 
-    known = describe(
-        ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
-    )
-    yield ("model", settings["model"], f"set by {settings.origins['model']}")
-    if known["key_variable"]:
-        state = "is set" if known["key_set"] else "is not set"
-        yield ("  key", f"{known['key_variable']} {state}", "" if known["key_set"] else "replays work without it")
-    if known["api_base"]:
-        yield ("  address", str(known["api_base"]), "")
+    config = ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
+    part = partial(Row, level=1, used=True)
+    unknown = fault_of(lambda: require_provider(config))
+    origin = f"set by {settings.origins['model']}"
+    yield Row("model", settings["model"], f"{origin}. {unknown}" if unknown else origin, used=True, bad=bool(unknown))
+    if unknown:
+        return
+    known = describe(config)
+    if variable := known["key_variable"]:
+        is_set = known["key_set"]
+        more = "" if is_set else "set it where you start Jupyter; kept functions need no key"
+        yield part("key", f"{variable} is {'' if is_set else 'not '}set", more, bad=not is_set)
+    silent = fault_of(lambda: require_address(config))
+    if known["api_base"] or silent:
+        yield part("address", str(known["api_base"] or "the usual one"), silent, bad=bool(silent))
     window = known["context_window"]
-    yield ("  context", f"{amount(window)} tokens" if window else "unknown", "")
+    yield Row("context", f"{amount(window)} tokens" if window else "unknown", level=1)
     prices = (known["input_price"], known["output_price"])
     if None in prices:
-        yield (
-            "  price",
-            "unknown",
-            "so --max-cost is refused; set the prices in litellm_params, or use max_tokens (--max-tokens)",
-        )
+        yield part("price", "unknown", "--max-cost needs it: set it in litellm_params, or use --max-tokens")
     else:
-        yield ("  price", f"${prices[0]:g} in, ${prices[1]:g} out", "per million tokens")
+        yield part("price", f"${prices[0]:g} in, ${prices[1]:g} out", "per million tokens")
 
 
 def _folder(settings: Settings) -> Iterable[Row]:
     place = visible(settings.folder)
     if not settings.permissions:
-        yield ("folder", "needs no permission", place)
+        yield Row("folder", "needs no permission", place)
     elif not settings.waiting:
-        yield ("folder", "all its permissions are granted, or set by you", place)
+        yield Row("folder", "all its permissions are granted, or set by you", place)
     else:
-        yield ("folder", "not trusted; %autocode trust asks you", place)
+        yield Row("folder", "not trusted; %autocode trust asks you", place)
         for permission in settings.waiting:
-            yield (
-                f"  {permission.name}",
+            yield Row(
+                permission.name,
                 f"pyproject.toml asks for {visible(permission.value)}",
                 f"if granted, {visible(permission.why)}",
+                level=1,
             )
 
 
 def _versions() -> Iterable[Row]:
-    yield ("python", platform.python_version(), sys.executable)
+    yield Row("python", platform.python_version(), sys.executable)
     for name in _VERSIONS:
         try:
-            yield (f"  {name}", importlib.metadata.version(name), "")
+            yield Row(name, importlib.metadata.version(name), level=1)
         except importlib.metadata.PackageNotFoundError:
-            yield (f"  {name}", "not installed", "")
+            yield Row(name, "not installed", level=1)
 
 
 def _caches() -> Iterable[Row]:
@@ -171,10 +178,11 @@ def _caches() -> Iterable[Row]:
 
     cache = cache_folder()
     environments = sum("." not in entry.name for entry in cache.glob("environments/*"))  # the rest are locks
-    yield ("cache", _size(cache), str(cache))
-    yield ("  environments", str(environments), f"of the local sandbox; removed after {UNUSED_DAYS} days without use")
+    yield Row("cache", _size(cache), str(cache))
+    lasting = f"of the local sandbox; removed after {UNUSED_DAYS} days without use"
+    yield Row("environments", str(environments), lasting, level=1)
     journal = working_folder() / ".autocode"
-    yield ("journal", _size(journal), str(journal))
+    yield Row("journal", _size(journal), str(journal))
 
 
 def _size(folder: Path, seconds: float = _SIZE_SECONDS) -> str:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.magics.doctor_row import Row, fault_of
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings
-
-Row = tuple[str, str, str]
 
 _START_SECONDS = 20.0
 _LONGEST = 200
@@ -25,21 +24,23 @@ def claude_rows(settings: Settings) -> Iterator[Row]:
     """A row for the backend, then one for each of its parts: what was checked, its state, and the next step."""
     from autocoder_jupyter.engines.claude.installed import require_program
 
+    used = settings["backend"] == "claude"
     try:
         program = require_program()
     except AutocodeError as error:
-        yield ("claude backend", "cannot be used", f"{error.what} {error.hint}")
+        yield Row("claude backend", "cannot be used", f"{error.what} {error.hint}", used=used, bad=True)
         return
     parts = [_program(program), _model(settings)]
     if not parts[-1].fault:  # the key of another provider is irrelevant
         parts.append(_key(settings))
-    if settings["backend"] != "claude":
-        yield ("claude backend", "not in use", "--backend claude uses it")
+    if not used:
+        yield Row("claude backend", "not in use", "--backend claude uses it")
     else:
-        state = "cannot be used" if any(part.fault for part in parts) else "will be used"
-        yield ("claude backend", state, f"'claude' is set ({settings.origins['backend']})")
-    yield ("  sdk", importlib.metadata.version("claude-agent-sdk"), "")
-    yield from ((f"  {part.name}", part.state, part.fault or part.note) for part in parts)
+        bad = any(part.fault for part in parts)
+        state = "cannot be used" if bad else "will be used"
+        yield Row("claude backend", state, f"'claude' is set ({settings.origins['backend']})", used=True, bad=bad)
+    yield Row("sdk", importlib.metadata.version("claude-agent-sdk"), level=1)
+    yield from (Row(part.name, part.state, part.fault or part.note, level=1) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def _program(path: str) -> _Part:
 def _model(settings: Settings) -> _Part:
     from autocoder_jupyter.engines.claude.service import require_claude
 
-    fault = _fault(lambda: require_claude(settings["model"]))
+    fault = fault_of(lambda: require_claude(settings["model"]))
     return _Part("model", visible(settings["model"]), fault)
 
 
@@ -69,18 +70,10 @@ def _key(settings: Settings) -> _Part:
     from autocoder_jupyter.models.protocol import ModelConfig
 
     config = ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
-    if fault := _fault(lambda: require_key(config)):
+    if fault := fault_of(lambda: require_key(config)):
         return _Part("key", "is missing", fault)
     has_key = config.api_key or "api_key" in config.params or any(os.environ.get(name) for name in KEYS["anthropic"])
     return _Part("key", "is set" if has_key else "not needed", note="" if has_key else "api_base is set")
-
-
-def _fault(look: Callable[[], None]) -> str:
-    try:
-        look()
-    except AutocodeError as error:
-        return visible(f"{error.what} {error.hint}")
-    return ""
 
 
 def _version_of(program: str) -> tuple[str, str]:

@@ -184,26 +184,35 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
     assert (lab.folder / "growth.py").read_text() == "mine"
 
 
-def test_the_first_steps_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
+def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
     page = notebook("1 + 1")
+    keyboard = page.page.keyboard
+    page.page.set_viewport_size({"width": 400, "height": 900})
     first = panel(page).get_by_role("form", name="First steps")
     try:
-        first.get_by_label("Model").fill("openai/scripted")
-        first.get_by_label("Environment variable").fill("NO_SUCH_KEY")
-        page.page.keyboard.press("Enter")
+        in_focus(page, "it.labels?.[0].textContent === 'Model'")
+        keyboard.press("Control+a")
+        keyboard.type("openai/scripted")
+        keyboard.press("Tab")
+        keyboard.press("Control+a")
+        keyboard.type("NO_SUCH_KEY")
+        keyboard.press("Tab")
+        keyboard.press("Enter")
         said = first.get_by_role("status")
-        said.get_by_text("set by JupyterLab", exact=True).wait_for(timeout=PATIENCE)
-        expect(said).to_contain_text("NO_SUCH_KEY is not set", use_inner_text=True)
-        expect(said).not_to_contain_text("extension is already loaded", use_inner_text=True)
+        said.get_by_text("set by JupyterLab", exact=True).first.wait_for(timeout=PATIENCE)
+        expect(said.locator(".jp-mod-bad").first).to_contain_text("NO_SUCH_KEY is not set", use_inner_text=True)
+        in_focus(page, "it.textContent === 'Save and check'")
         picture(page, "first_steps")
         assert barriers(page, ".jp-AutocodePanel") == []
     finally:
         lab.use_settings("autocoder-jupyter/plugin", {})
-    page.cell(1).locator(".cm-content").click()
-    page.page.get_by_role("button", name="+ Autocode").click()
+    for _ in range(2):
+        keyboard.press("Tab")
+    in_focus(page, "it.textContent === 'Insert a first cell'")
+    keyboard.press("Enter")
     page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="%%autocode result").wait_for(timeout=PATIENCE)
     page.page.keyboard.type("Revenue of ")  # in the place of the words that were there
-    has_source(page, 2, "%%autocode result\nRevenue of ")
+    has_source(page, 1, "%%autocode result\nRevenue of ")
 
 
 def test_the_first_steps_can_be_questions_in_a_cell(notebook: Open) -> None:

@@ -25,6 +25,7 @@ RECORDS = {
     "Column": "IColumn",
     "Variable": "IVariable",
     "CellProblem": "ICellProblem",
+    "CheckedPart": "ICheckedPart",
     "OptionWords": "IOption",
     "SubcommandWords": "ISubcommand",
     "Vocabulary": "IVocabulary",

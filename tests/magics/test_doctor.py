@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.magics import doctor
+from autocoder_jupyter.magics.doctor_row import Row
 from autocoder_jupyter.magics.settings import Settings, resolve
 from autocoder_jupyter.sandbox import choice, system_minimum
 from autocoder_jupyter.sandbox.protocol import Probe
@@ -27,8 +28,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_cache_is_told_with_its_place_its_size_and_what_becomes_of_it(cache: Path) -> None:
     rows = list(doctor._caches())
-    assert rows[0] == ("cache", "1.0 MB", str(cache))
-    assert rows[1][:2] == ("  environments", "2") and "30 days" in rows[1][2]
+    assert rows[0] == Row("cache", "1.0 MB", str(cache))
+    assert rows[1][:2] == ("environments", "2") and "30 days" in rows[1].more and rows[1].level == 1
 
 
 def test_a_cache_that_is_not_there_yet_is_empty(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +56,7 @@ def landlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def sandbox_rows(folder: Path, **flags: str) -> list[doctor.Row]:
+def sandbox_rows(folder: Path, **flags: str) -> list[Row]:
     settings: Settings = resolve(flags, {}, folder, {})
     return list(doctor._sandboxes(settings))
 
@@ -63,18 +64,21 @@ def sandbox_rows(folder: Path, **flags: str) -> list[doctor.Row]:
 def test_the_sandbox_that_will_be_used_is_told_with_its_tier(landlocked: Path) -> None:
     used, engine, local = sandbox_rows(landlocked)
     assert used[1] == "local will be used"
-    assert engine[1:] == ("does not work here", "No engine answers.")
+    assert engine[1:3] == ("does not work here", "No engine answers.")
     assert local[1] == "works" and local[2].startswith("local, tier landlock (Landlock alone): your files and")
 
 
 def test_a_minimum_is_told_with_who_demands_it_and_whether_anything_here_meets_it(landlocked: Path) -> None:
     used, minimum, *_ = sandbox_rows(landlocked, sandbox_minimum="landlock")
-    assert (used[1], minimum) == ("local will be used", ("  minimum", "landlock", "by --sandbox-minimum of the cell"))
+    assert (used[1], minimum) == (
+        "local will be used",
+        Row("minimum", "landlock", "by --sandbox-minimum of the cell", level=1),
+    )
     path = landlocked / system_minimum.FILE
     path.write_text('{"Autocode": {"sandbox_minimum": "docker"}}')
     used, minimum, *_ = sandbox_rows(landlocked)
     assert used[1] == "none can be used; generated code cannot run"
-    assert minimum == ("  minimum", "docker: no sandbox here meets it", f"by the administrator, in {path}")
+    assert minimum[1:3] == ("docker: no sandbox here meets it", f"by the administrator, in {path}")
 
 
 def test_an_administrators_file_that_cannot_be_understood_is_told(landlocked: Path) -> None:
@@ -93,3 +97,15 @@ def test_where_docker_host_names_an_engine_that_does_not_answer_no_other_engine_
     monkeypatch.delenv("DOCKER_HOST")
     monkeypatch.setenv("PATH", "")
     assert list(doctor._engines(works=False)) != [], "without it, the rows say what can be installed or started"
+
+
+def test_a_model_without_a_provider_and_a_server_that_does_not_answer_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_API_BASE", "http://127.0.0.1:9")
+    (unknown,) = doctor._model(resolve({"model": "opnai/gpt-4.1"}, {}, tmp_path, {}))
+    assert unknown.bad and "Did you mean openai/gpt-4.1" in unknown.more
+    rows = doctor._model(resolve({"model": "ollama/qwen3-coder"}, {}, tmp_path, {}))
+    (silent,) = [row for row in rows if row.bad]
+    assert silent.name == "address" and "nothing answers at http://127.0.0.1:9" in silent.more
+    assert "ollama serve" in silent.more

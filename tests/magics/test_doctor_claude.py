@@ -24,7 +24,7 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows(here: Path, **flags: Any) -> dict[str, tuple[str, str]]:
     found = claude_rows(resolve({**CLAUDE, **flags}, {}, here, {}))
-    return {what.strip(): (state, note) for what, state, note in found}
+    return {row.name: (row.state, row.more) for row in found}
 
 
 needs_sdk = pytest.mark.skipif(importlib.util.find_spec("claude_agent_sdk") is None, reason="the SDK is not installed")

@@ -10,10 +10,10 @@ from typing import Any
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, ModelError
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.doctor import examine
+from autocoder_jupyter.magics.doctor_row import shown
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.view import markup
 
 YES = "yes"
 TEST = "Answer with the single word: ready"
@@ -49,8 +49,7 @@ def setup(notebook: Notebook, arguments: Arguments) -> None:
         _test(notebook, chosen)
     for name, value in chosen.items():
         setattr(notebook.traits, name, value)
-    rows = [row for row in examine(notebook.settings()) if not row[0].startswith("  ")][:2]
-    notebook.show(markup.table(("", "", ""), rows), markup.columns(rows))
+    notebook.show(*shown([row for row in examine(notebook.settings()) if row.used]))
     _say_how_to_keep(notebook, chosen)
 
 

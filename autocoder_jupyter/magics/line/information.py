@@ -5,6 +5,7 @@ from __future__ import annotations
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.doctor import examine
+from autocoder_jupyter.magics.doctor_row import shown
 from autocoder_jupyter.magics.help import help_text, subcommand_help
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.magics.line.trial import try_models
@@ -42,8 +43,7 @@ def models(notebook: Notebook, arguments: Arguments) -> None:
 
 def doctor(notebook: Notebook, arguments: Arguments) -> None:
     """Show which sandbox and model will be used, and why."""
-    rows = examine(notebook.settings())
-    notebook.show(markup.table(("", "", ""), rows), markup.columns(rows))
+    notebook.show(*shown(examine(notebook.settings())))
 
 
 def config(notebook: Notebook, arguments: Arguments) -> None:

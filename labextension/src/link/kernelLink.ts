@@ -132,12 +132,13 @@ export class KernelLink implements IKernelLink, IDisposable {
 
   request(action: Action, name: string, details: RequestDetails = {}): Promise<string | null> {
     const id = UUID.uuid4();
+    const what = `${action} ${name}`.trim();
     const answer = this._ask({ kind: 'request', id, action, name, ...details });
     const timer = setTimeout(() => {
       const waiting = this._waiting.get(id);
       this._waiting.delete(id);
       waiting?.reject(
-        new Error(`The kernel has not answered yet; it may be busy. The request (${action} ${name}) is still queued.`)
+        new Error(`The kernel has not answered yet; it may be busy. The request (${what}) is still queued.`)
       );
     }, PATIENCE);
     return answer.finally(() => clearTimeout(timer));

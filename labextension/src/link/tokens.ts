@@ -81,6 +81,20 @@ export interface ICellProblem {
   end: number | null;
 }
 
+/** What `%autocode doctor` found about one part, as texts. */
+export interface ICheckedPart {
+  name: string;
+  state: string;
+  /** The reason or the next step. */
+  more: string;
+  /** 0 for a subject, more for its parts. */
+  level: number;
+  /** Whether the next generation would use it. */
+  used: boolean;
+  /** Whether it could not. */
+  bad: boolean;
+}
+
 /** The actions that a page can request. */
 export type Action =
   | 'cancel'
@@ -94,7 +108,8 @@ export type Action =
   | 'call'
   | 'assignment'
   | 'tests'
-  | 'export';
+  | 'export'
+  | 'doctor';
 
 /** What some requests need besides a name. */
 export type RequestDetails = {

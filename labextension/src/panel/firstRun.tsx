@@ -1,5 +1,6 @@
 import * as React from 'react';
 
+import type { ICheckedPart } from '../link/tokens';
 import type { IAnswers, Start } from './start';
 
 /** Suggested models; any model of litellm can be used. */
@@ -11,16 +12,22 @@ const TITLE = 'autocoder-jupyter-first-steps';
 export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'check' | 'begin'> }): React.ReactElement {
   const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '' });
   const [said, setSaid] = React.useState('');
+  const [parts, setParts] = React.useState<readonly ICheckedPart[]>([]);
   const [isBusy, setBusy] = React.useState(false);
   React.useEffect(() => {
     start.answers().then(setAnswers, () => undefined); // without settings the fields are empty
   }, [start]);
 
-  const doing = async (words: string, act: () => Promise<string | void>): Promise<void> => {
+  const doing = async (words: string, act: () => Promise<void>): Promise<void> => {
+    if (isBusy) {
+      return; // its button is not disabled, which would take the focus from it
+    }
     setBusy(true);
     setSaid(words);
+    setParts([]);
     try {
-      setSaid((await act()) ?? '');
+      await act();
+      setSaid('');
     } catch (error) {
       setSaid(error instanceof Error ? error.message : String(error));
     }
@@ -28,7 +35,7 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
   };
   const check = async (event: React.FormEvent): Promise<void> => {
     event.preventDefault();
-    await doing('Checking; the first time takes some seconds …', () => start.check(answers));
+    await doing('Checking; the first time takes some seconds …', async () => setParts(await start.check(answers)));
   };
 
   return (
@@ -59,13 +66,13 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
       </label>
       <p>Enter only the name. Set the key itself where you start Jupyter; it is not saved.</p>
       <div className="jp-AutocodePanel-buttons">
-        <button type="submit" className="jp-Button jp-mod-styled jp-mod-accept" disabled={isBusy}>
+        <button type="submit" className="jp-Button jp-mod-styled jp-mod-accept" aria-disabled={isBusy}>
           Save and check
         </button>
         <button
           type="button"
           className="jp-Button jp-mod-styled"
-          disabled={isBusy}
+          aria-disabled={isBusy}
           title="Asks for model, key, price, sharing and sandbox in a cell, and makes one test call"
           onClick={() => void doing('Answer in the new cell.', () => start.ask())}
         >
@@ -75,55 +82,40 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
           Insert a first cell
         </button>
       </div>
-      <div role="status" aria-label="What will be used" hidden={said === ''}>
-        <Checked said={said} />
+      <div role="status" aria-label="What will be used" hidden={said === '' && parts.length === 0}>
+        {parts.length > 0 ? <Checked parts={parts} /> : <p>{said}</p>}
       </div>
     </form>
   );
 }
 
-/** What the kernel said: which sandbox and model will be used, and all of it below; or a sentence. */
-function Checked({ said }: { said: string }): React.ReactElement {
-  const used = whatIsUsed(said);
-  if (used.length === 0) {
-    return <p>{said}</p>;
-  }
+/** Which sandbox and model will be used, and below it all that was checked. */
+function Checked({ parts }: { parts: readonly ICheckedPart[] }): React.ReactElement {
   return (
     <>
-      <dl>
-        {used.map(([name, state, more], at) => (
-          <React.Fragment key={at}>
-            <dt>{name}</dt>
-            <dd>
-              {state}
-              {more && <span>{more}</span>}
-            </dd>
-          </React.Fragment>
-        ))}
-      </dl>
+      <Parts parts={parts.filter(part => part.used)} />
       <details>
         <summary>All that was checked</summary>
-        <pre tabIndex={0} aria-label="All that was checked">
-          {said}
-        </pre>
+        <Parts parts={parts} />
       </details>
     </>
   );
 }
 
-/** Of the table of `%autocode doctor`: the sandbox, and all rows about the model; each as name, state and details. */
-export function whatIsUsed(said: string): string[][] {
-  let group = '';
-  const shown: string[][] = [];
-  for (const line of said.split('\n')) {
-    const [name, state, ...more] = line.trim().split(/ {2,}/);
-    const isPart = line.startsWith(' ');
-    group = isPart ? group : name;
-    if (state && (group === 'model' || (group === 'sandbox' && !isPart))) {
-      shown.push([name, state, more.join(' ')]);
-    }
-  }
-  return shown;
+function Parts({ parts }: { parts: readonly ICheckedPart[] }): React.ReactElement {
+  return (
+    <dl>
+      {parts.map(({ name, state, more, level, bad }, at) => (
+        <React.Fragment key={at}>
+          <dt style={{ paddingLeft: `${0.75 * level}em` }}>{name}</dt>
+          <dd className={bad ? 'jp-mod-bad' : undefined}>
+            {state}
+            {more && <span>{more}</span>}
+          </dd>
+        </React.Fragment>
+      ))}
+    </dl>
+  );
 }
 
 /** The variable that litellm uses by default. */

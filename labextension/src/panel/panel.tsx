@@ -49,7 +49,9 @@ export class ResultsPanel extends ReactWidget {
   }
 
   protected override onActivateRequest(): void {
-    (this.node.querySelector<HTMLElement>('button') ?? this.node).focus();
+    void Promise.resolve(this.renderPromise).then(() => {
+      (this.node.querySelector<HTMLElement>('button, input') ?? this.node).focus();
+    });
   }
 
   protected override onUpdateRequest(message: Message): void {

@@ -3,6 +3,7 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
 import { LOAD, newCell } from '../cells/first';
 import { insertBelow } from '../cells/place';
+import type { ICheckedPart } from '../link/tokens';
 import type { IResults } from '../results/tokens';
 import { runCode } from './runCode';
 
@@ -38,8 +39,8 @@ export class Start {
     return { model: read('model'), key: read('api_key') };
   }
 
-  /** Save the values and return the output of `%autocode doctor`. Rejects with an error to show to the user. */
-  async check({ model, key }: IAnswers): Promise<string> {
+  /** Save the values and return what `%autocode doctor` finds. Rejects with an error to show to the user. */
+  async check({ model, key }: IAnswers): Promise<readonly ICheckedPart[]> {
     await this._registry.set(PLUGIN, 'model', model.trim());
     await this._registry.set(PLUGIN, 'api_key', key.trim());
     const { notebook } = this._results;
@@ -50,8 +51,11 @@ export class Start {
     for (let waited = 0; waited < PATIENCE && !this._results.link?.connected; waited += PAUSE) {
       await pause();
     }
-    await pause(); // the settings are being sent
-    return trouble + (await runCode(notebook, '%autocode doctor'));
+    const { link } = this._results;
+    if (!link?.connected) {
+      throw new Error(trouble.trim() || 'The kernel does not answer. Wait until it is idle, and try again.');
+    }
+    return JSON.parse((await link.request('doctor', '')) ?? '[]') as ICheckedPart[];
   }
 
   /** Ask all questions of the first steps in a cell: key, price, sharing, sandbox, and one test call. */

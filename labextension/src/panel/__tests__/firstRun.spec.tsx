@@ -2,18 +2,24 @@ import * as React from 'react';
 import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 
-import { FirstRun, whatIsUsed } from '../firstRun';
+import type { ICheckedPart } from '../../link/tokens';
+import { FirstRun } from '../firstRun';
 
 const check = jest.fn();
 const ask = jest.fn();
 const begin = jest.fn();
 let node: HTMLElement;
 
-const DOCTOR = `sandbox   local will be used    'local' is set
-  local   works                 your files are hidden
-model     openai/gpt            set by JupyterLab
-  key     MY_KEY is not set     replays work without it
-python    3.11.7                /usr/bin/python`;
+const part = (name: string, state: string, more: string, level: number, used: boolean): ICheckedPart => {
+  return { name, state, more, level, used, bad: state.endsWith('not set') };
+};
+const FOUND = [
+  part('sandbox', 'local will be used', "'local' is set", 0, true),
+  part('local', 'works', 'your files are hidden', 1, false),
+  part('model', 'openai/gpt', 'set by JupyterLab', 0, true),
+  part('key', '<b>MY_KEY</b> is not set', 'replays work without it', 1, true),
+  part('python', '3.11.7', '/usr/bin/python', 0, false)
+];
 
 const said = (): string | null => node.querySelector('[role=status]')!.textContent;
 
@@ -31,25 +37,37 @@ async function submit(): Promise<void> {
   await act(async () => node.querySelector('form')!.requestSubmit());
 }
 
-it('begins with what is set, and says what the kernel said', async () => {
-  check.mockResolvedValue(DOCTOR);
+it('begins with what is set, and says what the kernel found, as text', async () => {
+  check.mockResolvedValue(FOUND);
   expect([...node.querySelectorAll('input')].map(input => input.value)).toEqual(['openai/gpt', 'MY_KEY']);
   await submit();
   expect(check).toHaveBeenCalledWith({ model: 'openai/gpt', key: 'MY_KEY' });
-  expect([...node.querySelectorAll('dt')].map(name => name.textContent)).toEqual(['sandbox', 'model', 'key']);
-  expect(node.querySelectorAll('dd')[2].textContent).toBe('MY_KEY is not setreplays work without it');
-  expect(node.querySelector('pre')!.textContent).toBe(DOCTOR); // closed
-});
-
-it('takes a sentence for no table', () => {
-  expect(whatIsUsed('The notebook has no kernel.\nmodel')).toEqual([]);
+  const names = (list: Element): (string | null)[] => [...list.querySelectorAll('dt')].map(name => name.textContent);
+  const [used, all] = node.querySelectorAll('dl');
+  expect(names(used)).toEqual(['sandbox', 'model', 'key']);
+  expect([...used.querySelectorAll('dd')].map(state => state.className)).toEqual(['', '', 'jp-mod-bad']);
+  expect(used.querySelectorAll('dd')[2].textContent).toBe('<b>MY_KEY</b> is not setreplays work without it');
+  expect(names(all)).toEqual(['sandbox', 'local', 'model', 'key', 'python']);
+  expect(all.closest('details')!.open).toBe(false);
 });
 
 it('says why it could not look, and can be asked again', async () => {
   check.mockRejectedValue(new Error('The notebook has no kernel.'));
   await submit();
   expect(said()).toBe('The notebook has no kernel.');
-  expect(node.querySelector<HTMLButtonElement>('[type=submit]')!.disabled).toBe(false);
+  await submit();
+  expect(check).toHaveBeenCalledTimes(2);
+});
+
+it('checks once at a time, and keeps the focus on its button meanwhile', async () => {
+  check.mockReturnValue(new Promise(() => undefined));
+  const button = node.querySelector<HTMLButtonElement>('[type=submit]')!;
+  button.focus();
+  await submit();
+  await submit();
+  expect(check).toHaveBeenCalledTimes(1);
+  expect(button.disabled).toBe(false);
+  expect(button.getAttribute('aria-disabled')).toBe('true');
 });
 
 function pressed(words: string): void {

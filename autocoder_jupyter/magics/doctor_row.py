@@ -1,0 +1,41 @@
+"""A row of `%autocode doctor`, and the table of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.html import Html
+
+
+class Row(NamedTuple):
+    """What was checked, its state, and the reason or the next step.
+
+    `level` is 0 for a subject, and more for its parts. `used` is true for what the next generation would use, and
+    `bad` if it could not.
+    """
+
+    name: str
+    state: str
+    more: str = ""
+    level: int = 0
+    used: bool = False
+    bad: bool = False
+
+
+def shown(rows: Sequence[Row]) -> tuple[Html, str]:
+    """A table of rows for a page, and for a terminal. Parts are indented."""
+    cells = [("  " * row.level + row.name, row.state, row.more) for row in rows]
+    return markup.table(("", "", ""), cells), markup.columns(cells)
+
+
+def fault_of(look: Callable[[], None]) -> str:
+    """The error that a check raises and what to do next; "" if it raises none."""
+    try:
+        look()
+    except AutocodeError as error:
+        return visible(f"{error.what} {error.hint}")
+    return ""
