@@ -158,11 +158,13 @@ class BudgetSpent(AutocodeError):
     Args:
         what, why, hint: see `AutocodeError`.
         limit: the setting of the limit, such as `max_cost`.
+        needs: the least that its next question may take, in the unit of the limit; 0 if that is not known.
     """
 
-    def __init__(self, what: str, *, why: str = "", hint: str = "", limit: str = "") -> None:
+    def __init__(self, what: str, *, why: str = "", hint: str = "", limit: str = "", needs: float = 0) -> None:
         super().__init__(what, why=why, hint=hint)
         self.limit = limit
+        self.needs = needs
 
 
 # The sandbox

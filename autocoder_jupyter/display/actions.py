@@ -5,6 +5,7 @@ Two facts only a page knows, and adds: whether the cell of a run is in its noteb
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -104,3 +105,15 @@ def limit_flag(state: _State) -> str:
     record = RECORDS.get(state.limit)
     flags = [flag for option in record.options for flag in option.flags] if record else []
     return flags[-1] if flags else ""
+
+
+def raised_limit(state: _State, limit: float) -> float:
+    """A limit that is worth a further run: twice as much, and at least twice what its next question may take.
+
+    The answers so far are replayed at no cost, so only what is still asked counts.
+    """
+    needed = 2 * state.needs
+    if needed <= 2 * limit:
+        return 2 * limit
+    unit = 10.0 ** (math.floor(math.log10(needed)) - 1)  # two digits
+    return float(f"{math.ceil(needed / unit) * unit:.2g}")

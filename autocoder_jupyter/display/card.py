@@ -12,7 +12,7 @@ from autocoder_jupyter.display.changes import change_blocks
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
 from autocoder_jupyter.display.next_steps import WORDS, next_steps
 from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
-from autocoder_jupyter.display.questions import question_lines
+from autocoder_jupyter.display.questions import ASKED, question_lines
 from autocoder_jupyter.display.sample_outputs import output_blocks
 from autocoder_jupyter.display.verified import verified_blocks
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
@@ -39,8 +39,6 @@ MOST_DIFFERENCES = 8
 """Sentences about the data that the card shows."""
 
 _UNSOLVED = ("failed", "over_budget")
-ASKED = "autocode-asked"
-"""Our lab extension hides it where a form asks the same questions."""
 
 
 def card(state: FunctionRun) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autocoder_jupyter.display.actions import buttons, limit_flag
+from autocoder_jupyter.display.actions import buttons, limit_flag, raised_limit
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view.document import Beside, Row, Span, line
@@ -32,7 +32,8 @@ def _steps(state: FunctionRun) -> Iterator[tuple[str, str]]:
             yield f"%%autocode {name} …", "run again, continues where it stopped"
         yield f"%autocode retry {name}", "asks the model again"
     if "raise-limit" in offered and (limit := _limit(state)):
-        yield f"{limit_flag(state)} {2 * limit:g}", "in its cell raises the limit"
+        raised = f"{raised_limit(state, limit):.12g}"
+        yield f"{limit_flag(state)} {raised}", "in its cell raises the limit, or any other amount"
     if state.finished and "call" not in offered and state.solution:
         yield f"%autocode show {name} --code", "shows the best attempt"
 

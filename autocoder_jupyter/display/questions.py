@@ -13,6 +13,9 @@ from autocoder_jupyter.view.html import element, escape
 if TYPE_CHECKING:
     from autocoder_jupyter.types import PlanQuestion
 
+ASKED = "autocode-asked"
+"""The class of the questions on a card. The form hides them where it is shown."""
+
 _LEFT_OPEN = "Let the plan decide"
 
 
@@ -53,7 +56,8 @@ class QuestionForm:
         self._leave.on_click(lambda _: answer([""] * len(questions)))
         rows = [row for group in zip(titles, self._choices, self._words, strict=True) for row in group]
         buttons = ipywidgets.HBox((self._go, self._leave))
-        self.widget = ipywidgets.VBox((*rows, buttons), layout={"max_width": "1312px", "margin": "6px 0 0"})
+        hides = html_widget(element("style", escape(f".{ASKED} {{ display: none !important; }}")), {"display": "none"})
+        self.widget = ipywidgets.VBox((*rows, buttons, hides), layout={"max_width": "1312px", "margin": "6px 0 0"})
         self.widget.add_class("autocode-questions")
 
     def send(self) -> None:

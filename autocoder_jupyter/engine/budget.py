@@ -134,12 +134,14 @@ class Budget:
                 why=f"{_tokens(self.used):,} are used, and it may take {_tokens(least):,} or more.",
                 hint=f"Raise max_tokens (--max-tokens) {_REPLAYED}",
                 limit="max_tokens",
+                needs=_tokens(least),
             )
         return BudgetSpent(
             f"{budget} of ${self.cost or 0:g} is too small for the next question.",
             why=f"${self.used.cost or 0:.4f} is used, and it may cost ${least.cost or 0:.4f} or more.",
             hint=f"Raise max_cost {_REPLAYED}",
             limit="max_cost",
+            needs=least.cost or 0,
         )
 
 

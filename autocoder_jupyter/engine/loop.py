@@ -155,6 +155,7 @@ class _Generation:
         self._examination = Examination(setup, self._adviser, record)
         self._first: FirstRun | None = None  # begins with the first code
         self._limit = ""  # the setting whose limit ended it
+        self._needs = 0.0  # the least that its next question may take of it
         self._doubted: VerifiedTurn | None = None  # verified, and then doubted by a second opinion
 
     async def run(self) -> Report:
@@ -184,7 +185,7 @@ class _Generation:
             if not has_one and not isinstance(raised, BudgetSpent | UnusableAnswer):
                 raise
             over, reason = isinstance(raised, BudgetSpent), str(raised)
-            self._limit = getattr(raised, "limit", "")
+            self._limit, self._needs = getattr(raised, "limit", ""), getattr(raised, "needs", 0.0)
             if record.turns:
                 reason += f"\nStill to fix: {record.turns[-1].verdict.summary}"
         finally:
@@ -201,7 +202,8 @@ class _Generation:
         setup.services.tracker.stop()
         report = record.finished(await record.report(reason))
         state_at_end: EndState = "ready" if report.success else ("over_budget" if over else "failed")
-        setup.emit(Finished(state_at_end, report.error or report.overspent, self._limit, report.attempts))
+        reason = report.error or report.overspent
+        setup.emit(Finished(state_at_end, reason, self._limit, report.attempts, self._needs))
         return report
 
     @property

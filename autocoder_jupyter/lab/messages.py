@@ -41,6 +41,7 @@ class JobRun(TypedDict):
     run_id: str
     limit: str
     limit_value: float | None
+    limit_next: float | None
 
 
 class JobMessage(JobState, JobRun):

@@ -48,6 +48,7 @@ def without_clock(jobs: list[JobMessage]) -> list[JobMessage]:
 
 def _of_launch(name: str, launch: Launch) -> JobMessage:
     state = launch.card.state
+    limit = getattr(launch.job.config, state.limit) if actions.limit_flag(state) else None
     seconds = state.seconds if state.finished else time.time() - launch.started
     run: JobRun = {
         "started": launch.started,
@@ -55,7 +56,8 @@ def _of_launch(name: str, launch: Launch) -> JobMessage:
         "cell_id": launch.cell_id,
         "run_id": launch.job.run_id,
         "limit": state.limit,
-        "limit_value": getattr(launch.job.config, state.limit) if actions.limit_flag(state) else None,
+        "limit_value": limit,
+        "limit_next": None if limit is None else actions.raised_limit(state, limit),
     }
     return {**_of_state(name, state), **run}
 
@@ -103,6 +105,7 @@ def _no_run() -> JobRun:
         "run_id": "",
         "limit": "",
         "limit_value": None,
+        "limit_next": None,
     }
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 HEADINGS = ("", "version", "started", "state", "made by", "passed", "cost", "reason", "request")
 
+_PASSED = HEADINGS.index("passed")
+
 _LONGEST = 60
 
 
@@ -40,13 +42,20 @@ class VersionManager:
         return versions_of(self._notebook, self._name)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """One row per version, oldest first, with the columns `HEADINGS`. The first cell is the number."""
+        """One row per version, oldest first, with the columns `HEADINGS`. The first cell is the number.
+
+        The same evidence, or the same error, is said once; later versions refer to the first that has it.
+        """
         versions = self._versions
         counting = versions.last_good()
-        return [
-            _row(version, versions, counts=counting is not None and version.id == counting.id)
-            for version in versions.all()
-        ]
+        rows = []
+        first: dict[str, str] = {}
+        for version in versions.all():
+            row = _row(version, versions, counts=counting is not None and version.id == counting.id)
+            told = row[_PASSED]
+            number = first.setdefault(told, row[0])
+            rows.append(row if number == row[0] or not told else (*row[:_PASSED], f"as {number}", *row[_PASSED + 1 :]))
+        return rows
 
     def table(self) -> Html:
         """The rows as a table."""

@@ -391,13 +391,15 @@ class CodeEnded:
 class Finished:
     """The run ended. `state` is the card's state; `limit` the setting whose limit ended it, if any.
 
-    `attempts` is the number of attempts in the report; None if there is no report.
+    `attempts` is the number of attempts in the report; None if there is no report. `needs` is the least that the next
+    question may take of the limit; 0 if that is not known.
     """
 
     state: EndState
     reason: str = ""
     limit: str = ""
     attempts: int | None = None
+    needs: float = 0
 
 
 Event = (

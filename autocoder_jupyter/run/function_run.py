@@ -476,7 +476,9 @@ def _(event: events.Finished, state: FunctionRun) -> FunctionRun:
     state = replace(state, beside=())
     if event.attempts is not None:  # one that was stopped before its verdict is in no report
         state = replace(state, attempt=event.attempts)
-    state = replace(state, loading=False, limit=event.limit, agent=state.agent.stopped() if state.agent else None)
+    state = replace(
+        state, loading=False, limit=event.limit, needs=event.needs, agent=state.agent.stopped() if state.agent else None
+    )
     return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
 
 

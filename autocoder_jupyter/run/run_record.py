@@ -28,6 +28,7 @@ class RunRecord(ABC):
         usage: tokens and cost so far.
         loading: whether the model's client is being imported.
         limit: the setting that ended the run, such as `max_cost`; "" if none did.
+        needs: the least that the next question may take of this limit; 0 if that is not known.
         sent: the text that was sent to the model; in the last record only.
         steps: when each step began and how long it took.
     """
@@ -42,6 +43,7 @@ class RunRecord(ABC):
     usage: Usage = Usage()
     loading: bool = False
     limit: str = ""
+    needs: float = 0
     sent: str = ""
     steps: Steps = field(default=Steps(), compare=False)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.actions import ACTIONS, buttons, limit_flag, possible
+from autocoder_jupyter.display.actions import ACTIONS, buttons, limit_flag, possible, raised_limit
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 
@@ -67,3 +67,12 @@ def test_each_action_is_a_command_of_the_page() -> None:
         for name in re.findall(r"(?:commandOf\(|execute\(|allows\(job, )'([a-z-]+)'", path.read_text("utf-8"))
     }
     assert "approve" in used and used <= commands | {"new-cell", "open-panel"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "needs", "raised"),
+    [(4, 0, 8), (0.5, 0.1, 1.0), (0.001, 0.0312, 0.063), (2500, 61_234, 130_000)],
+    ids=["twice", "enough", "dollars", "tokens"],
+)
+def test_a_raised_limit_has_room_for_the_next_question(limit: float, needs: float, raised: float) -> None:
+    assert raised_limit(FunctionRun("growth", phase="over_budget", needs=needs), limit) == raised

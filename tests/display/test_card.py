@@ -408,7 +408,11 @@ def test_a_ready_card_shows_the_first_rows_of_each_output(read: Any) -> None:
     [
         ({"phase": "ready"}, ["growth.run(sales) runs it", "%autocode insert growth", "growth shows the whole result"]),
         ({"phase": "failed", "limit": "max_iterations", "of": 4}, ["%autocode retry growth", "--max-iterations 8"]),
-        ({"phase": "over_budget", "limit": "max_cost"}, ["--max-cost 1 in its cell raises the limit"]),
+        (
+            {"phase": "over_budget", "limit": "max_cost"},
+            ["--max-cost 1 in its cell raises the limit, or any other amount"],
+        ),
+        ({"phase": "over_budget", "limit": "max_cost", "needs": 0.8123}, ["--max-cost 1.7 in its cell"]),
         ({"phase": "failed", "solution": "x"}, ["%autocode show growth --code"]),
         ({"phase": "running"}, []),
     ],

@@ -10,6 +10,8 @@ import pytest
 
 from autocoder_jupyter.display.controls import SEEN_SECONDS, Controls
 from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard
+from autocoder_jupyter.display.questions import ASKED
+from autocoder_jupyter.display.shown import card_html
 from autocoder_jupyter.display.window import LAST_HTML
 from autocoder_jupyter.run.events import Finished, StageStarted, TextStreamed
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -98,6 +100,9 @@ def test_questions_of_the_plan_are_a_form_while_they_wait() -> None:
     form = strip._form
     assert form is not None and strip._strip.children == (strip._box, form.widget)
     assert labels(strip) == ["Cancel"] and "&lt;gaps&gt;" in form.widget.children[3].value
+    card = card_html(replace(STATE, phase="waiting", questions=(dates, gaps)))
+    assert f'class="{ASKED}"' in card, "the form hides them on the card"
+    assert form.widget.children[-1].value == f"<style>.{ASKED} {{ display: none !important; }}</style>"
     form._go.click()  # what the plan took is chosen, and a question without a choice is left to it
     form._choices[1].index = 1
     form._words[0].value = " the day it was paid "

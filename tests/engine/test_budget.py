@@ -69,8 +69,9 @@ async def test_a_request_that_fits_only_with_a_shorter_answer_gets_that(budget: 
 
 
 async def test_an_answer_that_could_only_be_cut_off_is_not_paid_for() -> None:
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetSpent) as error:
         await room_of(Budget(tokens=1000 + LEAST_ANSWER - 1), request())
+    assert error.value.needs == 1000 + LEAST_ANSWER
     assert await room_of(Budget(tokens=1000 + LEAST_ANSWER), request()) == LEAST_ANSWER
     assert await room_of(Budget(tokens=1100), request(answer=100)) == 100  # that is all that was asked for
 

@@ -40,7 +40,7 @@ from tests.lab.conftest import ScriptedJobs
 
 FIELDS = {
     "name", "phase", "title", "tone", "facts", "rows", "started", "seconds", "cost", "asks", "question", "progress",
-    "step", "cell_id", "run_id", "limit", "limit_value", "actions", "buttons",
+    "step", "cell_id", "run_id", "limit", "limit_value", "limit_next", "actions", "buttons",
 }  # fmt: skip
 PLAN = CodePlan(
     description="",

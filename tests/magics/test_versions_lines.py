@@ -22,7 +22,17 @@ from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, Report, ToolUse, Trace, Usage
+from autocoder_jupyter.types import (
+    CodePlan,
+    CodeSolution,
+    Evidence,
+    InputSpec,
+    Report,
+    TestOutcome,
+    ToolUse,
+    Trace,
+    Usage,
+)
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.keys import RequestKey
 from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
@@ -74,6 +84,15 @@ def test_history_tells_who_made_each_version_why_and_which_counts(shell: Any, th
     assert three[0] in first and "$0.25" in first and "By month." in first and "the model" in first
     assert "ready, current" in second and "you" in second and "edited by you" in second
     assert "failed" in third and "2 of 9 tests fail" in third
+
+
+def test_history_says_the_same_evidence_once(shell: Any, here: Path) -> None:
+    passed = TestOutcome(id="test_solution.py::test_one", outcome="passed")
+    for number, (request, tests) in enumerate([("By month.", 1), ("By week.", 1), ("By day.", 2)], 1):
+        record(here, request, f"x = {number}\n", number, evidence=Evidence(tests=(passed,) * tests))
+    shell.run("%autocode history growth")
+    first, second, third = shell.display_pub.outputs[-1]["data"]["text/plain"].splitlines()
+    assert "1 test " in first and "1 test " not in second and "as 1 " in second and "as 1 " not in third
 
 
 def test_what_an_agent_made_is_told_apart(shell: Any, here: Path) -> None:

@@ -9,14 +9,14 @@ import { VOCABULARY } from '../vocabulary';
 /** Ask for a higher limit, write it into the cell and activate the cell; false if the user cancelled. */
 export async function raiseLimit(notebook: NotebookPanel, { cellId, job, name }: IEntry): Promise<boolean> {
   const cell = notebook.content.widgets[indexOf(notebook, cellId)];
-  if (cell === undefined || job === null || job.limit_value === null) {
+  if (cell === undefined || job === null || job.limit_next === null) {
     throw new Error(`The cell of ${name} is not in this notebook any more.`);
   }
   const option = VOCABULARY.options.find(option => option.name === job.limit)!;
   const asked = await InputDialog.getNumber({
     title: `Run ${name} again with a higher limit`,
-    label: `${option.flags.at(-1)}: ${option.help} (it was ${job.limit_value})`,
-    value: job.limit_value * 2,
+    label: `${option.flags.at(-1)}: ${option.help} (it was ${job.limit_value}). The answers so far are replayed at no cost.`,
+    value: job.limit_next,
     okLabel: 'Run again'
   });
   if (!asked.button.accept || !asked.value || asked.value <= 0) {

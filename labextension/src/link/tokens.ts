@@ -43,6 +43,8 @@ export interface IJob {
   /** The setting that ended it, such as `max_cost`, and its value; empty if none did. */
   limit: string;
   limit_value: number | null;
+  /** A higher value, with which the run can go on. */
+  limit_next: number | null;
 }
 
 /** One column of a table. */

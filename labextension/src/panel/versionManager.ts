@@ -10,6 +10,7 @@ export interface IVersion {
   /** `ready` or `failed`, followed by `current` or `pinned`; older kernels say `counts` for `current`. */
   state: string;
   by: string;
+  /** What passed, or why it failed; `as 1` if that is the same as for version 1. */
   evidence: string;
   why: string;
   request: string;

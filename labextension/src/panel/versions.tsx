@@ -57,7 +57,7 @@ export function Versions({ name, run, versionManager }: IVersionsProps): React.R
                 <div>
                   <strong>{version.number}</strong> {[version.state, version.by, version.started].join(' · ')}
                 </div>
-                {(version.why || version.evidence) && <div>{version.why || version.evidence}</div>}
+                {words(version) && <div>{words(version)}</div>}
                 {changes(version).map(change => (
                   <button
                     key={change}
@@ -81,13 +81,22 @@ export function Versions({ name, run, versionManager }: IVersionsProps): React.R
   );
 }
 
+/** Why it was written, or what passed. What passed for the current one stands above the list. */
+function words(version: IVersion): string {
+  return version.why || (isCurrent(version) ? '' : version.evidence);
+}
+
+function isCurrent({ state }: IVersion): boolean {
+  return /current|counts/.test(state);
+}
+
 /** The actions that are possible for a version. */
-function changes({ state }: IVersion): Change[] {
+function changes(version: IVersion): Change[] {
+  const { state } = version;
   const isGood = state.startsWith('ready');
   const isPinned = state.includes('pinned');
-  const isCurrent = /current|counts/.test(state);
   const offered: [boolean, Change][] = [
-    [isGood && !isPinned && !isCurrent, 'restore'],
+    [isGood && !isPinned && !isCurrent(version), 'restore'],
     [isGood && !isPinned, 'pin'],
     [isPinned, 'unpin'],
     [true, 'remove']

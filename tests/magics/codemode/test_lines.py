@@ -96,7 +96,8 @@ def test_the_panel_is_told_of_it(answered: Any) -> None:
     room.launched.clear()
     [held] = listed(room)
     assert {**held, "seconds": 0, "step": ""} == {
-        **job, "cell_id": None, "started": 0.0, "seconds": 0, "step": "", "limit": "", "limit_value": None
+        **job, "cell_id": None, "started": 0.0, "seconds": 0, "step": "",
+        "limit": "", "limit_value": None, "limit_next": None,
     }  # fmt: skip
 
 

@@ -47,6 +47,7 @@ export function job(given: Partial<IJob>): IJob {
     run_id: '',
     limit: '',
     limit_value: null,
+    limit_next: null,
     ...given
   };
 }

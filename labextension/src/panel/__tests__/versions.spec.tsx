@@ -46,6 +46,7 @@ it('says who made each version and why, and offers what fits it', async () => {
   const items = [...node.querySelectorAll('li')];
   expect(items[1].textContent).toContain('2 ready, current · you · 2026-05-01 09:00');
   expect(items[1].textContent).toContain('edited by you');
+  expect(items[0].textContent).toContain('6 tests passed');
   expect(items.map(item => [...item.querySelectorAll('button')].map(button => button.textContent))).toEqual([
     ['Restore', 'Pin', 'Remove'],
     ['Pin', 'Remove'],
@@ -77,4 +78,10 @@ it('keeps the keyboard in the list when the pressed button goes', async () => {
   await act(async () => restore.click());
   expect(restore.isConnected).toBe(false);
   expect(document.activeElement?.textContent).toBe('Versions');
+});
+
+it('does not repeat what passed for the current version, which stands above the list', async () => {
+  versionManager.versions.mockResolvedValueOnce([{ ...SECOND, why: '' }]);
+  const node = await opened();
+  expect(node.querySelector('li')!.textContent).not.toContain('6 tests passed');
 });
