@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from .columns import Note, read_column, write_column
 from .errors import Corrupt
@@ -39,7 +38,7 @@ def read_array(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 
 def _write_categorical(values: Any, out: ArrowWriter, path: str) -> Note:
-    codes = out.add(pa.array(np.ascontiguousarray(values.codes)), path)
+    codes = out.add(np.ascontiguousarray(values.codes), path)
     levels = write_labels(values.categories, out, f"the categories of {path}", write_column)
     return {
         "kind": "category",

@@ -6,7 +6,7 @@ storage, and which missing values were used. The note's `kind` selects the reade
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def write_column(values: Any, out: ArrowWriter, path: str) -> Note:
     if isinstance(dtype, pd.DatetimeTZDtype):
         return {**_write_ticks(values, "datetime", out, path), "zone": zone_to_json(dtype.tz, path)}
     if isinstance(dtype, pd.PeriodDtype):
-        return {"kind": "period", "freq": _period_freq(dtype, path), "at": out.add(pa.array(values.asi8), path)}
+        return {"kind": "period", "freq": _period_freq(dtype, path), "at": out.add(_native(values.asi8), path)}
     if isinstance(values, pd.arrays.DatetimeArray):
         return _write_ticks(values, "datetime", out, path)
     if isinstance(values, pd.arrays.TimedeltaArray):
@@ -88,37 +88,49 @@ def _write_numpy(values: Any, out: ArrowWriter, path: str) -> Note:
         return objects.write_objects(values, out, path)
     if dtype.kind in "mM":
         kind = "datetime" if dtype.kind == "M" else "timedelta"
-        return {"kind": kind, "unit": _unit(dtype, path), "at": out.add(pa.array(_native(values).view("i8")), path)}
+        return {"kind": kind, "unit": _unit(dtype, path), "at": out.add(_native(values).view("i8"), path)}
     if dtype.kind not in "biufc" or dtype.itemsize > 8 * (1 + (dtype.kind == "c")):
         raise Unencodable(path, f"has the numpy dtype {dtype}, which cannot cross", "convert it to float64 or text")
     native = _native(values)
     if dtype.kind == "c":
         parts = pa.array(native.view(f"f{dtype.itemsize // 2}"))
         return {"kind": "numpy", "dtype": dtype.str, "at": out.add(pa.FixedSizeListArray.from_arrays(parts, 2), path)}
-    return {"kind": "numpy", "dtype": dtype.str, "at": out.add(pa.array(native), path)}
+    return {"kind": "numpy", "dtype": dtype.str, "at": out.add(native, path)}
 
 
 def _read_numpy(note: Mapping[str, Any], source: ArrowReader) -> Any:
     dtype = plain_dtype(note["dtype"])
-    native = dtype.newbyteorder("=")
+    if dtype.kind != "c":
+        return read_numbers([note], source)[0]
+    array = source.take(note["at"])
+    part = f"f{dtype.itemsize // 2}"
+    if array.type != pa.list_(pa.from_numpy_dtype(np.dtype(part)), 2) or array.null_count or array.values.null_count:
+        raise Corrupt(f"{array.type} where {dtype} belongs")
+    return source.view(array.flatten(), part).view(dtype.newbyteorder("=")).astype(dtype, copy=False)
+
+
+def number_type(note: Mapping[str, Any]) -> str:
+    """The dtype of a column that `read_numbers` reads; "" for any other."""
+    dtype = note["dtype"] if note["kind"] == "numpy" else ""
+    return dtype if dtype and plain_dtype(dtype).kind in "biuf" else ""
+
+
+def read_numbers(notes: Sequence[Mapping[str, Any]], source: ArrowReader) -> Any:
+    """Columns of bools, integers or floats of one dtype that follow each other, as the rows of one array.
+
+    Raises:
+        Corrupt: they are none.
+    """
+    dtype = plain_dtype(notes[0]["dtype"])
+    places = [note["at"] for note in notes]
     if dtype.kind == "b":
-        array = source.take(note["at"])
-        if array.type != pa.bool_() or array.null_count:
-            raise Corrupt(f"{array.type} where bool belongs")
-        return array.to_numpy(zero_copy_only=False)
-    if dtype.kind == "c":
-        array = source.take(note["at"])
-        part = f"f{dtype.itemsize // 2}"
-        if (
-            array.type != pa.list_(pa.from_numpy_dtype(np.dtype(part)), 2)
-            or array.null_count
-            or array.values.null_count
-        ):
-            raise Corrupt(f"{array.type} where {dtype} belongs")
-        return source.view(array.flatten(), part).view(native).astype(dtype, copy=False)
+        bits = source.matrix(places, "u1")
+        if (bits > 1).any():
+            raise Corrupt("a bool that is neither true nor false")
+        return bits.view(dtype)
     if dtype.kind not in "iuf":
         raise Corrupt(f"{dtype} is not a numeric dtype")
-    return source.numpy(note["at"], native.str).astype(dtype, copy=False)
+    return source.matrix(places, dtype.newbyteorder("=").str).astype(dtype, copy=False)
 
 
 def _native(values: Any) -> Any:
@@ -134,7 +146,7 @@ def _unit(dtype: Any, path: str) -> str:
 
 
 def _write_ticks(values: Any, kind: str, out: ArrowWriter, path: str) -> Note:
-    return {"kind": kind, "unit": values.unit, "at": out.add(pa.array(np.ascontiguousarray(values.asi8)), path)}
+    return {"kind": kind, "unit": values.unit, "at": out.add(_native(values.asi8), path)}
 
 
 def _read_datetime(note: Mapping[str, Any], source: ArrowReader) -> Any:
@@ -178,7 +190,7 @@ def _write_sparse(values: Any, out: ArrowWriter, path: str) -> Note:
         "length": len(values),
         "index": "block" if type(index).__name__ == "BlockIndex" else "integer",
         "fill": to_json(values.dtype.fill_value, f"the fill value of {path}"),
-        "at": out.add(pa.array(np.ascontiguousarray(positions, dtype="int32")), path),
+        "at": out.add(np.ascontiguousarray(positions, dtype="int32"), path),
         "values": write_column(np.asarray(values.sp_values), out, path),
     }
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from .plain import canonical_nan
 
-_LAYOUT_KEYS = ("size", "streams")
+_LAYOUT_KEYS = ("size", "numbers", "texts", "streams")
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Encoded:
         header: describes the bytes; made of JSON values. `header["size"]` is the number of bytes.
         buffers: the bytes in pieces, to be written one after the other. They may be views of the value. Do not
             change the value before they are written and before the digest is computed.
-        arrays: the Arrow arrays that the bytes hold, if any. The digest is computed from them.
+        arrays: the arrays of Arrow or numpy that the bytes hold, if any. The digest is computed from them.
     """
 
     header: dict[str, Any]
@@ -55,6 +55,8 @@ class Encoded:
 
 def _hash_array(digest: Any, array: Any) -> None:
     """Hash the values of `array`. Nulls are dropped first, because the bytes of their slots are undefined."""
+    if isinstance(array, np.ndarray):
+        array = pa.array(array)
     kind = array.type
     digest.update(f"|{kind}:{len(array)}:{array.null_count}|".encode())
     if array.null_count:

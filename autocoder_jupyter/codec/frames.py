@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .arrays import read_array, write_array
+from .columns import number_type, read_numbers
 from .encoded import Encoded
 from .errors import Corrupt, TypeMismatch, Unencodable
 from .geometry import is_geographic, note_of, with_class
@@ -67,11 +69,10 @@ def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool,
         raise Corrupt(f"{len(header['values'])} columns")
     index, source = _open(header, payload, trusted, share)
     labels = read_index(header["columns"], source)
-    columns = {place: _column(note, source, index) for place, note in enumerate(header["values"])}
-    if len(labels) != len(columns):
-        raise Corrupt(f"{len(labels)} labels for {len(columns)} columns")
-    frame = pd.DataFrame(columns, index=index, copy=len(columns) > _MANY_BLOCKS)
-    frame.columns = labels
+    blocks = list(_blocks(header["values"], source, len(index)))
+    if len(labels) != len(header["values"]):
+        raise Corrupt(f"{len(labels)} labels for {len(header['values'])} columns")
+    frame = _of_blocks(blocks, index, labels)
     return _with_extras(frame, header)
 
 
@@ -79,7 +80,8 @@ def read_series(header: Mapping[str, Any], payload: memoryview, *, trusted: bool
     """The Series that was written. Numeric values are a writable view of `payload`: do not use it afterwards."""
     index, source = _open(header, payload, trusted, share)
     (note,) = header["values"]
-    series = pd.Series(_column(note, source, index), index=index, copy=False)
+    values = _of_length(len(index), read_array(note, source))
+    series = pd.Series(values, index=index, dtype=values.dtype, copy=False)  # else texts in `object` become `str`
     series.name = from_json(header["name"])
     return _with_extras(series, header)
 
@@ -119,13 +121,12 @@ def _with_extras(value: Any, header: Mapping[str, Any]) -> Any:
 
 
 def _finish(header: dict[str, Any], out: ArrowWriter) -> Encoded:
-    streams, pieces = out.finish()
-    size = sum(size for _, size in streams)
-    return Encoded({**header, "size": size, "streams": streams}, pieces, tuple(out.arrays))
+    layout, pieces = out.finish()
+    return Encoded(header | layout, pieces, tuple(out.arrays))
 
 
 def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool, share: int) -> tuple[Any, ArrowReader]:
-    source = ArrowReader(header["streams"], payload, trusted=trusted, share=share)
+    source = ArrowReader(header, payload, trusted=trusted, share=share)
     # The narrowest column, of type bool, takes one bit of the payload per row.
     index = read_index(header["index"], source, backed=8 * payload.nbytes)
     if len(index) != header["rows"]:
@@ -133,11 +134,35 @@ def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool, share: 
     return index, source
 
 
-def _column(note: Mapping[str, Any], source: ArrowReader, index: Any) -> Any:
-    values = read_array(note, source)
-    if len(values) != len(index):
-        raise Corrupt(f"{len(values)} values for {len(index)} rows")
-    if values.dtype.kind == "O" and isinstance(values, np.ndarray):
-        # Without an explicit dtype pandas 3 would turn an object column of texts into `str`.
-        return pd.Series(values, index=index, dtype=object, copy=False)
+def _blocks(notes: Sequence[Mapping[str, Any]], source: ArrowReader, rows: int) -> Iterator[Any]:
+    """The columns: those of numbers as rows of arrays, so that pandas handles neighbors of one dtype in one step."""
+    for dtype, group in itertools.groupby(notes, number_type):
+        if dtype:
+            yield _of_length(rows, read_numbers(list(group), source))
+        else:
+            for note in group:
+                values = _of_length(rows, read_array(note, source))
+                yield values.reshape(1, -1) if isinstance(values, np.ndarray) else values
+
+
+def _of_blocks(blocks: Sequence[Any], index: Any, labels: Any) -> Any:
+    """The DataFrame of arrays that have been checked."""
+    internals = getattr(pd.api, "internals", None)
+    if internals is None or len(blocks) > _MANY_BLOCKS:
+        columns = [each for block in blocks for each in (block if isinstance(block, np.ndarray) else [block])]
+        kept = [pd.Series(each, index, object, copy=False) if each.dtype == object else each for each in columns]
+        frame = pd.DataFrame(dict(enumerate(kept)), index=index, copy=len(blocks) > _MANY_BLOCKS)
+        frame.columns = labels
+        return frame
+    placed, place = [], 0
+    for block in blocks:
+        count = len(block) if isinstance(block, np.ndarray) else 1
+        placed.append((block, np.arange(place, place + count)))
+        place += count
+    return internals.create_dataframe_from_blocks(placed, index, labels)
+
+
+def _of_length(rows: int, values: Any) -> Any:
+    if values.shape[-1] != rows:
+        raise Corrupt(f"{values.shape[-1]} values for {rows} rows")
     return values

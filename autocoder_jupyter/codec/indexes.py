@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from .arrays import read_array, write_array
 from .columns import Note
@@ -31,7 +30,7 @@ def write_index(index: Any, out: ArrowWriter, path: str) -> Note:
         "levels": [
             write_index(level.rename(None), out, f"level {n} of {path}") for n, level in enumerate(index.levels)
         ],
-        "codes": [out.add(pa.array(np.ascontiguousarray(codes, dtype="int64")), path) for codes in index.codes],
+        "codes": [out.add(np.ascontiguousarray(codes, dtype="int64"), path) for codes in index.codes],
     }
 
 

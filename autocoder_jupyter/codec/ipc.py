@@ -1,15 +1,16 @@
-"""Write Arrow arrays as bytes and read them, in Arrow's stream format.
+"""Write arrays as bytes and read them: numbers as they are in memory, others in Arrow's stream format.
 
-Arrays of equal length go into one stream. Writing copies no large buffer: Arrow passes its buffers to `_Pieces`.
-After reading, numpy views point into the received bytes, so no other code may use these bytes. In an untrusted stream
-no two arrays may share bytes: writing to one would change the other. If the other held the offsets of a text column,
-pandas would read outside of the column.
+Arrow's format takes most of the time of a small table. So numbers, one array after the other, come first, and few short
+texts, such as labels, are in the header. Arrow arrays of equal length go into one stream. Writing copies no large
+buffer. After reading, numpy views point into the received bytes, so no other code may use these bytes. Numbers cannot
+share bytes, because their places follow from their sizes. In an untrusted stream no two arrays may share bytes: writing
+to one would change the other. If the other held the offsets of a text column, pandas would read outside of the column.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,15 @@ Reference = list[int]
 MAX_ARRAYS = 200_000
 MAX_STREAMS = 50_000
 MAX_TYPE_DEPTH = 16
+MAX_HEADER_TEXT = 4096
+"""Most bytes of text of one value that go into its header, where one JSON text has room for all values of an answer."""
+
 UNBACKED_BYTES = 64 * 2**20
 """Most memory of columns and labels that came without bytes, such as a range. The size of the payload is added."""
 
 _SMALL = 1 << 12
 _ALIGNMENT = 8
+_TEXT = pa.large_string()
 
 
 class _Pieces:
@@ -68,66 +73,104 @@ class ArrowWriter:
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
-        self._streams: dict[int, list[Any]] = {}
+        self._count: dict[int, int] = {}
+        self._numbers: list[list[int]] = []
+        self._texts: list[list[Any]] = []
+        self._text_left = MAX_HEADER_TEXT
+        self._streams: dict[int, dict[str, Any]] = {}
+        self._sink = _Pieces()
 
     def add(self, array: Any, path: str) -> Reference:
         """Add an array and return its position.
 
         Args:
-            array: an Arrow array, chunked or not.
+            array: an Arrow array, chunked or not; or a contiguous numpy array of bools, integers or floats in the
+                byte order of this machine, which `ArrowReader.numpy` reads.
             path: the name of the array in an error.
 
         Raises:
             Unencodable: its Arrow type cannot cross, or it is too large for one chunk.
         """
+        if isinstance(array, np.ndarray):
+            return self._add_numbers(array)
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
             if isinstance(array, pa.ChunkedArray):
                 raise Unencodable(
                     path, "holds more than 2 GiB of text in Arrow's small string type", "use large_string"
                 )
-        check_type(array.type, path)
-        stream = self._streams.setdefault(len(array), [])
-        stream.append(array)
-        self.arrays.append(array)
-        return [len(array), len(stream) - 1]
+        rows, place = reference = self._place_of(array)
+        if array.type == _TEXT and not array.null_count and array.nbytes <= self._text_left:
+            self._text_left -= array.nbytes
+            self._texts.append([rows, place, array.to_pylist()])
+        else:
+            check_type(array.type, path)
+            self._streams.setdefault(rows, {})[str(place)] = array
+        return reference
 
-    def finish(self) -> tuple[list[list[int]], tuple[memoryview, ...]]:
-        """For each stream [length of its arrays, its size in bytes], and the bytes of all streams in pieces."""
-        sink = _Pieces()
+    def finish(self) -> tuple[dict[str, Any], tuple[memoryview, ...]]:
+        """The part of the header that says where the arrays are, and the bytes of all in pieces.
+
+        `size` is the number of all bytes. `numbers` has runs of arrays that follow each other: [length, bytes of a
+        value, place of the first array, number of arrays]. `texts` has [length, place, texts], and `streams` has
+        [length of its arrays, bytes].
+        """
+        sink = self._sink
+        sink.write(bytes(-sink.size % _ALIGNMENT))
         sizes = []
         for rows, arrays in self._streams.items():
             before = sink.size
-            batch = pa.RecordBatch.from_arrays(arrays, names=[str(place) for place in range(len(arrays))])
+            batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
             with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), batch.schema) as stream:
                 stream.write_batch(batch)
             sizes.append([rows, sink.size - before])
         sink.flush()
-        return sizes, tuple(sink.pieces)
+        layout = {"size": sink.size, "numbers": self._numbers, "texts": self._texts, "streams": sizes}
+        return layout, tuple(sink.pieces)
+
+    def _add_numbers(self, array: Any) -> Reference:
+        rows, place = reference = self._place_of(array)
+        width = array.itemsize
+        last = self._numbers[-1] if self._numbers else [0, 0, 0, 0]
+        if last[0] == rows and last[1] == width and last[2] + last[3] == place:
+            last[3] += 1
+        else:
+            self._sink.write(bytes(-self._sink.size % _ALIGNMENT))
+            self._numbers.append([rows, width, place, 1])
+        self._sink.write(array.view("u1"))
+        return reference
+
+    def _place_of(self, array: Any) -> Reference:
+        rows = len(array)
+        place = self._count[rows] = self._count.get(rows, -1) + 1
+        self.arrays.append(array)
+        return [rows, place]
 
 
 class ArrowReader:
     """Reads the arrays of a payload. Each can be taken once.
 
     Args:
-        streams: the first result of `ArrowWriter.finish`.
+        layout: the first result of `ArrowWriter.finish`, perhaps among other entries of a header.
         payload: the bytes. The caller must not use them afterwards.
         trusted: False if the writer may be hostile. Then types, structure and memory are checked completely.
         share: the number of payloads that share the memory of one.
 
     Raises:
-        Corrupt: the bytes do not fit `streams`, or a check failed.
+        Corrupt: the bytes do not fit the layout, or a check failed.
     """
 
-    def __init__(self, streams: Sequence[Sequence[int]], payload: memoryview, *, trusted: bool, share: int = 1) -> None:
+    def __init__(self, layout: Mapping[str, Any], payload: memoryview, *, trusted: bool, share: int = 1) -> None:
+        streams = layout["streams"]
         if len(streams) > MAX_STREAMS:
             raise Corrupt(f"{len(streams)} streams")
         self._payload, self._base = _writable(payload)
         self._arrays: dict[tuple[int, int], Any] = {}
+        self._numbers: dict[tuple[int, int], tuple[int, int]] = {}
         self._unbacked_left = payload.nbytes + UNBACKED_BYTES // share
         self.allowance = Allowance.part(share)
         self.trusted = trusted
-        start = 0
+        start = first_stream = self._find_numbers(layout["numbers"])
         for rows, size in streams:
             if size < 0 or start + size > payload.nbytes:
                 raise Corrupt("a stream that reaches beyond the payload")
@@ -137,8 +180,12 @@ class ArrowReader:
             raise Corrupt("bytes after the last stream")
         if len(self._arrays) > MAX_ARRAYS:
             raise Corrupt(f"{len(self._arrays)} arrays")
-        if not trusted:
-            self._refuse_shared_bytes()
+        if streams and not trusted:
+            self._refuse_shared_bytes(first_stream)
+        for rows, place, texts in layout["texts"]:
+            array = self._arrays[rows, place] = pa.array(texts, _TEXT)
+            if len(array) != rows:
+                raise Corrupt(f"{len(array)} texts where {rows} were announced")
 
     def take(self, reference: Sequence[int]) -> Any:
         """Take the Arrow array at `reference`. It cannot be taken twice, because two views would share its bytes.
@@ -153,15 +200,31 @@ class ArrowReader:
             raise Corrupt(f"no array at {rows, place}, or used twice") from None
 
     def numpy(self, reference: Sequence[int], dtype: str) -> Any:
-        """Take the array at `reference` as a writable numpy view.
+        """Take the numbers at `reference` as a writable numpy view.
 
         Raises:
-            Corrupt: there is no such array, it has another dtype, or it has nulls.
+            Corrupt: there are no such numbers, or they have another width.
         """
-        array = self.take(reference)
-        if array.type != pa.from_numpy_dtype(np.dtype(dtype)) or array.null_count:
-            raise Corrupt(f"{array.type} where {dtype} without nulls belongs")
-        return self.view(array, dtype)
+        return self.matrix([reference], dtype)[0]
+
+    def matrix(self, references: Sequence[Sequence[int]], dtype: str) -> Any:
+        """Take arrays of numbers that follow each other as the rows of one writable numpy view.
+
+        Raises:
+            Corrupt: there are no such numbers, they have another width, or do not follow each other.
+        """
+        wanted = np.dtype(dtype)
+        found = []
+        for rows, place in references:
+            try:
+                found.append((*self._numbers.pop((rows, place)), rows))
+            except KeyError:
+                raise Corrupt(f"no numbers at {rows, place}, or used twice") from None
+        start, width, rows = found[0]
+        if width != wanted.itemsize or found != [(start + n * rows * width, width, rows) for n in range(len(found))]:
+            raise Corrupt(f"numbers of {width} bytes, or of other places, where {dtype} belongs")
+        shape = len(found), rows
+        return np.ndarray(shape, wanted, self._payload, start) if rows else np.empty(shape, wanted)
 
     def view(self, array: Any, dtype: str) -> Any:
         """A writable numpy view of the values of a fixed-width Arrow array of this payload.
@@ -190,6 +253,20 @@ class ArrowReader:
         if self._unbacked_left < 0 and not self.trusted:
             raise Corrupt(f"rows or labels that came without bytes and would take {size:,} here")
 
+    def _find_numbers(self, runs: Sequence[Sequence[int]]) -> int:
+        """Find the places of the numbers, which follow from their sizes. Returns the number of all their bytes."""
+        if sum(run[3] for run in runs) > MAX_ARRAYS:
+            raise Corrupt("too many arrays of numbers")
+        start = 0
+        for rows, width, first, count in runs:
+            start += -start % _ALIGNMENT
+            if min(rows, count) < 0 or width <= 0 or start + rows * width * count > self._payload.nbytes:
+                raise Corrupt("numbers that reach beyond the payload")
+            for place in range(first, first + count):
+                self._numbers[rows, place] = start, width
+                start += rows * width
+        return start + -start % _ALIGNMENT
+
     def _read(self, rows: int, part: memoryview) -> None:
         buffer = pa.py_buffer(part)
         if not self.trusted:
@@ -198,7 +275,8 @@ class ArrowReader:
             batch = stream.read_next_batch()
             if batch.num_rows != rows:
                 raise Corrupt(f"{batch.num_rows} rows where {rows} were announced")
-            for place, array in enumerate(batch.columns):
+            for name, array in zip(batch.schema.names, batch.columns, strict=True):
+                place = int(name)
                 if not self.trusted:
                     check_type(array.type, "a received array", fault=Corrupt)
                     array.validate(full=True)
@@ -208,14 +286,14 @@ class ArrowReader:
             for _ in stream:
                 raise Corrupt("more than one batch in a stream")
 
-    def _refuse_shared_bytes(self) -> None:
+    def _refuse_shared_bytes(self, first_stream: int) -> None:
         spans = sorted(
             (buffer.address, buffer.address + buffer.size)
             for array in self._arrays.values()
             for buffer in array.buffers()
             if buffer is not None and buffer.size
         )
-        end = self._base
+        end = self._base + first_stream
         for first, last in spans:
             if first < end or last > self._base + self._payload.nbytes:
                 raise Corrupt("arrays that share bytes, or lie outside of the payload")

@@ -51,7 +51,7 @@ def _write_uniform(values: Any, kind: Any, out: ArrowWriter, path: str) -> dict[
     if array.null_count:
         holes = values[array.is_null().to_numpy(zero_copy_only=False)]
         markers = np.fromiter((_MARKER_TYPES.index(type(hole)) for hole in holes), dtype="int8", count=len(holes))
-        note["missing"] = int(markers[0]) if (markers == markers[0]).all() else out.add(pa.array(markers), path)
+        note["missing"] = int(markers[0]) if (markers == markers[0]).all() else out.add(markers, path)
     return note
 
 
@@ -65,8 +65,8 @@ def _write_vectors(values: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
     return {
         "kind": "vectors",
         "dtype": values[0].dtype.str,
-        "at": out.add(pa.array(ends), path),
-        "items": out.add(pa.array(np.concatenate(values)), path),
+        "at": out.add(ends, path),
+        "items": out.add(np.concatenate(values), path),
     }
 
 

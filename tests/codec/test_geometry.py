@@ -175,7 +175,8 @@ def test_an_active_geometry_that_is_none_is_refused(geo: Any, tmp_path: Path) ->
 
 def test_a_geoseries_of_numbers_is_refused() -> None:
     with pytest.raises(Corrupt, match="a GeoSeries of int64"):
-        receive(stream(pa.array([1, 2])), {"kind": "numpy", "dtype": "<i8", "at": [2, 0]}, 2, geo=None)
+        note = {"kind": "numpy", "dtype": "<i8", "at": [2, 0]}
+        receive(bytes(16), note, 2, geo=None, numbers=[[2, 8, 0, 1]], streams=[])
 
 
 def test_many_points_are_checked_at_once() -> None:

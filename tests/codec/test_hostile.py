@@ -39,6 +39,8 @@ def series_header(rows: int, size: int, note: dict[str, Any]) -> dict[str, Any]:
         "type": "Series",
         "rows": rows,
         "size": size,
+        "numbers": [],
+        "texts": [],
         "streams": [[rows, size]],
         "index": {"kind": "range", "name": None, "range": [0, rows, 1]},
         "name": None,
@@ -153,7 +155,11 @@ def test_deep_nesting_is_refused() -> None:
 
 
 def test_two_arrays_that_share_bytes_are_refused() -> None:
-    frame = pd.DataFrame({0: [0, 1, 2], 1: [3, 9, 9], "b": ["x", "y", "z"]})  # 0, 1, 2, 3 are valid offsets into xyz
+    numbers: dict[Any, Any] = {
+        0: pd.array([0, 1, 2], "Int64"),
+        1: pd.array([3, 9, 9], "Int64"),
+    }  # 0, 1, 2, 3 are valid offsets
+    frame = pd.DataFrame({**numbers, "b": ["x" * 5_000, "y", "z"]})
     encoded = encode(frame, "DataFrame")
     payload = bytearray(b"".join(encoded.buffers))
     # The batch's metadata lists (offset, length) of each buffer: 24 bytes of numbers, then 32 of offsets into text.
@@ -165,6 +171,33 @@ def test_two_arrays_that_share_bytes_are_refused() -> None:
     payload[place : place + 8] = (start - 48).to_bytes(8, "little")
     with pytest.raises(Corrupt, match="share"):
         decode(encoded.header, memoryview(payload), folder=HERE, trusted=False)
+
+
+def test_an_array_outside_of_its_stream_is_refused() -> None:
+    encoded = encode(pd.DataFrame({"a": [0, 0, 0, 0], "b": ["x" * 5_000, "y", "z", ""]}), "DataFrame")
+    assert encoded.header["numbers"] == [[4, 8, 0, 1]]
+    payload = bytearray(b"".join(encoded.buffers))
+    place = payload.find(np.array([0, 40], dtype="i8").tobytes(), 32)  # the offsets of the texts
+    assert place > 0
+    for start in (-len(payload), -200, -8):  # where the numbers are, which are valid offsets, and between
+        payload[place : place + 8] = start.to_bytes(8, "little", signed=True)
+        with pytest.raises(Corrupt):
+            decode(encoded.header, memoryview(bytearray(payload)), folder=HERE, trusted=False)
+
+
+def test_a_bool_is_one_bit() -> None:
+    note = {"kind": "numpy", "dtype": "|b1", "at": [8, 0]}
+    assert receive(bytes([0, 1] * 4), note, 8, numbers=[[8, 1, 0, 1]], streams=[]).sum() == 4
+    with pytest.raises(Corrupt, match="neither true nor false"):
+        receive(bytes([0, 2] * 4), note, 8, numbers=[[8, 1, 0, 1]], streams=[])
+
+
+def test_columns_that_do_not_follow_each_other_are_refused() -> None:
+    encoded = encode(pd.DataFrame({"a": [1], "b": [2], "c": [3]}), "DataFrame")
+    header = copy.deepcopy(encoded.header)
+    header["values"][0], header["values"][2] = header["values"][2], header["values"][0]
+    with pytest.raises(Corrupt, match="other places"):
+        decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=False)
 
 
 def test_an_array_cannot_be_two_columns() -> None:
@@ -184,12 +217,22 @@ HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "more streams than bytes": lambda h: h["streams"].append([1, 8]),
     "a negative stream": lambda h: h["streams"][0].__setitem__(1, -8),
     "a stream of other length": lambda h: h["streams"][0].__setitem__(0, 9),
+    "more numbers than bytes": lambda h: h["numbers"].append([3, 8, 9, 10**6]),
+    "fewer numbers than bytes": lambda h: h["numbers"][0].__setitem__(3, 1),
+    "numbers of no width": lambda h: h["numbers"].append([3, 0, 9, 1]),
+    "a negative number of numbers": lambda h: h["numbers"].insert(0, [-3, 8, 9, 1]),
+    "a negative number of columns": lambda h: h["numbers"].insert(0, [3, 8, 9, -1]),
+    "a million columns of no rows": lambda h: h["numbers"].extend([[0, 8, 0, 200_000]] * 5),
+    "a fraction of a number": lambda h: h["numbers"][0].__setitem__(0, 3.0),
+    "fewer texts than labels": lambda h: h["texts"][0][2].pop(),
+    "texts that are numbers": lambda h: h["texts"][0].__setitem__(2, [1, 2, 3, 4]),
+    "a text that is not Unicode": lambda h: h["texts"][0][2].__setitem__(0, "\udc80"),
     "100,001 columns": lambda h: h.update(values=h["values"] * 33_334),
     "a million streams": lambda h: h.update(streams=[[0, 0]] * 1_000_000),
     "an unknown kind": lambda h: h["values"][0].update(kind="pickle"),
     "a dtype of objects": lambda h: h["values"][0].update(dtype="O"),
     "a wider dtype": lambda h: h["values"][0].update(dtype="<c16"),
-    "another dtype": lambda h: h["values"][0].update(dtype="<u8"),
+    "another dtype": lambda h: h["values"][0].update(dtype="<u4"),
     "a dtype with fields": lambda h: h["values"][0].update(dtype="i4,O"),
     "a missing label": lambda h: h["values"].pop(),
     "a range of 2**62 rows": lambda h: h.update(index={"kind": "range", "name": None, "range": [0, 2**62, 1]}),
@@ -221,6 +264,7 @@ def test_a_header_that_does_not_fit_is_refused(change: Any, trusted: bool) -> No
     frame = pd.DataFrame(
         {"a": [1.0, 2.0, 3.0], "b": pd.to_datetime(["2024"] * 3, utc=True), "c": pd.Categorical(["x", "y", "z"])}
     )
+    frame["d"] = pd.array([1, 2, None], "Int64")
     encoded = encode(frame, "DataFrame")
     header = json.loads(json.dumps(encoded.header))
     change(header)
@@ -461,6 +505,8 @@ def claims(values: list[dict[str, Any]], index: dict[str, Any]) -> Any:
         "type": "DataFrame",
         "rows": ROWS,
         "size": 0,
+        "numbers": [],
+        "texts": [],
         "streams": [],
         "index": index,
         "columns": {"kind": "range", "name": None, "range": [0, len(values), 1]},
@@ -479,11 +525,10 @@ def test_no_bytes_that_claim_a_hundred_million_rows_are_refused(values: Any) -> 
 
 
 def test_labels_that_came_without_bytes_are_bounded() -> None:
-    payload = stream(pa.array([0, 0], type=pa.int8()))
     levels = {"kind": "range", "name": None, "range": [0, ROWS, 1]}
     note = {"kind": "category", "ordered": False, "width": "int8", "at": [2, 0], "levels": levels}
     with pytest.raises(Corrupt, match="came without bytes"):
-        receive(payload, note, 2)
+        receive(bytes(8), note, 2, numbers=[[2, 1, 0, 1]], streams=[])
 
 
 def test_columns_of_nulls_beside_columns_with_bytes_cross(cross: Callable[..., Any]) -> None:
@@ -504,7 +549,7 @@ def test_a_frequency_of_a_million_characters_is_refused(note: dict[str, Any]) ->
     ticks = {"kind": "datetime", "unit": "ns", "at": [2, 0]}
     index = {"kind": "flat", "name": None, "values": ticks, "freq": note["freq"]}
     with pytest.raises(Corrupt, match="frequency"):
-        receive(stream(TWO, TWO), {"kind": "arrow", "at": [2, 1]}, 2, index=index)
+        receive(bytes(16), {"kind": "arrow nulls", "length": 2}, 2, index=index, numbers=[[2, 8, 0, 1]], streams=[])
 
 
 MANY = 200_000

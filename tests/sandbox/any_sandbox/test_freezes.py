@@ -48,7 +48,7 @@ def send(header, payload=b""):
     while left:
         left = left[os.write(wire, left):]
 def answer(payload=b"", **header):
-    own = {"size": len(payload), **header}
+    own = {"size": len(payload), "numbers": [], "texts": [], "streams": [], **header}
     outputs = [{"name": "answer", "size": len(payload), "header": own}]
     send({"kind": "result", "seconds": 0, "outputs": outputs, "payload": len(payload)}, payload)
 def count(n):
@@ -128,6 +128,11 @@ ANSWERS: dict[str, tuple[TypeName, str]] = {
         "DataFrame",
         f"{WIRE}\nsent = bytes(10_000_000)\nstreams = [[0, 0]] * 49_000 + [[1, len(sent)]]\n"
         "answer(sent, type='DataFrame', rows=0, index=count(0), columns=count(0), values=[], streams=streams)",
+    ),
+    "a frame of many numbers that nothing names": (
+        "DataFrame",
+        f"{WIRE}\nnumbers = [[0, 8, 0, 10_000]] * 20\n"
+        "answer(type='DataFrame', rows=0, index=count(0), columns=count(0), values=[], numbers=numbers)",
     ),
     "a frame of many arrays that nothing names": (
         "DataFrame",
