@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -120,7 +121,15 @@ def dtype_text(dtype: Any) -> str:
 
 def dtype_name(dtype: Any) -> str:
     """The name of a dtype as pandas writes it, but without the fill value of a sparse one, which is a value."""
+    if isinstance(dtype, np.dtype):
+        return _numpy_name(dtype)
     return f"Sparse[{dtype.subtype}]" if isinstance(dtype, pd.SparseDtype) else str(dtype)
+
+
+@functools.lru_cache(maxsize=256)
+def _numpy_name(dtype: Any) -> str:
+    """The name that numpy computes anew each time, which takes longer than all else in a comparison of shapes."""
+    return str(dtype)
 
 
 def profile_column(

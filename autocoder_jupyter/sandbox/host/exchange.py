@@ -45,7 +45,6 @@ _LINK_BUFFER = 1 << 20
 
 _EARLY = "an answer before the request was read"
 _SHORT = 1 << 16
-_PIECES = 64
 
 
 class Expired(Exception):
@@ -363,7 +362,7 @@ class ProcessStreams:
             NotTaken: the worker did not take the request.
             Malformed: a frame is invalid. After each of these errors the worker cannot be used any more.
         """
-        outgoing = _views(pieces)
+        outgoing = frames.views(pieces)
         reports: list[dict[str, Any]] = []
         taken = False
         deadline = time.monotonic() + take_seconds
@@ -378,7 +377,7 @@ class ProcessStreams:
                 deadline = time.monotonic() + seconds
                 route = self._route_to(header.get("link"))
                 end = None
-                outgoing.extend(_views(body))
+                outgoing.extend(frames.views(body))
             else:
                 reports.append(header)
 
@@ -412,7 +411,7 @@ class ProcessStreams:
                     if reply := route.frames.take_reply():
                         if outgoing:
                             raise Malformed(_EARLY)
-                        outgoing.extend(_views([reply]))
+                        outgoing.extend(frames.views([reply]))
                 if self._control_fd in ready:
                     self._control.read(on_report)
         except (StreamEnded, Expired) as error:
@@ -492,7 +491,7 @@ class ProcessStreams:
 
     def _send(self, outgoing: deque[memoryview], route: Route) -> None:
         try:
-            count = os.writev(route.sink, [outgoing[place] for place in range(min(len(outgoing), _PIECES))])
+            frames.write_some(route.sink, outgoing)
         except BlockingIOError:
             return
         except OSError:
@@ -500,12 +499,6 @@ class ProcessStreams:
                 raise StreamEnded from None
             outgoing.clear()  # the child has closed its link; the zygote will report its end
             return
-        while count:
-            piece = outgoing.popleft()
-            if count < piece.nbytes:
-                outgoing.appendleft(piece[count:])
-                return
-            count -= piece.nbytes
 
 
 def _is_last(report: dict[str, Any], until: str, source: FrameReader, end: int) -> bool:
@@ -524,10 +517,6 @@ def _is_last(report: dict[str, Any], until: str, source: FrameReader, end: int) 
     if source.consumed == end and not source.between_frames and report.get("finished"):
         raise Malformed("a frame that breaks off")
     return source.consumed == end
-
-
-def _views(pieces: Iterable[Any]) -> deque[memoryview]:
-    return deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view.nbytes)
 
 
 def _is_unix_socket(fd: int) -> bool:

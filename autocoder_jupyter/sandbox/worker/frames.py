@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import mmap
 import os
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 _LARGE = 1 << 20
+_PIECES = 64
 _ALIGNMENT = 64
 
 
@@ -82,10 +85,29 @@ def allocate(size: int) -> memoryview:
 
 def write_all(fd: int, pieces: Iterable[Any]) -> None:
     """Write bytes-like pieces one after the other to a blocking descriptor."""
-    for piece in pieces:
-        view = memoryview(piece).cast("B")
-        while view:
-            view = view[os.write(fd, view) :]
+    left = views(pieces)
+    while left:
+        write_some(fd, left)
+
+
+def views(pieces: Iterable[Any]) -> deque[memoryview]:
+    """The bytes of pieces that are not empty."""
+    return deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view.nbytes)
+
+
+def write_some(fd: int, left: deque[memoryview]) -> None:
+    """Write as many bytes as a descriptor takes in one call, and remove them: each call may wake the reader.
+
+    Raises:
+        OSError: nothing can be written, or not now.
+    """
+    count = os.writev(fd, list(itertools.islice(left, _PIECES)))
+    while count:
+        piece = left.popleft()
+        if count < piece.nbytes:
+            left.appendleft(piece[count:])
+            return
+        count -= piece.nbytes
 
 
 def _read_exactly(fd: int, size: int) -> bytes | None:

@@ -36,7 +36,7 @@ def handed_over(link: int, pieces: Iterable[Any]) -> bool:
     Returns:
         False if they must be sent: they are too small or too many, or the host cannot read them.
     """
-    parts = [part for part in (memoryview(piece).cast("B") for piece in pieces) if part.nbytes]
+    parts = frames.views(pieces)
     if sum(part.nbytes for part in parts) < LEAST or len(parts) >= MOST_PLACES:
         return False
     places = [[_address(part), part.nbytes] for part in (memoryview(_name), *parts)]
