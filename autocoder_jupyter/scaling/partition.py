@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow
 import pyarrow.compute as pc
 
@@ -29,6 +28,8 @@ LEVELS = 4
 """How often a bucket that is too large is divided again."""
 
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
+_HASHED_BYTES = 1024
+_FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype="uint64")
 
 
 @dataclass(frozen=True)
@@ -139,17 +140,16 @@ def _divided(
     """The buckets that have rows, and the one of the rows without keys."""
     folder.mkdir(parents=True, exist_ok=True)
     writer = _BucketWriter(folder, count)
-    waiting: list[Any] = []
+    waiting: list[tuple[Any, Any]] = []
     size, at_once = 0, max(2**18, min(2**26, limit // 2))
     try:
         for table in tables:
-            waiting.append(table)
+            waiting.append((table, bucket_numbers(table, keys, writer.count, seed)))  # while it is in the cache
             size += table.nbytes
             if size >= at_once:
-                writer.write(pyarrow.concat_tables(waiting), keys, seed)
+                writer.write(waiting)
                 waiting, size = [], 0
-        if waiting:
-            writer.write(pyarrow.concat_tables(waiting), keys, seed)
+        writer.write(waiting)
     finally:
         writer.close()
     return writer.buckets()
@@ -160,18 +160,19 @@ class _BucketWriter:
 
     def __init__(self, folder: Path, count: int) -> None:
         self._folder = folder
-        self._count = count
+        self.count = count
         self._files: dict[int, Any] = {}
         self._rows = np.zeros(count + 1, dtype="int64")
         self._bytes = np.zeros(count + 1, dtype="int64")
 
-    def write(self, table: Any, keys: Sequence[str], seed: int) -> None:
-        if not table.num_rows:
+    def write(self, tables: Sequence[tuple[Any, Any]]) -> None:
+        """Write tables, each with the buckets of its rows."""
+        if not tables:
             return
-        numbers = bucket_numbers(table, keys, self._count, seed)
+        numbers = np.concatenate([each for _, each in tables])
         order = np.argsort(numbers, kind="stable")
-        counts = np.bincount(numbers, minlength=self._count + 1)
-        in_order = table.take(pyarrow.array(order)).combine_chunks()
+        counts = np.bincount(numbers, minlength=self.count + 1)
+        in_order = pyarrow.concat_tables([table for table, _ in tables]).take(pyarrow.array(order)).combine_chunks()
         start = 0
         for number in np.flatnonzero(counts).tolist():
             part = in_order.slice(start, counts[number])
@@ -179,7 +180,7 @@ class _BucketWriter:
             if number not in self._files:
                 compressed = pyarrow.ipc.IpcWriteOptions(compression="lz4")
                 path = self._path(number)
-                self._files[number] = pyarrow.ipc.new_file(str(path), table.schema, options=compressed)
+                self._files[number] = pyarrow.ipc.new_file(str(path), in_order.schema, options=compressed)
             self._files[number].write_table(part)
             self._rows[number] += part.num_rows
             self._bytes[number] += part.nbytes
@@ -193,7 +194,7 @@ class _BucketWriter:
             number: Bucket((self._path(number),), int(self._rows[number]), int(self._bytes[number]))
             for number in sorted(self._files)
         }
-        missing = made.pop(self._count, None)
+        missing = made.pop(self.count, None)
         return list(made.values()), missing
 
     def _path(self, number: int) -> Path:
@@ -220,43 +221,65 @@ def row_hashes(table: Any, keys: Sequence[str], seed: int = 0) -> tuple[Any, Any
 
 
 def _hashes(column: Any, key: str) -> tuple[Any, Any]:
-    """A hash of each value, and which values are missing. Each different value is computed once."""
-    if pyarrow.types.is_floating(column.type):
+    """A hash of each value, and which values are missing."""
+    types = pyarrow.types
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)  # so that texts and their categories have the same hashes
+    if types.is_floating(column.type):
         column = pc.add(column.cast("float64"), 0.0)  # -0.0 and 0.0 are one key
         column = pc.if_else(pc.is_nan(column), pyarrow.scalar(None, "float64"), column)
-    encoded = column.combine_chunks()
-    encoded = (
-        (encoded if isinstance(encoded, pyarrow.Array) else pyarrow.concat_arrays(encoded.chunks))
-        if len(column)
-        else pyarrow.array([], column.type)
-    )
-    encoded = encoded.dictionary_encode()
-    of_values = np.append(_of_values(encoded.dictionary, key), _MISSING)
-    places = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False)
-    return of_values[places], places == len(encoded.dictionary)
+    elif types.is_decimal(column.type):
+        column = column.cast("string")
+    elif types.is_string_view(column.type):
+        column = column.cast("large_string")
+    array = pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
+    if types.is_null(array.type):
+        return np.full(len(array), _MISSING), np.ones(len(array), dtype=bool)
+    bare = pyarrow.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]], offset=array.offset)
+    hashes = _of_values(bare, key)
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    hashes[missing] = _MISSING
+    return hashes, missing
 
 
 def _of_values(values: Any, key: str) -> Any:
     kind, types = values.type, pyarrow.types
+    if types.is_string(kind) or types.is_large_string(kind):
+        return _of_texts(values)
     if types.is_boolean(kind):
-        return _mixed(values.cast("uint8").to_numpy(zero_copy_only=False).astype("uint64"))
-    if types.is_uint64(kind):
-        return _mixed(values.to_numpy(zero_copy_only=False))
-    if types.is_integer(kind) or types.is_temporal(kind):
-        if types.is_date32(kind) or types.is_time32(kind):
-            values = values.cast("int32")
-        return _mixed(values.cast("int64").to_numpy(zero_copy_only=False).view("uint64"))
-    if types.is_floating(kind):
-        return _mixed(values.to_numpy(zero_copy_only=False).view("uint64"))
-    if types.is_decimal(kind):
-        values = values.cast("string")
-    elif types.is_null(kind):
-        return np.zeros(0, dtype="uint64")
-    elif not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
+        values = values.cast("uint8")
+    elif types.is_date32(kind) or types.is_time32(kind):
+        values = values.cast("int32")
+    elif not (types.is_integer(kind) or types.is_temporal(kind) or types.is_floating(kind)):
         raise InvalidRequest(
             f"The column {visible(key)!r} cannot be a key: it has values of the type {visible(str(kind))}."
         )
-    return pd.util.hash_array(values.to_numpy(zero_copy_only=False), categorize=False)
+    if not (types.is_floating(kind) or types.is_uint64(kind)):
+        values = values.cast("int64")
+    return _mixed(values.to_numpy(zero_copy_only=False).view("uint64"))
+
+
+def _of_texts(texts: Any) -> Any:
+    """A hash of each text: of its length, and of its first bytes, eight at a time.
+
+    This takes a third of the time in which the different texts of a table are found. Each step is one of numpy, so very
+    long texts are not hashed to their end: those with the same hash are only in one bucket.
+    """
+    texts = texts.cast("large_string")
+    ends = np.frombuffer(texts.buffers()[1], "int64", len(texts) + 1, texts.offset * 8)
+    first, size = int(ends[0]), int(ends[-1] - ends[0])
+    content = np.zeros(size + 8, dtype="uint8")
+    if size:
+        content[:size] = np.frombuffer(texts.buffers()[2], "uint8", size, first)
+    words = np.ndarray((size + 1,), "<u8", content, 0, (1,))  # the eight bytes from each place on
+    place, left = ends[:-1] - first, np.diff(ends)
+    hashes, rows = left.astype("uint64"), np.arange(len(texts))
+    for _ in range(_HASHED_BYTES // 8):
+        hashes[rows] = _mixed(hashes[rows] ^ (words[place] & _FIRST_BYTES[np.minimum(left, 8)]))
+        if not len(more := np.flatnonzero(left > 8)):
+            break
+        rows, place, left = rows[more], place[more] + 8, left[more] - 8
+    return hashes
 
 
 def _mixed(numbers: Any) -> Any:
