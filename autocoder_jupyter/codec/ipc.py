@@ -255,11 +255,12 @@ class ArrowReader:
 
     def _find_numbers(self, runs: Sequence[Sequence[int]]) -> int:
         """Find the places of the numbers, which follow from their sizes. Returns the number of all their bytes."""
-        if sum(run[3] for run in runs) > MAX_ARRAYS:
-            raise Corrupt("too many arrays of numbers")
-        start = 0
+        start = found = 0
         for rows, width, first, count in runs:
             start += -start % _ALIGNMENT
+            found += count
+            if found > MAX_ARRAYS:
+                raise Corrupt("too many arrays of numbers")
             if min(rows, count) < 0 or width <= 0 or start + rows * width * count > self._payload.nbytes:
                 raise Corrupt("numbers that reach beyond the payload")
             for place in range(first, first + count):

@@ -223,6 +223,7 @@ HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a negative number of numbers": lambda h: h["numbers"].insert(0, [-3, 8, 9, 1]),
     "a negative number of columns": lambda h: h["numbers"].insert(0, [3, 8, 9, -1]),
     "a million columns of no rows": lambda h: h["numbers"].extend([[0, 8, 0, 200_000]] * 5),
+    "a billion columns of no rows": lambda h: h["numbers"].extend([[0, 8, 0, 10**9], [0, 8, 0, -(10**9)]]),
     "a fraction of a number": lambda h: h["numbers"][0].__setitem__(0, 3.0),
     "fewer texts than labels": lambda h: h["texts"][0][2].pop(),
     "texts that are numbers": lambda h: h["texts"][0].__setitem__(2, [1, 2, 3, 4]),
