@@ -2,9 +2,11 @@
 
 Arrow's format takes most of the time of a small table. So numbers, one array after the other, come first, and few short
 texts, such as labels, are in the header. Arrow arrays of equal length go into one stream. Writing copies no large
-buffer. After reading, numpy views point into the received bytes, so no other code may use these bytes. Numbers cannot
-share bytes, because their places follow from their sizes. In an untrusted stream no two arrays may share bytes: writing
-to one would change the other. If the other held the offsets of a text column, pandas would read outside of the column.
+buffer. What version 0.1.0 saved has numbers and all texts in streams, and can still be read.
+
+After reading, numpy views point into the received bytes, so no other code may use these bytes. Numbers cannot share
+bytes, because their places follow from their sizes. In an untrusted stream no two arrays may share bytes: writing to
+one would change the other. If the other held the offsets of a text column, pandas would read outside of the column.
 """
 
 from __future__ import annotations
@@ -170,7 +172,8 @@ class ArrowReader:
         self._unbacked_left = payload.nbytes + UNBACKED_BYTES // share
         self.allowance = Allowance.part(share)
         self.trusted = trusted
-        start = first_stream = self._find_numbers(layout["numbers"])
+        self._is_old = "numbers" not in layout
+        start = first_stream = self._find_numbers(layout.get("numbers", ()))
         for rows, size in streams:
             if size < 0 or start + size > payload.nbytes:
                 raise Corrupt("a stream that reaches beyond the payload")
@@ -182,7 +185,7 @@ class ArrowReader:
             raise Corrupt(f"{len(self._arrays)} arrays")
         if streams and not trusted:
             self._refuse_shared_bytes(first_stream)
-        for rows, place, texts in layout["texts"]:
+        for rows, place, texts in layout.get("texts", ()):
             array = self._arrays[rows, place] = pa.array(texts, _TEXT)
             if len(array) != rows:
                 raise Corrupt(f"{len(array)} texts where {rows} were announced")
@@ -214,6 +217,8 @@ class ArrowReader:
             Corrupt: there are no such numbers, they have another width, or do not follow each other.
         """
         wanted = np.dtype(dtype)
+        if self._is_old:
+            return np.stack([self._of_stream(reference, wanted) for reference in references])
         found = []
         for rows, place in references:
             try:
@@ -252,6 +257,14 @@ class ArrowReader:
         self._unbacked_left -= size
         if self._unbacked_left < 0 and not self.trusted:
             raise Corrupt(f"rows or labels that came without bytes and would take {size:,} here")
+
+    def _of_stream(self, reference: Sequence[int], wanted: Any) -> Any:
+        """The numbers of an array in a stream; bools as bytes, as they are in memory."""
+        array = self.take(reference)
+        is_bool = wanted == np.uint8 and array.type == pa.bool_()
+        if array.null_count or not (is_bool or array.type == pa.from_numpy_dtype(wanted)):
+            raise Corrupt(f"{array.type} where {wanted} without nulls belongs")
+        return array.to_numpy(zero_copy_only=False).view("u1") if is_bool else self.view(array, wanted.str)
 
     def _find_numbers(self, runs: Sequence[Sequence[int]]) -> int:
         """Find the places of the numbers, which follow from their sizes. Returns the number of all their bytes."""
