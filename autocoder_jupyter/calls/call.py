@@ -57,9 +57,11 @@ async def call(
     running = _SandboxCall(function, options, program, arguments)
     try:
         name = options.name or f"{function.name}.run"
-        computed = await in_turn(name, running.on_worker, options, running.remembered_or_computed)
-        # The turn has ended, because a contract is the user's code, which may call a function.
-        values = await background.call_blocking(lambda: running.finished(computed))
+        values = await in_turn(name, running.on_worker, options, running.values)
+        if function.contracts:
+            # The turn has ended, because a contract is the user's code, which may call a function.
+            computed = values
+            values = await background.call_blocking(lambda: running.finished(computed))
         for note in running.on_worker.notes:
             remark(note)
     except AutocodeError as error:
@@ -146,7 +148,12 @@ class _SandboxCall:
         self.on_worker.doing = "checking the outputs"
         return finished(self._function, self._options, computed)
 
-    def remembered_or_computed(self) -> Mapping[str, Any]:
+    def values(self) -> Mapping[str, Any]:
+        """The outputs by name, finished unless a contract must check them."""
+        computed = self._remembered_or_computed()
+        return computed if self._function.contracts else self.finished(computed)
+
+    def _remembered_or_computed(self) -> Mapping[str, Any]:
         """The outputs by name, from the cache or from the sandbox."""
         if self._options.cache == "disable":
             return self.on_worker.done()

@@ -97,4 +97,6 @@ def shared_queue() -> CallQueue:
     from autocoder_jupyter.sandbox.host.capacity import free_memory, usable_cores
 
     with _lock:
-        return _queues.setdefault(os.getpid(), CallQueue(usable_cores(), free_memory))
+        if os.getpid() not in _queues:
+            _queues[os.getpid()] = CallQueue(usable_cores(), free_memory)
+        return _queues[os.getpid()]

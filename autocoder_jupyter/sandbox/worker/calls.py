@@ -173,14 +173,12 @@ def defaults(
     function: Callable[..., Any], arguments: Mapping[str, Any], inputs: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """The declared defaults of missing arguments for which the function itself has no default."""
-    parameters = inspect.signature(function).parameters
+    missing = [spec for spec in inputs if spec["name"] not in arguments and not spec["required"]]
+    parameters = inspect.signature(function).parameters if missing else {}
     return {
         spec["name"]: spec["default"]
-        for spec in inputs
-        if spec["name"] not in arguments
-        and not spec["required"]
-        and spec["name"] in parameters
-        and parameters[spec["name"]].default is inspect.Parameter.empty
+        for spec in missing
+        if spec["name"] in parameters and parameters[spec["name"]].default is inspect.Parameter.empty
     }
 
 
