@@ -846,6 +846,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.table_file:_with_geometry",
         "calls.binding:_read",
         "data.table_file:<module>",
+        "scaling.partition:_of_texts",
         "scaling.partition:_opened",
         "scaling.sources:source_of",
         "data.table_file:read_table",
