@@ -74,6 +74,10 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("Keep it", _keeping(state)),
         Row("Last good", lines([_last_good(state)]), prefix=""),
+        Row("Verified", on_what, prefix=""),
+        Row("Your tests", _own(state)),
+        Row("Passed", parts.passed_blocks(state.evidence, counts_tests=not on_what)),
+        Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
         Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
         Row("Data", _differences(state), prefix="data"),
@@ -83,10 +87,6 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
         Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
-        Row("Your tests", _own(state)),
-        Row("Verified", on_what, prefix=""),
-        Row("Passed", parts.passed_blocks(state.evidence, counts_tests=not on_what)),
-        Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
         Row("Written by", lines([clipped(state.writer, 600)]), prefix="written by"),
         Row("Sandbox", parts.sandbox_blocks(state.sandbox)),
         Row("", (line(Button("Refine")),) if refinable else (), only="html", refines=refines),
@@ -193,14 +193,18 @@ def _paragraphs(reason: str) -> tuple[Line, ...]:
 
 
 def _stages(state: FunctionRun) -> tuple[Span, ...]:
-    """Every stage in its place from the start; an optional one only when it is reached."""
+    """Every stage in its place from the start; an optional one only when it is reached.
+
+    None if a ready run has only ticks: they say no more than its title.
+    """
     shown = []
     for stage, record in STAGES.items():
         how = state.stage_state(stage)
         if how is not None or not record.is_optional:
             mark, tone = _stage_mark(state, stage, how)
             shown.append(Span(f"{mark} {record.label}", tone, tip=how.detail if how else ""))
-    return tuple(shown)
+    is_plain = state.phase == "ready" and all(span.text.startswith("✓") for span in shown)
+    return () if is_plain else tuple(shown)
 
 
 def _stage_mark(state: FunctionRun, stage: StageName, how: StageState | None) -> tuple[str, Tone]:

@@ -324,6 +324,16 @@ def test_a_ready_card_says_how_to_call_and_what_passed(read: Any) -> None:
     text = read(card_html(state)).text
     assert "growth.run() -> total: float" in text and "Passed ✓ two runs agree" in text
     assert "verified in part: 1 test" in card_text(state) and "passed: two runs agree" in card_text(state)
+    assert text.index("Verified") < text.index("Passed") < text.index("Call"), "the evidence comes first"
+
+
+def test_the_stages_of_a_ready_card_are_shown_if_they_say_more_than_that(read: Any) -> None:
+    done: tuple[tuple[StageName, StageState], ...] = tuple((stage, StageState("done")) for stage in STAGES)
+    state = replace(RUNNING, phase="ready", stages=done, outcomes=(PASSED,))
+    assert "✓ Plan" not in read(card_html(state)).text
+    replayed = replace(state, stages=(("plan", StageState("done", replayed=True)), *done[1:]))
+    assert "↺ Plan ✓ Code" in read(card_html(replayed)).text
+    assert "✓ Plan" in read(card_html(replace(state, phase="failed"))).text
 
 
 def test_what_the_person_demands_is_shown_apart_and_fails_first(read: Any) -> None:

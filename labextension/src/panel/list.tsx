@@ -96,14 +96,14 @@ function Item({ entry, since, execute, versionManager, picture }: IItemProps): R
       {job !== null && (
         <>
           {isUnderWay(job) && <Bar value={job.progress} label={`Progress of ${name}`} />}
-          <Facts facts={facts(job, since)} />
-          {!isUnderWay(job) && <Thumbnail name={name} run={job.step} picture={picture} />}
           {job.rows.Verified?.map(words => (
             <p key={words} className="jp-AutocodePanel-verified">
               {words.charAt(0).toUpperCase() + words.slice(1)}
             </p>
           ))}
           {job.rows.Reason?.length > 0 && <p className="jp-AutocodePanel-reason">{job.rows.Reason.join('\n')}</p>}
+          {!isUnderWay(job) && <Thumbnail name={name} run={job.step} picture={picture} />}
+          <Facts facts={facts(job, since)} />
           {job.asks !== '' && <Consent key={job.question} entry={entry} asks={job.asks} execute={execute} />}
           {[...(job.rows.Note ?? []), ...(job.rows.Warnings ?? [])].map(warning => (
             <p key={warning} className="jp-AutocodePanel-warning">
