@@ -28,7 +28,8 @@ def claude_rows(settings: Settings) -> Iterator[Row]:
     try:
         program = require_program()
     except AutocodeError as error:
-        yield Row("claude backend", "cannot be used", f"{error.what} {error.hint}", used=used, bad=True)
+        state = "cannot be used" if used else "not in use, and not installed"
+        yield Row("claude backend", state, f"{error.what} {error.hint}" if used else "", used=used, bad=used)
         return
     parts = [_program(program), _model(settings)]
     if not parts[-1].fault:  # the key of another provider is irrelevant

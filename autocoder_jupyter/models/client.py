@@ -290,8 +290,10 @@ class LiteLLMModel:
     def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
         place = f" Is the service at {self._config.api_base} running?" if self._config.api_base else ""
         name = f" {unlisted(self._config.model)}" if self._is_unlisted(reason) else ""
+        cut_off = reason == faults.NO_CONNECTION and not self._config.api_base
+        network = "Is this machine online? Behind a proxy, set HTTPS_PROXY where the kernel starts. " if cut_off else ""
         return ModelUnavailable(
             f"{self._config.model} did not answer in {tries} {'try' if tries == 1 else 'tries'}.",
             why=f"Last: {reason}.",
-            hint=f"Try again later (%autocode retry), or choose another model with -m.{place}{name}",
+            hint=f"{network}Try again later (%autocode retry), or choose another model with -m.{place}{name}",
         )

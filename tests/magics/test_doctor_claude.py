@@ -85,3 +85,4 @@ def test_without_the_sdk_the_line_that_installs_it_is_named(tmp_path: Path, monk
     assert list(told) == ["claude backend"]
     assert told["claude backend"][0] == "cannot be used"
     assert 'pip install "autocoder-jupyter[agent]"' in told["claude backend"][1]
+    assert rows(tmp_path, backend="litellm") == {"claude backend": ("not in use, and not installed", "")}

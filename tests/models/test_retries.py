@@ -45,3 +45,4 @@ async def test_without_a_connection_a_model_that_is_not_known_is_not_asked_for_l
         with pytest.raises(ModelUnavailable, match=f"did not answer in {tries} tries") as caught:
             await LiteLLMModel(ModelConfig(model), Patience(tries=3, first=0.01)).ask(question)
     assert ("litellm does not know this model. Did you mean openai/" in str(caught.value)) == (tries == 2)
+    assert "Is this machine online?" in caught.value.hint

@@ -13,6 +13,9 @@ import type { Action, ICellProblem, IJob, IKernelLink, RequestDetails, IVariable
 /** Time limit for an answer of the kernel, in milliseconds. */
 export const PATIENCE = 20_000;
 
+/** The same for an action that starts sandboxes and imports the model client. */
+export const PATIENCE_WITH_CHECKS = 90_000;
+
 /** The part of a comm that a link needs. */
 export type Wire = Pick<Kernel.IComm, 'commId' | 'isDisposed' | 'onMsg' | 'onClose'> & { send(data: Said): unknown };
 
@@ -134,13 +137,16 @@ export class KernelLink implements IKernelLink, IDisposable {
     const id = UUID.uuid4();
     const what = `${action} ${name}`.trim();
     const answer = this._ask({ kind: 'request', id, action, name, ...details });
-    const timer = setTimeout(() => {
-      const waiting = this._waiting.get(id);
-      this._waiting.delete(id);
-      waiting?.reject(
-        new Error(`The kernel has not answered yet; it may be busy. The request (${what}) is still queued.`)
-      );
-    }, PATIENCE);
+    const timer = setTimeout(
+      () => {
+        const waiting = this._waiting.get(id);
+        this._waiting.delete(id);
+        waiting?.reject(
+          new Error(`The kernel has not answered yet; it may be busy. The request (${what}) is still queued.`)
+        );
+      },
+      action === 'doctor' ? PATIENCE_WITH_CHECKS : PATIENCE
+    );
     return answer.finally(() => clearTimeout(timer));
   }
 

@@ -1,5 +1,5 @@
 import { VOCABULARY } from '../../vocabulary';
-import { KernelLink, PATIENCE } from '../kernelLink';
+import { KernelLink, PATIENCE, PATIENCE_WITH_CHECKS } from '../kernelLink';
 import type { Said } from '../messages';
 import { PROTOCOL } from '../messages';
 import type { IJob, IVariable } from '../tokens';
@@ -124,6 +124,11 @@ describe('a link to a kernel', () => {
       const asked = link.request('cancel', 'growth');
       jest.advanceTimersByTime(PATIENCE);
       await expect(asked).rejects.toThrow(/busy.*cancel growth/);
+      const checks = link.request('doctor', '');
+      jest.advanceTimersByTime(PATIENCE_WITH_CHECKS - 1);
+      expect(await Promise.race([checks, 'still waiting'])).toBe('still waiting');
+      jest.advanceTimersByTime(1);
+      await expect(checks).rejects.toThrow('(doctor)');
     } finally {
       jest.useRealTimers();
     }
