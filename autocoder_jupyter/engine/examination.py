@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord
 from autocoder_jupyter.run.events import EvidenceGathered
 from autocoder_jupyter.run.verified import SECOND, TRIAL
 from autocoder_jupyter.settings.efforts import EFFORTS
-from autocoder_jupyter.types import LayerCost, Report, Strength
+from autocoder_jupyter.types import Exchange, LayerCost, Report, Strength, Usage
 from autocoder_jupyter.versions.verification import shown
 
 
@@ -68,7 +69,8 @@ class Examination:
                 weighed = replace(weighed, failures=(*weighed.failures, fault))
             else:
                 weighed = await self._with_further_tests(state, trials, weighed, strength)
-        weighed = replace(weighed, costs=self._costs(weighed))
+        before = known.evidence.costs if known is not None else ()
+        weighed = replace(weighed, costs=tuple(map(_paid_before, before)) or self._costs(weighed))
         self._setup.emit(EvidenceGathered(turn.number, weighed.evidence))
         return verified, weighed
 
@@ -104,13 +106,25 @@ class Examination:
     def _costs(self, verdict: Verdict) -> tuple[LayerCost, ...]:
         """What each layer of the evidence took, the tests first."""
         setup, tests = self._setup, verdict.evidence.tests
-        asked = [exchange.usage for exchange in setup.talk.exchanges if exchange.stage == "tests"]
-        tokens = sum(usage.input_tokens + usage.output_tokens for usage in asked)
-        ran = LayerCost(layer="tests", tokens=tokens, seconds=sum(outcome.seconds for outcome in tests))
-        spent = setup.second_talk.spent
-        second = LayerCost(
-            layer="second opinion", tokens=spent.input_tokens + spent.output_tokens, seconds=self._adviser.seconds
-        )
+        asked = [exchange for exchange in setup.talk.exchanges if exchange.stage == "tests"]
+        ran = _cost("tests", asked, sum(outcome.seconds for outcome in tests))
+        second = _cost(SECOND, setup.second_talk.exchanges, self._adviser.seconds)
         took = self.examiner.seconds
-        others = (LayerCost(layer=layer, seconds=took[layer]) for layer in LAYERS if layer in took)
-        return (*((ran,) if tests else ()), *((second,) if second.tokens or second.seconds else ()), *others)
+        others = (_cost(layer, (), took[layer]) for layer in LAYERS if layer in took)
+        has_second = second.tokens or second.recorded or second.seconds
+        return (*((ran,) if tests else ()), *((second,) if has_second else ()), *others)
+
+
+def _cost(layer: str, asked: Sequence[Exchange], seconds: float) -> LayerCost:
+    """What a layer took, with its questions."""
+    paid, recorded = (_tokens(usages) for usages in ([e.usage for e in asked], [e.recorded for e in asked]))
+    return LayerCost(layer=layer, tokens=paid, recorded=recorded, seconds=seconds)
+
+
+def _tokens(usages: Iterable[Usage]) -> int:
+    return sum(usage.input_tokens + usage.output_tokens for usage in usages)
+
+
+def _paid_before(cost: LayerCost) -> LayerCost:
+    """A cost that an earlier run had."""
+    return cost.model_copy(update={"tokens": 0, "recorded": cost.tokens + cost.recorded})

@@ -30,7 +30,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.records import redacted_record
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.trust.seals import sealed
-from autocoder_jupyter.types import STOPPED, Exchange, Report, Usage
+from autocoder_jupyter.types import STOPPED, Exchange, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.readable_code import readable_code
@@ -182,7 +182,7 @@ def conversation(root: Path, name: str, run_id: str) -> tuple[Exchange, ...]:
     for entry in (entry for line in lines for entry in entry_of(line) if entry.get("kind") in ("exchange", STOPPED)):
         with contextlib.suppress(ValueError):
             said.append(Exchange.model_validate(entry.get("exchange")))
-    return tuple(exchange.model_copy(update={"replayed": True, "usage": Usage()}) for exchange in said)
+    return tuple(exchange.as_replayed() for exchange in said)
 
 
 class _Sent(BaseModel):

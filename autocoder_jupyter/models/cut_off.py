@@ -103,7 +103,7 @@ class OnlyLonger:
         async with self.meter.reserve(worst) as grant:
             room = self.cut.room or 0
             if grant.room <= room:
-                recorded = self.cut.model_copy(update={"replayed": True, "usage": Usage()})
+                recorded = self.cut.as_replayed()
                 why = f"It had {room:,} tokens. That is recorded in the journal."
                 raise cut_off_error(recorded, why, shortened=room < worst.answer.output_tokens)
             yield grant

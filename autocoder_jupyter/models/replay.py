@@ -10,7 +10,7 @@ from autocoder_jupyter.models.keys import question_key
 from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import ConfiguredModel, ExchangeStore, ModelConfig, Question
 from autocoder_jupyter.request import CachePolicy
-from autocoder_jupyter.types import Exchange, Usage
+from autocoder_jupyter.types import Exchange
 
 
 class ReplayingModel:
@@ -48,7 +48,7 @@ class ReplayingModel:
         elif recorded is not None:
             listener.on_text(recorded.answer)
             # The replay costs nothing; `seconds` remains the latency of the original call.
-            return recorded.model_copy(update={"stage": question.stage, "replayed": True, "usage": Usage()})
+            return recorded.as_replayed().model_copy(update={"stage": question.stage})
         try:
             exchange = await self._inner.ask(question, listener)
         except (AuthenticationFailed, UnknownModel, ModelUnavailable) as error:

@@ -57,7 +57,7 @@ class Evidence(Record):
     `acceptance` has the outcomes of the user's examples, tests and checks, in this order. Only the user changes these.
     `remarks` say which outputs on the sample are empty, all missing or constant; they do not fail it. `strength` says
     what the tests are worth; None if that was not examined. `costs` say what each layer took: the tests, the second
-    opinion, and those that need no model; empty for a function that was examined before.
+    opinion, and those that need no model; of a function that was examined before, what they took then.
     """
 
     acceptance: tuple[CheckOutcome, ...] = ()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from autocoder_jupyter.types.record import Count, Record
 
 
@@ -82,7 +84,8 @@ class Exchange(Record):
     """One question to the language model and its answer, as they crossed the wire.
 
     `stage` is what it was for ("plan", "code" …), `key` the content key of the question, `seconds` the latency of
-    the real call, `replayed` whether the answer came from the journal. Of an answer that was cut off, `room` is the
+    the real call, `replayed` whether the answer came from the journal. `usage` is what it cost this run, so nothing if
+    it was replayed; `recorded` is then what it cost when it was recorded. Of an answer that was cut off, `room` is the
     number of tokens that it could have.
     """
 
@@ -96,3 +99,8 @@ class Exchange(Record):
     seconds: float = 0.0
     replayed: bool = False
     room: Count | None = None
+    recorded: Usage = Field(default=Usage(), exclude=True)
+
+    def as_replayed(self) -> Exchange:
+        """The same, from the journal and without cost."""
+        return self.model_copy(update={"replayed": True, "usage": Usage(), "recorded": self.usage})

@@ -86,12 +86,14 @@ class Relation(Record):
 
 
 class LayerCost(Record):
-    """What one layer of the evidence took: the `tokens` of its questions, in and out, and the `seconds` of its runs,
-    without those in which the model answered.
+    """What one layer of the evidence took: the `tokens` of its questions, in and out, that this run paid for; the
+    `recorded` ones, of answers from the journal, which an earlier run paid for; and the `seconds` of its runs, without
+    those in which the model answered.
     """
 
     layer: _Shown
     tokens: Count = 0
+    recorded: Count = 0
     seconds: float = Field(default=0.0, ge=0)
 
 

@@ -12,6 +12,7 @@ from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import Strength
+from autocoder_jupyter.view.document import Row, Table
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of
 
@@ -204,21 +205,32 @@ async def test_what_each_layer_took_is_in_the_evidence_and_in_the_inspector(runn
     costs = {cost.layer: cost for cost in produced.report.evidence.costs}
     assert list(costs) == ["tests", "clock, chance and changes of the data", "changes of the code", "other inputs"]
     assert costs["tests"].tokens > 0 and all(cost.tokens == 0 for layer, cost in costs.items() if layer != "tests")
-    assert all(cost.seconds > 0 for cost in costs.values())
-    assert "Cost of each layer" in str(evidence_section(produced.report))
+    assert all(cost.seconds > 0 and cost.recorded == 0 for cost in costs.values())
+    assert costs_shown(produced) == ("", "tokens", "seconds")
+    kept = await runner.generate({}, samples={"sales": orders()}, settings=NORMAL)
+    paid = [cost.model_copy(update={"tokens": 0, "recorded": cost.tokens}) for cost in costs.values()]
+    assert kept.report.kept and strength(kept) == strength(produced), "it has the strength that was found before"
+    assert [*kept.report.evidence.costs] == paid, "another run paid for it"
+    assert costs_shown(kept) == ("", "tokens", "recorded tokens", "seconds")
+    for report in runner.root.rglob("report.json"):
+        report.unlink()
+    replayed = (await runner.generate({}, samples={"sales": orders()}, settings=NORMAL)).report
+    assert not replayed.kept and replayed.evidence.costs[0].recorded == costs["tests"].tokens
+    assert replayed.evidence.costs[0].tokens == 0
+
+
+def costs_shown(produced: Generated) -> tuple[str, ...]:
+    """The headings of what the layers took, in the inspector."""
+    (row,) = (row for row in evidence_section(produced.report) if isinstance(row, Row) and row.label.startswith("Cost"))
+    (table,) = row.blocks
+    assert isinstance(table, Table)
+    return table.headings
 
 
 async def test_a_quick_effort_tries_nothing_and_asks_for_no_second_solution(runner: Runner) -> None:
     produced = await runner.generate(script(), settings={"effort": "quick"})
     assert produced.report.success and produced.report.evidence.strength is None
     assert produced.report.second_opinion is None and "second" not in produced.asked
-
-
-async def test_a_kept_function_has_the_strength_that_was_found_before(runner: Runner) -> None:
-    samples = {"sales": orders()}
-    first = strength(await runner.generate(script(FILTERED, BOUND), samples=samples, settings=NORMAL))
-    again = await runner.generate({}, samples=samples, settings=NORMAL)
-    assert again.report.kept and strength(again) == first
 
 
 def raising(*args: object, **more: object) -> None:

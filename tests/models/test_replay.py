@@ -53,9 +53,11 @@ async def test_what_was_answered_once_is_not_asked_again(question: Question) -> 
 async def test_a_replayed_answer_costs_nothing(question: Question) -> None:
     store = Store()
     with ScriptedModel(["yes"]) as endpoint:
-        await replaying(endpoint, store).ask(question)
+        asked = await replaying(endpoint, store).ask(question)
         replayed = await replaying(endpoint, store).ask(question)
     assert replayed.usage == Usage(input_tokens=0, cached_tokens=0, output_tokens=0, cost=0.0)
+    assert replayed.recorded == asked.usage != Usage() and asked.recorded == Usage(), "what it cost then is known"
+    assert "recorded" not in asked.model_dump(), "the journal keeps one usage"
 
 
 async def test_override_asks_anew_and_records(question: Question) -> None:

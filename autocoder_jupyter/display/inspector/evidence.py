@@ -47,8 +47,20 @@ def evidence_section(
 
 
 def _costs(evidence: Evidence) -> tuple[Block, ...]:
-    rows = tuple((clipped(cost.layer, 80), amount(cost.tokens), f"{cost.seconds:.1f}") for cost in evidence.costs)
-    return (Table(("", "tokens", "seconds"), rows, (False, True, True), "cost"),) if rows else ()
+    """What each layer took. Tokens of recorded answers, which this run did not pay for, have a column of their own."""
+    costs = evidence.costs
+    replayed = any(cost.recorded for cost in costs)
+    rows = tuple(
+        (
+            clipped(cost.layer, 80),
+            amount(cost.tokens),
+            *((amount(cost.recorded),) if replayed else ()),
+            f"{cost.seconds:.1f}",
+        )
+        for cost in costs
+    )
+    headings = ("", "tokens", *(("recorded tokens",) if replayed else ()), "seconds")
+    return (Table(headings, rows, (False, *(True for _ in headings[1:])), "cost"),) if rows else ()
 
 
 def _sources(report: Report, *, coloured: bool) -> tuple[Fold, ...]:

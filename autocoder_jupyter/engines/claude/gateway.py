@@ -196,7 +196,7 @@ class Gateway:
         for block in message.blocks:
             if block["type"] == "text":
                 self._listener.said(self.turn, str(block.get("text") or ""))
-        self._listener.exchanged(recorded.model_copy(update={"stage": self.stage, "replayed": True, "usage": Usage()}))
+        self._listener.exchanged(recorded.as_replayed().model_copy(update={"stage": self.stage}))
         return message
 
     async def _asked(
