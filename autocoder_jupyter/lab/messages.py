@@ -116,7 +116,7 @@ class CellProblem(TypedDict):
 
 
 class CheckedPart(TypedDict):
-    """A row of `%autocode doctor`, as texts; the others are as in `magics/doctor_row.Row`."""
+    """A row of `%autocode doctor`, as texts; the others are as in `magics/doctor_row.DoctorRow`."""
 
     name: str
     state: str

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable, working_folder
 from autocoder_jupyter.magics.doctor_claude import claude_rows
-from autocoder_jupyter.magics.doctor_row import Row, fault_of
+from autocoder_jupyter.magics.doctor_row import DoctorRow, fault_of
 from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.amounts import amount
@@ -39,9 +39,9 @@ _VERSIONS = (
 )
 
 
-def examine(settings: Settings) -> list[Row]:
+def examine(settings: Settings) -> list[DoctorRow]:
     """All checks. If one fails with an exception, it has a row that says so, and the others still run."""
-    parts: tuple[tuple[str, Callable[[], Iterable[Row]]], ...] = (
+    parts: tuple[tuple[str, Callable[[], Iterable[DoctorRow]]], ...] = (
         ("sandbox", lambda: _sandboxes(settings)),
         ("model", lambda: _model(settings)),
         ("claude backend", lambda: claude_rows(settings)),
@@ -49,16 +49,16 @@ def examine(settings: Settings) -> list[Row]:
         ("versions", _versions),
         ("cache", _caches),
     )
-    rows: list[Row] = []
+    rows: list[DoctorRow] = []
     for name, look in parts:
         try:
             rows.extend(look())
         except Exception as error:
-            rows.append(Row(name, "could not be checked", f"{type(error).__name__}: {error}"))
+            rows.append(DoctorRow(name, "could not be checked", f"{type(error).__name__}: {error}"))
     return rows
 
 
-def _sandboxes(settings: Settings) -> Iterable[Row]:
+def _sandboxes(settings: Settings) -> Iterable[DoctorRow]:
     from autocoder_jupyter.sandbox.choice import probe_all, required_minimums, unmet_by
     from autocoder_jupyter.settings.tiers import sandbox_line
 
@@ -68,7 +68,7 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
         demanded = required_minimums(settings.sandbox_minimum)
     except SandboxUnavailable as error:
         why = visible(" ".join(str(error).split()))
-        yield Row("sandbox", "none can be used; generated code cannot run", why, used=True, bad=True)
+        yield DoctorRow("sandbox", "none can be used; generated code cannot run", why, used=True, bad=True)
         return
     allowed = [
         probe
@@ -76,7 +76,7 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
         if probe.available and wanted in ("auto", probe.name) and not unmet_by(probe, demanded)
     ]
     used = allowed[0].name if allowed else None
-    yield Row(
+    yield DoctorRow(
         "sandbox",
         f"{used} will be used" if used else "none can be used; generated code cannot run",
         f"{wanted!r} is set ({settings.origins['sandbox']})",
@@ -85,7 +85,7 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
     )
     for demand in demanded:
         met = any(demand.met_by(probe.tier) for probe in probes if probe.available)
-        yield Row(
+        yield DoctorRow(
             "minimum",
             f"{demand.tier}{'' if met else ': no sandbox here meets it'}",
             f"by {visible(demand.by)}",
@@ -95,12 +95,12 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
         details = "; ".join(f"{key}: {value}" for key, value in probe.details.items())
         holds = sandbox_line(probe.name, probe.tier) if probe.available else ""
         notes = "; ".join(note for note in (holds, probe.reason, details) if note)
-        yield Row(probe.name, "works" if probe.available else "does not work here", notes, level=1)
+        yield DoctorRow(probe.name, "works" if probe.available else "does not work here", notes, level=1)
         if SANDBOXES[probe.name].has_engines:
             yield from _engines(probe.available)
 
 
-def _engines(works: bool) -> Iterable[Row]:
+def _engines(works: bool) -> Iterable[DoctorRow]:
     """The products that contain a container engine: which are installed, and how to start one that is stopped."""
     from autocoder_jupyter.sandbox.docker.products import Machine
 
@@ -110,23 +110,25 @@ def _engines(works: bool) -> Iterable[Row]:
     states = [(product, machine.state(product)) for product in machine.products]
     for product, state in states:
         if state == "running":
-            yield Row(product.name, "running", level=2)
+            yield DoctorRow(product.name, "running", level=2)
         elif state == "stopped":
-            yield Row(product.name, "installed, not running", f"to start it: {product.start}", level=2)
+            yield DoctorRow(product.name, "installed, not running", f"to start it: {product.start}", level=2)
     if not works and all(state == "not installed" for _, state in states):
-        yield Row("engines", "none is installed", machine.advice, level=2)
+        yield DoctorRow("engines", "none is installed", machine.advice, level=2)
 
 
-def _model(settings: Settings) -> Iterable[Row]:
+def _model(settings: Settings) -> Iterable[DoctorRow]:
     from autocoder_jupyter.models.preflight import require_address, require_provider
     from autocoder_jupyter.models.prices import describe
     from autocoder_jupyter.models.protocol import ModelConfig
 
     config = ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
-    part = partial(Row, level=1, used=True)
+    part = partial(DoctorRow, level=1, used=True)
     unknown = fault_of(lambda: require_provider(config))
     origin = f"set by {settings.origins['model']}"
-    yield Row("model", settings["model"], f"{origin}. {unknown}" if unknown else origin, used=True, bad=bool(unknown))
+    yield DoctorRow(
+        "model", settings["model"], f"{origin}. {unknown}" if unknown else origin, used=True, bad=bool(unknown)
+    )
     if unknown:
         return
     known = describe(config)
@@ -138,7 +140,7 @@ def _model(settings: Settings) -> Iterable[Row]:
     if known["api_base"] or silent:
         yield part("address", str(known["api_base"] or "the usual one"), silent, bad=bool(silent))
     window = known["context_window"]
-    yield Row("context", f"{amount(window)} tokens" if window else "unknown", level=1)
+    yield DoctorRow("context", f"{amount(window)} tokens" if window else "unknown", level=1)
     prices = (known["input_price"], known["output_price"])
     if None in prices:
         yield part("price", "unknown", "--max-cost needs it: set it in litellm_params, or use --max-tokens")
@@ -146,16 +148,16 @@ def _model(settings: Settings) -> Iterable[Row]:
         yield part("price", f"${prices[0]:g} in, ${prices[1]:g} out", "per million tokens")
 
 
-def _folder(settings: Settings) -> Iterable[Row]:
+def _folder(settings: Settings) -> Iterable[DoctorRow]:
     place = visible(settings.folder)
     if not settings.permissions:
-        yield Row("folder", "needs no permission", place)
+        yield DoctorRow("folder", "needs no permission", place)
     elif not settings.waiting:
-        yield Row("folder", "all its permissions are granted, or set by you", place)
+        yield DoctorRow("folder", "all its permissions are granted, or set by you", place)
     else:
-        yield Row("folder", "not trusted; %autocode trust asks you", place)
+        yield DoctorRow("folder", "not trusted; %autocode trust asks you", place)
         for permission in settings.waiting:
-            yield Row(
+            yield DoctorRow(
                 permission.name,
                 f"pyproject.toml asks for {visible(permission.value)}",
                 f"if granted, {visible(permission.why)}",
@@ -163,26 +165,26 @@ def _folder(settings: Settings) -> Iterable[Row]:
             )
 
 
-def _versions() -> Iterable[Row]:
-    yield Row("python", platform.python_version(), sys.executable)
+def _versions() -> Iterable[DoctorRow]:
+    yield DoctorRow("python", platform.python_version(), sys.executable)
     for name in _VERSIONS:
         try:
-            yield Row(name, importlib.metadata.version(name), level=1)
+            yield DoctorRow(name, importlib.metadata.version(name), level=1)
         except importlib.metadata.PackageNotFoundError:
-            yield Row(name, "not installed", level=1)
+            yield DoctorRow(name, "not installed", level=1)
 
 
-def _caches() -> Iterable[Row]:
+def _caches() -> Iterable[DoctorRow]:
     from autocoder_jupyter.concurrency.cache_folder import cache_folder
     from autocoder_jupyter.sandbox.environments.cleanup import UNUSED_DAYS
 
     cache = cache_folder()
     environments = sum("." not in entry.name for entry in cache.glob("environments/*"))  # the rest are locks
-    yield Row("cache", _size(cache), str(cache))
+    yield DoctorRow("cache", _size(cache), str(cache))
     lasting = f"of the local sandbox; removed after {UNUSED_DAYS} days without use"
-    yield Row("environments", str(environments), lasting, level=1)
+    yield DoctorRow("environments", str(environments), lasting, level=1)
     journal = working_folder() / ".autocode"
-    yield Row("journal", _size(journal), str(journal))
+    yield DoctorRow("journal", _size(journal), str(journal))
 
 
 def _size(folder: Path, seconds: float = _SIZE_SECONDS) -> str:

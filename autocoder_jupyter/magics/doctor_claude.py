@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.magics.doctor_row import Row, fault_of
+from autocoder_jupyter.magics.doctor_row import DoctorRow, fault_of
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _START_SECONDS = 20.0
 _LONGEST = 200
 
 
-def claude_rows(settings: Settings) -> Iterator[Row]:
+def claude_rows(settings: Settings) -> Iterator[DoctorRow]:
     """A row for the backend, then one for each of its parts: what was checked, its state, and the next step."""
     from autocoder_jupyter.engines.claude.installed import require_program
 
@@ -29,19 +29,19 @@ def claude_rows(settings: Settings) -> Iterator[Row]:
         program = require_program()
     except AutocodeError as error:
         state = "cannot be used" if used else "not in use, and not installed"
-        yield Row("claude backend", state, f"{error.what} {error.hint}" if used else "", used=used, bad=used)
+        yield DoctorRow("claude backend", state, f"{error.what} {error.hint}" if used else "", used=used, bad=used)
         return
     parts = [_program(program), _model(settings)]
     if not parts[-1].fault:  # the key of another provider is irrelevant
         parts.append(_key(settings))
     if not used:
-        yield Row("claude backend", "not in use", "--backend claude uses it")
+        yield DoctorRow("claude backend", "not in use", "--backend claude uses it")
     else:
         bad = any(part.fault for part in parts)
         state = "cannot be used" if bad else "will be used"
-        yield Row("claude backend", state, f"'claude' is set ({settings.origins['backend']})", used=True, bad=bad)
-    yield Row("sdk", importlib.metadata.version("claude-agent-sdk"), level=1)
-    yield from (Row(part.name, part.state, part.fault or part.note, level=1) for part in parts)
+        yield DoctorRow("claude backend", state, f"'claude' is set ({settings.origins['backend']})", used=True, bad=bad)
+    yield DoctorRow("sdk", importlib.metadata.version("claude-agent-sdk"), level=1)
+    yield from (DoctorRow(part.name, part.state, part.fault or part.note, level=1) for part in parts)
 
 
 @dataclass(frozen=True)

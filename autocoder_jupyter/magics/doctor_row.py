@@ -11,7 +11,7 @@ from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.html import Html
 
 
-class Row(NamedTuple):
+class DoctorRow(NamedTuple):
     """What was checked, its state, and the reason or the next step.
 
     `level` is 0 for a subject, and more for its parts. `used` is true for what the next generation would use, and
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     bad: bool = False
 
 
-def shown(rows: Sequence[Row]) -> tuple[Html, str]:
+def shown(rows: Sequence[DoctorRow]) -> tuple[Html, str]:
     """A table of rows for a page, and for a terminal. Parts are indented."""
     cells = [("  " * row.level + row.name, row.state, row.more) for row in rows]
     return markup.table(("", "", ""), cells), markup.columns(cells)

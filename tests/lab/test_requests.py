@@ -10,7 +10,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome
 from autocoder_jupyter.lab.requests import answer, problems, sentence
 from autocoder_jupyter.lab.results import listed
-from autocoder_jupyter.magics.doctor_row import Row
+from autocoder_jupyter.magics.doctor_row import DoctorRow
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.overview import Glimpse
@@ -150,7 +150,10 @@ def test_the_first_picture_of_a_result_is_given_with_what_it_shows(
 
 
 def test_what_doctor_finds_is_told_as_texts(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [Row("model", "m/x\u202e", "set by default", used=True), Row("key", "<b>is not set", level=1, used=True)]
+    rows = [
+        DoctorRow("model", "m/x\u202e", "set by default", used=True),
+        DoctorRow("key", "<b>is not set", level=1, used=True),
+    ]
     monkeypatch.setattr("autocoder_jupyter.lab.requests.examine", lambda settings: rows)
     model, key = json.loads(str(asked(notebook, "doctor", "")["value"]))
     state = {"state": r"m/x\u202e", "more": "set by default"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.magics import doctor
-from autocoder_jupyter.magics.doctor_row import Row
+from autocoder_jupyter.magics.doctor_row import DoctorRow
 from autocoder_jupyter.magics.settings import Settings, resolve
 from autocoder_jupyter.sandbox import choice, system_minimum
 from autocoder_jupyter.sandbox.protocol import Probe
@@ -28,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_cache_is_told_with_its_place_its_size_and_what_becomes_of_it(cache: Path) -> None:
     rows = list(doctor._caches())
-    assert rows[0] == Row("cache", "1.0 MB", str(cache))
+    assert rows[0] == DoctorRow("cache", "1.0 MB", str(cache))
     assert rows[1][:2] == ("environments", "2") and "30 days" in rows[1].more and rows[1].level == 1
 
 
@@ -56,7 +56,7 @@ def landlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def sandbox_rows(folder: Path, **flags: str) -> list[Row]:
+def sandbox_rows(folder: Path, **flags: str) -> list[DoctorRow]:
     settings: Settings = resolve(flags, {}, folder, {})
     return list(doctor._sandboxes(settings))
 
@@ -72,7 +72,7 @@ def test_a_minimum_is_told_with_who_demands_it_and_whether_anything_here_meets_i
     used, minimum, *_ = sandbox_rows(landlocked, sandbox_minimum="landlock")
     assert (used[1], minimum) == (
         "local will be used",
-        Row("minimum", "landlock", "by --sandbox-minimum of the cell", level=1),
+        DoctorRow("minimum", "landlock", "by --sandbox-minimum of the cell", level=1),
     )
     path = landlocked / system_minimum.FILE
     path.write_text('{"Autocode": {"sandbox_minimum": "docker"}}')

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.agent.recorded import load
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
-from autocoder_jupyter.magics.doctor_row import Row
+from autocoder_jupyter.magics.doctor_row import DoctorRow
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.run.events import StageStarted, TurnBegun
 from autocoder_jupyter.types import Attempt, CodeSolution, Evidence, OutputSpec, Report, Step, TestOutcome, Usage
@@ -302,7 +302,7 @@ def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: 
         raise OSError("engine gone")
 
     monkeypatch.setattr(doctor, "_sandboxes", broken)
-    monkeypatch.setattr(doctor, "_model", lambda settings: [Row("model", "m/x", "set by default")])
+    monkeypatch.setattr(doctor, "_model", lambda settings: [DoctorRow("model", "m/x", "set by default")])
     shell.run("%autocode doctor")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
     assert re.search("could not be checked +OSError: engine gone", text)
@@ -312,7 +312,7 @@ def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: 
 def test_no_table_of_a_line_makes_a_formula_of_two_prices(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from autocoder_jupyter.magics import doctor
 
-    monkeypatch.setattr(doctor, "examine", lambda settings: [Row("price", "$3 in, $15 out")])
+    monkeypatch.setattr(doctor, "examine", lambda settings: [DoctorRow("price", "$3 in, $15 out")])
     monkeypatch.setattr("autocoder_jupyter.magics.line.information.examine", doctor.examine)
     shell.run("%autocode doctor")
     assert '<table class="mathjax_ignore' in shell.display_pub.outputs[-1]["data"]["text/html"]

@@ -16,7 +16,7 @@ import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.magics import doctor
-from autocoder_jupyter.magics.doctor_row import Row
+from autocoder_jupyter.magics.doctor_row import DoctorRow
 from autocoder_jupyter.sandbox.docker import detection, products
 from autocoder_jupyter.sandbox.docker.detection import candidates, connect, find_engine
 from autocoder_jupyter.sandbox.docker.products import Machine, help_lines
@@ -269,13 +269,13 @@ def test_a_context_of_a_known_program_says_how_it_is_started(root: Path, monkeyp
 
 def test_the_doctor_has_a_line_for_each(root: Path, running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "Machine", lambda: machine(root, "darwin"))
-    nothing = Row("engines", "none is installed", machine(root, "darwin").advice, level=2)
+    nothing = DoctorRow("engines", "none is installed", machine(root, "darwin").advice, level=2)
     assert list(doctor._engines(works=False)) == [nothing]
     install(root, "Applications/OrbStack.app")
     running(root / "me/.docker/run/docker.sock")
     assert list(doctor._engines(works=True)) == [
-        Row("Docker Desktop", "running", level=2),
-        Row("OrbStack", "installed, not running", "to start it: orb start", level=2),
+        DoctorRow("Docker Desktop", "running", level=2),
+        DoctorRow("OrbStack", "installed, not running", "to start it: orb start", level=2),
     ]
 
 
