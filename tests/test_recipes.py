@@ -185,34 +185,6 @@ assert {"const": "again", "title": "Again"} in page["sandbox"]["oneOf"]
 """
 
 
-@pytest.mark.slow
-@pytest.mark.local_sandbox
-def test_an_engine_and_a_sandbox(folder: Path) -> None:
-    (folder / "used.py").write_text(CALLED, "utf-8")
-    run(folder, "used.py")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with one more setting, engine and sandbox, each added as its recipe says."""
-    folder = project(tmp_path_factory.mktemp("recipes") / "project")
-    settings, package = "autocoder_jupyter/settings", folder / "autocoder_jupyter"
-    added(folder, f"{settings}/generation.py", "    api_key: Annotated[\n", TONE)
-    (package / "engines" / "echo").mkdir()
-    (package / "engines" / "echo" / "__init__.py").write_text(ENGINE, "utf-8")
-    record = 'Engine("autocoder_jupyter.engines.echo", help="the stages again", title="The stages again")'
-    added(folder, f"{settings}/engines.py", '"litellm", "claude"]', '"echo", ')
-    added(folder, f"{settings}/engines.py", '}\n"""The engines by', f'    "echo": {record},\n')
-    (package / "sandbox" / "again.py").write_text(SANDBOX, "utf-8")
-    record = 'SandboxRecord("autocoder_jupyter.sandbox.again", "AgainSandbox", title="Again")'
-    sandboxes = package / "settings" / "sandboxes.py"
-    names = sandboxes.read_text("utf-8").replace('"docker", "local"]', '"docker", "local", "again"]')
-    sandboxes.write_text(names, "utf-8")
-    added(folder, f"{settings}/sandboxes.py", '}\n"""The sandboxes by name', f'    "again": {record},\n')
-    run(folder, "tools/generated.py")
-    return folder
-
-
 NOTES = {
     "versions/request_fields.py": ('    "schema": RequestField(', '    "notes": _lines("note"),\n'),
     "magics/options.py": (
@@ -229,6 +201,33 @@ NOTES = {
     ),
     "magics/command.py": ("        examples=tuple(parse", '        notes=given.get("note", ()),\n'),
 }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with one more setting, engine, sandbox and field of a request, each as its recipe says."""
+    folder = project(tmp_path_factory.mktemp("recipes") / "project")
+    settings, package = "autocoder_jupyter/settings", folder / "autocoder_jupyter"
+    added(folder, f"{settings}/generation.py", "    api_key: Annotated[\n", TONE)
+    (package / "engines" / "echo").mkdir()
+    (package / "engines" / "echo" / "__init__.py").write_text(ENGINE, "utf-8")
+    record = 'Engine("autocoder_jupyter.engines.echo", help="the stages again", title="The stages again")'
+    added(folder, f"{settings}/engines.py", '"litellm", "claude"]', '"echo", ')
+    added(folder, f"{settings}/engines.py", '}\n"""The engines by', f'    "echo": {record},\n')
+    (package / "sandbox" / "again.py").write_text(SANDBOX, "utf-8")
+    record = 'SandboxRecord("autocoder_jupyter.sandbox.again", "AgainSandbox", title="Again")'
+    sandboxes = package / "settings" / "sandboxes.py"
+    names = sandboxes.read_text("utf-8").replace('"docker", "local"]', '"docker", "local", "again"]')
+    sandboxes.write_text(names, "utf-8")
+    added(folder, f"{settings}/sandboxes.py", '}\n"""The sandboxes by name', f'    "again": {record},\n')
+    for file, (before, text) in NOTES.items():
+        added(folder, f"autocoder_jupyter/{file}", before, text)
+    before, text = "    schema: str | None = None\n", "    notes: tuple[str, ...] = ()\n"
+    for file in ("request.py", "magics/command.py"):
+        added(folder, f"autocoder_jupyter/{file}", before, text)
+    run(folder, "tools/generated.py")
+    return folder
+
 
 NOTED = """
 import json, sys
@@ -275,15 +274,10 @@ assert any("--note" in option["flags"] for option in options)
 
 @pytest.mark.slow
 @pytest.mark.local_sandbox
-def test_a_field_of_the_request(tmp_path: Path) -> None:
-    folder = project(tmp_path / "project")
-    for file, (before, text) in NOTES.items():
-        added(folder, f"autocoder_jupyter/{file}", before, text)
-    before, text = "    schema: str | None = None\n", "    notes: tuple[str, ...] = ()\n"
-    for file in ("request.py", "magics/command.py"):
-        added(folder, f"autocoder_jupyter/{file}", before, text)
-    run(folder, "tools/generated.py")
-    (folder / "used.py").write_text(NOTED.replace("KEY", RequestKey.of(Request("g", "p"), ()).id), "utf-8")
+def test_an_engine_a_sandbox_and_a_field_of_the_request(folder: Path) -> None:
+    """In one process, which imports for several seconds."""
+    noted = NOTED.replace("KEY", RequestKey.of(Request("g", "p"), ()).id)
+    (folder / "used.py").write_text(CALLED + noted, "utf-8")
     run(folder, "used.py")
 
 
