@@ -439,8 +439,8 @@ def test_a_missing_module_is_named(worker: Worker, callee: Worker) -> None:
 def test_memory_that_does_not_even_start_a_worker_is_named_with_what_does(
     sandbox: Sandbox, environment: Environment, megabytes: int
 ) -> None:
-    if SLOWER > 1 and megabytes != 20:
-        pytest.skip("nine starts that load the libraries take minutes on an emulated machine; three show it there")
+    if SLOWER > 1:
+        pytest.skip("the number depends on the libraries, not on the kernel, and an emulated machine takes half a minute for it")
     with pytest.raises(SandboxUnavailable, match=f"^{megabytes} MiB of memory is too little to start") as error:
         sandbox.start(WorkerSpec(environment, WorkerLimits(memory=megabytes * MEBIBYTE)))
     enough = re.search(r"--memory (\d+)Mi", error.value.hint)
