@@ -440,7 +440,7 @@ def test_memory_that_does_not_even_start_a_worker_is_named_with_what_does(
     sandbox: Sandbox, environment: Environment, megabytes: int
 ) -> None:
     if SLOWER > 1:
-        pytest.skip("the number depends on the libraries, not on the kernel, and an emulated machine takes half a minute for it")
+        pytest.skip("it depends on the libraries, not on the kernel, and takes an emulated machine half a minute")
     with pytest.raises(SandboxUnavailable, match=f"^{megabytes} MiB of memory is too little to start") as error:
         sandbox.start(WorkerSpec(environment, WorkerLimits(memory=megabytes * MEBIBYTE)))
     enough = re.search(r"--memory (\d+)Mi", error.value.hint)
