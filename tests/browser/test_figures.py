@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.browser import scripts
-from tests.browser.conftest import Open, Reply
+from tests.browser.conftest import VIEWPORT, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
 from tests.browser.test_inspector import picture
 from tests.browser.test_panel import barriers, item
@@ -414,32 +414,6 @@ def chart_of(place: Any) -> Any:
     return shown
 
 
-@pytest.mark.local_sandbox
-@pytest.mark.usefixtures("extension")
-def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_of_somebody_else(
-    notebook: Open, lab: Lab, reply: Reply
-) -> None:
-    reply(chart_answers)
-    cell = '%%autocode chart -o "bars: Figure"\nThe revenue of @sales by region as bars, with altair.'
-    page = notebook(cell, "chart.wait();", "chart")
-    for number in (1, 2, 3):
-        page.run(number)
-        page.wait_for_prompt(number)
-    chart_of(page.output(1))
-    output = page.output(3)
-    output.get_by_role("tab", name="Run").click()
-    output.get_by_role("button", name="Run", exact=True).click()
-    chart_of(output)
-    page.save()
-    saved = json.loads((lab.folder / page.name).read_text())
-    saved["metadata"]["from"] = "somebody else"  # so its signature is another, and it is not trusted
-    (lab.folder / "received.ipynb").write_text(json.dumps(saved))
-    received = NotebookPage(page.page, lab, "received.ipynb")
-    chart_of(received.output(1))
-    assert not any(button.is_visible() for button in received.card(1).locator("button").all())  # they could do nothing
-    assert barriers(received, ".jp-AutocodeFollowed", ".jp-AutocodeResult") == []
-
-
 SPOTS = """card => {
     const box = part => part.getBoundingClientRect();
     const isRow = part => part.style.flexWrap !== "" && part.children.length === 2;
@@ -449,17 +423,8 @@ SPOTS = """card => {
 """For each row of a card, whether its content stands below its label."""
 
 
-@pytest.mark.local_sandbox
-@pytest.mark.own_page
-@pytest.mark.usefixtures("extension")
-def test_on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row_that_scrolls(
-    notebook: Open, reply: Reply
-) -> None:
-    reply(chart_answers)
-    page = notebook('%%autocode chart -o "bars: Figure"\nBars of @sales, with altair.', "chart.wait();", "chart")
-    for number in (1, 2, 3):
-        page.run(number)
-        page.wait_for_prompt(number)
+def on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row_that_scrolls(page: NotebookPage) -> None:
+    """Check it with the card of cell 1 and the inspector of cell 3."""
     output = page.output(3)
     output.get_by_role("tab", name="Function").wait_for(timeout=PATIENCE)
     card = page.output(1).locator(".autocode-card")
@@ -484,6 +449,34 @@ def test_on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row
     output.get_by_label("Code", exact=True).wait_for(timeout=PATIENCE)
     assert barriers(page, ".autocode-inspector") == []
     item(page, "chart").locator(".jp-AutocodePanel-thumbnail iframe").wait_for(timeout=PATIENCE)
+    page.page.set_viewport_size(VIEWPORT)
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.usefixtures("extension")
+def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_of_somebody_else(
+    notebook: Open, lab: Lab, reply: Reply
+) -> None:
+    reply(chart_answers)
+    cell = '%%autocode chart -o "bars: Figure"\nThe revenue of @sales by region as bars, with altair.'
+    page = notebook(cell, "chart.wait();", "chart")
+    for number in (1, 2, 3):
+        page.run(number)
+        page.wait_for_prompt(number)
+    chart_of(page.output(1))
+    output = page.output(3)
+    output.get_by_role("tab", name="Run").click()
+    output.get_by_role("button", name="Run", exact=True).click()
+    chart_of(output)
+    page.save()
+    on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row_that_scrolls(page)
+    saved = json.loads((lab.folder / page.name).read_text())
+    saved["metadata"]["from"] = "somebody else"  # so its signature is another, and it is not trusted
+    (lab.folder / "received.ipynb").write_text(json.dumps(saved))
+    received = NotebookPage(page.page, lab, "received.ipynb")
+    chart_of(received.output(1))
+    assert not any(button.is_visible() for button in received.card(1).locator("button").all())  # they could do nothing
+    assert barriers(received, ".jp-AutocodeFollowed", ".jp-AutocodeResult") == []
 
 
 @pytest.mark.local_sandbox
