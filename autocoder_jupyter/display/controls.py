@@ -128,7 +128,8 @@ class Controls:
         form, self._form = self._form, None
         if state.questions:
             self._form = QuestionForm(state.questions, self._job.answer)
-        self._strip.children = (self._box, *((self._form.widget,) if self._form else ()))
+        # Right below the card: while the run waits, the window has nothing new to show.
+        self._strip.children = (*((self._form.widget,) if self._form else ()), self._box)
         if form is not None:
             form.close()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.display.bundles import card_bundle
+from autocoder_jupyter.display.codemode.charts import description, thumbnail
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.lab.messages import CellProblem, CheckedPart, RequestOutcome
@@ -20,6 +21,7 @@ from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.secrets import without_anything_secret
+from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.as_html import data_address
@@ -179,7 +181,12 @@ def _versions(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 def _picture(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str | None:
     """The first small picture or chart of the outputs on the sample, as JSON, and what it shows in words."""
-    seen = getattr(_launched(notebook, name).card.state, "outputs", None)
+    state = _launched(notebook, name).card.state
+    if isinstance(state, CodeRun):
+        drawings = ((thumbnail(chart), chart) for chart in state.charts)
+        first = next((pair for pair in drawings if pair[0]), None)
+        return first and json.dumps({**first[0], "alt": description(first[1]) or name})
+    seen = getattr(state, "outputs", None)
     found = next((one for one in (seen.glimpses if seen else ()) if one.picture or one.chart), None)
     if found is None:
         return None

@@ -98,7 +98,7 @@ def test_questions_of_the_plan_are_a_form_while_they_wait() -> None:
     gaps = PlanQuestion(text="And <gaps>?", options=("zero", "left out"))
     strip(replace(STATE, phase="waiting", questions=(dates, gaps)))
     form = strip._form
-    assert form is not None and strip._strip.children == (strip._box, form.widget)
+    assert form is not None and strip._strip.children == (form.widget, strip._box)
     assert labels(strip) == ["Cancel"] and "&lt;gaps&gt;" in form.widget.children[3].value
     card = card_html(replace(STATE, phase="waiting", questions=(dates, gaps)))
     assert f'class="{ASKED}"' in card, "the form hides them on the card"

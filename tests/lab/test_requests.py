@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from autocoder_jupyter.lab.requests import answer, problems, sentence
 from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.doctor_row import DoctorRow
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.overview import Glimpse
 from tests.lab.conftest import ScriptedJobs
@@ -147,6 +149,18 @@ def test_the_first_picture_of_a_result_is_given_with_what_it_shows(
     shown = {"chart": '{"mime": "…"}', "alt": "bars: a chart of 3 bars"}
     assert json.loads(str(asked(notebook, "picture", "drawn")["value"])) == shown
     assert not asked(notebook, "picture", "other")["ok"]
+
+
+def test_the_first_chart_of_an_answer_is_given_too(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    def picture(*charts: str) -> Any:
+        launch = SimpleNamespace(card=SimpleNamespace(state=CodeRun("rates", phase="ready", charts=charts)))
+        monkeypatch.setattr("autocoder_jupyter.lab.requests._launched", lambda notebook, name: launch)
+        return json.loads(str(asked(notebook, "picture", "rates")["value"] or "null"))
+
+    assert picture("words") is None
+    assert picture("words", "<svg><text>Rates</text></svg>")["src"].startswith("data:image/svg+xml;base64,PHN2Zz48")
+    drawn = picture(json.dumps({"data": [{"type": "bar", "y": [1, 2]}], "layout": {"title": {"text": "Rates"}}}))
+    assert "bar" in drawn["chart"] and "Rates" in drawn["alt"]
 
 
 def test_what_doctor_finds_is_told_as_texts(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ safe parts of a Plotly or Vega-Lite specification. Everything else, HTML include
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import Any
 from autocoder_jupyter.untrusted.chart_words import chart_words, svg_words
 from autocoder_jupyter.untrusted.charts import Library, chart_bundle, chart_place, why_not_drawn
 from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.as_html import data_address
 from autocoder_jupyter.view.document import Block, Drawing
 from autocoder_jupyter.view.html import Html, element, escape, html_output, join
 
@@ -39,10 +39,20 @@ def is_svg(chart: str) -> bool:
     return len(chart) <= MOST_CHARACTERS and _SVG.match(chart[:2_000]) is not None
 
 
+def thumbnail(chart: str) -> dict[str, str]:
+    """How the panel shows a chart: `src` of an image, or `chart`, which our lab extension draws; empty if it cannot."""
+    if is_svg(chart):
+        return {"src": _address(chart)} if len(chart) <= CARD_CHARACTERS else {}
+    return {"chart": place} if (place := _place(chart)) else {}
+
+
+def _address(chart: str) -> str:
+    return data_address(chart.encode("utf-8", "replace"), "image/svg+xml")
+
+
 def picture(chart: str, number: int) -> Html:
     """An SVG as an image."""
-    encoded = base64.b64encode(chart.encode("utf-8", "replace")).decode("ascii")
-    source = f"data:image/svg+xml;base64,{encoded}"
+    source = _address(chart)
     return element(
         "img", alt=": ".join(filter(None, (f"chart {number}", description(chart)))), look="figure", src=source
     )

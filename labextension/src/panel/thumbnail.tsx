@@ -1,7 +1,7 @@
 import * as React from 'react';
 
-/** Only these addresses are shown: a picture that the kernel has checked, as part of its answer. */
-const PNG = 'data:image/png;base64,';
+/** Only these addresses are shown: a picture as part of the answer. In an SVG that is an image, no script runs. */
+const PICTURE = /^data:image\/(png|svg\+xml);base64,/;
 
 interface IPicture {
   /** The address of a picture; empty if it is a chart. */
@@ -54,7 +54,7 @@ export function Thumbnail({ name, run, picture }: IThumbnailProps): React.ReactE
 function readPicture(told: string | null): IPicture | null {
   try {
     const { src = '', chart = '', alt } = JSON.parse(told ?? '{}');
-    const isShown = src === '' ? chart !== '' && typeof chart === 'string' : String(src).startsWith(PNG);
+    const isShown = src === '' ? chart !== '' && typeof chart === 'string' : PICTURE.test(String(src));
     return isShown && typeof alt === 'string' ? { src, chart, alt } : null;
   } catch {
     return null;

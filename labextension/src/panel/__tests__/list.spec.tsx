@@ -109,10 +109,13 @@ it('shows evidence, warnings and reasons as text, never as markup', () => {
 });
 
 const PNG = 'data:image/png;base64,iVBORw==';
+const SVG = 'data:image/svg+xml;base64,PHN2Zy8+';
 
 it.each([
   [JSON.stringify({ src: PNG, alt: 'chart: bar chart' }), PNG],
   [JSON.stringify({ src: 'https://evil.example/x.png', alt: 'chart' }), undefined],
+  [JSON.stringify({ src: SVG, alt: 'chart: bar chart' }), SVG],
+  [JSON.stringify({ src: 'data:text/html;base64,iVBORw==', alt: 'chart' }), undefined],
   [JSON.stringify({ src: PNG }), undefined],
   ['no JSON', undefined],
   [null, undefined]
