@@ -111,13 +111,15 @@ def test_a_program_that_catches_that_for_ever_is_stopped(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    [list(range(2_000_000)), "x" * 60_000_000, {i: str(i) for i in range(400_000)}],
+    "make",
+    [lambda: list(range(2_000_000)), lambda: "x" * 60_000_000, lambda: {i: str(i) for i in range(400_000)}],
     ids=["list", "text", "dict"],
 )
-def test_a_value_too_large_for_the_sandbox_is_refused_before_it_crosses(ask: Ask, pids: list[int], value: Any) -> None:
+def test_a_value_too_large_for_the_sandbox_is_refused_before_it_crosses(
+    ask: Ask, pids: list[int], make: Callable[[], Any]
+) -> None:
     def load() -> Any:
-        return value
+        return make()
 
     code = "try:\n    load()\nexcept ValueError as error:\n    print(error)\n'alive'"
     result = ask([block("kept = 1"), block(code), block("kept"), "Done."], [load])

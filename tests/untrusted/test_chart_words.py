@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -97,37 +99,61 @@ def nested(depth: int) -> dict[str, Any]:
     return made
 
 
-ROWS = [{"a": number} for number in range(10**6)]
-MANY: dict[str, Any] = {"x": list(range(10**6)), "y": list(range(10**6))}
+@functools.cache
+def rows() -> list[dict[str, int]]:
+    return [{"a": number} for number in range(10**6)]
+
+
+@functools.cache
+def many() -> dict[str, Any]:
+    return {"x": list(range(10**6)), "y": list(range(10**6))}
+
+
 X = {"field": "a"}
-HOSTILE: dict[str, tuple[str, Any]] = {
-    "large ints": ("plotly", {"data": [{"x": [10**400, 1], "y": [10**5000, -(10**5000)]}]}),
-    "no numbers": ("plotly", {"data": [{"x": [float("nan"), float("inf")], "y": [float("-inf")], "name": 10**5000}]}),
-    "traces": ("plotly", {"data": [MANY] * 10**5}),
-    "mixed": ("plotly", {"data": [{"x": [1, "a", [2], {"b": 1}, None, True], "type": ["bar"], "mode": 7}]}),
-    "axes that are none": ("plotly", {"data": [{"x": [1], "xaxis": {"a": 1}}, 7, None], "layout": {"xaxis": 7}}),
-    "titles": ("plotly", {"data": [{"x": ["<" * 10**6] * 1000}], "layout": {"title": {"text": "<a" * 10**6}}}),
-    "no dicts": ("plotly", {"data": "x", "layout": []}),
-    "deep": ("altair", nested(200)),
-    "wide": ("altair", {"hconcat": [{"hconcat": [nested(2)] * 10**5}] * 10**5, "data": {"values": ROWS}}),
-    "layers": ("altair", {"layer": [{"mark": "bar", "encoding": {"x": X}}] * 10**5, "data": {"values": ROWS}}),
-    "rows": ("altair", {"mark": {"type": 7}, "encoding": {"x": X, "y": X, "color": 7}, "data": {"values": ROWS}}),
-    "no rows": ("altair", {"mark": None, "encoding": {"x": {"field": {"a": 1}}}, "data": {"name": ["a"]}}),
-    "axes": ("matplotlib", {"axes": [{"series": [{"type": "line", **MANY}] * 1000, "title": 10**400}] * 1000}),
-    "nothing": ("matplotlib", {}),
+HOSTILE: dict[str, tuple[str, Callable[[], Any]]] = {
+    "large ints": ("plotly", lambda: {"data": [{"x": [10**400, 1], "y": [10**5000, -(10**5000)]}]}),
+    "no numbers": (
+        "plotly",
+        lambda: {"data": [{"x": [float("nan"), float("inf")], "y": [float("-inf")], "name": 10**5000}]},
+    ),
+    "traces": ("plotly", lambda: {"data": [many()] * 10**5}),
+    "mixed": ("plotly", lambda: {"data": [{"x": [1, "a", [2], {"b": 1}, None, True], "type": ["bar"], "mode": 7}]}),
+    "axes that are none": (
+        "plotly",
+        lambda: {"data": [{"x": [1], "xaxis": {"a": 1}}, 7, None], "layout": {"xaxis": 7}},
+    ),
+    "titles": ("plotly", lambda: {"data": [{"x": ["<" * 10**6] * 1000}], "layout": {"title": {"text": "<a" * 10**6}}}),
+    "no dicts": ("plotly", lambda: {"data": "x", "layout": []}),
+    "deep": ("altair", lambda: nested(200)),
+    "wide": ("altair", lambda: {"hconcat": [{"hconcat": [nested(2)] * 10**5}] * 10**5, "data": {"values": rows()}}),
+    "layers": (
+        "altair",
+        lambda: {"layer": [{"mark": "bar", "encoding": {"x": X}}] * 10**5, "data": {"values": rows()}},
+    ),
+    "rows": (
+        "altair",
+        lambda: {"mark": {"type": 7}, "encoding": {"x": X, "y": X, "color": 7}, "data": {"values": rows()}},
+    ),
+    "no rows": ("altair", lambda: {"mark": None, "encoding": {"x": {"field": {"a": 1}}}, "data": {"name": ["a"]}}),
+    "axes": (
+        "matplotlib",
+        lambda: {"axes": [{"series": [{"type": "line", **many()}] * 1000, "title": 10**400}] * 1000},
+    ),
+    "nothing": ("matplotlib", dict),
 }
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_content_costs_little_and_gives_one_short_line(case: str) -> None:
-    kind, spec = HOSTILE[case]
+    kind, make = HOSTILE[case]
+    spec = make()
     with at_most(3):
         said = chart_words(kind, spec)
         assert len(said) <= 600 and "\n" not in said and said.isprintable()
 
 
 def test_a_range_is_left_out_where_too_much_would_be_read_and_the_count_stays() -> None:
-    assert chart_words("plotly", {"data": [MANY]}) == "line chart; 1,000,000 marks"
+    assert chart_words("plotly", {"data": [many()]}) == "line chart; 1,000,000 marks"
     assert "at least 500 marks" in chart_words("plotly", {"data": [{"x": [1]}] * 1000})
     assert chart_words("plotly", {"data": [{"x": [10**400]}]}).startswith("line chart; x: 1000")
 
