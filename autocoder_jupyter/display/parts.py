@@ -158,8 +158,12 @@ def _weaknesses(strength: Strength) -> Iterator[str]:
     for relation in strength.broken:
         if relation.said:
             yield f"{relation.words[:1].upper()}{relation.words[1:]}."
+        elif relation.demanded_by:
+            yield f"The plan says that {relation.where} is the same with {relation.name}, and it is not. One is wrong."
         else:
             yield f"The result must not depend on it, and does: with {relation.name}, {relation.where} is another one."
+    for relation in strength.wrong_plan:
+        yield f"The plan says that {relation.where} is the same with {relation.name}. Two solutions that agree say not."
     for sentence in strength.dropped:
         yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"
 

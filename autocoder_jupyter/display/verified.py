@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 MOST = 40
 """Changes that are listed."""
 
+_DEMANDED = {
+    "": "",
+    "plan": "; only the plan says that it is the same",
+    "nobody": "; the plan says that it is the same, but a second solution that agrees gives another one too",
+}
+
 SOURCE = 2_000
 """Characters of a small input."""
 
@@ -56,7 +62,8 @@ def _relation(relation: Relation) -> Item:
     below = (Source(relation.smallest[:SOURCE], python=True),) if relation.smallest else ()
     if relation.said:
         return Item(Span("– not", "warn"), (_told(relation),), below=below)
-    return Item(Span("– another", "warn"), (clipped(relation.name, 200),), f"in {relation.where}", below=below)
+    about = f"in {relation.where}{_DEMANDED[relation.demanded_by]}"
+    return Item(Span("– another", "warn"), (clipped(relation.name, 200),), about, below=below)
 
 
 def _told(relation: Relation) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -70,7 +70,9 @@ class Relation(Record):
 
     `holds` says whether it was, `where` names the first output that differs, and `smallest` is a small input on which
     it does, as Python source; "" if there is none that may be shown. `said` is what else was tried, or went wrong: "the
-    function raises KeyError", or a check of the user; `name` is then the input.
+    function raises KeyError", or a check of the user; `name` is then the input. `demanded_by` says who wants it: "" if
+    every function must keep it, `plan` if only the plan says so, and `nobody` if the plan does, but a second solution
+    that agrees with the function does not keep it either, so that the plan is wrong.
     """
 
     name: _Shown
@@ -78,10 +80,13 @@ class Relation(Record):
     where: _Shown = ""
     smallest: str = ""
     said: _Shown = ""
+    demanded_by: Literal["", "plan", "nobody"] = ""
 
     @property
     def words(self) -> str:
         """What was found, in a few words."""
+        if self.demanded_by:
+            return f"{self.name} changes {self.where}, which the plan rules out"
         return f"{self.said} {self.name}" if self.said else f"{self.name} changes {self.where}"
 
 
@@ -133,4 +138,10 @@ class Strength(Record):
     @property
     def broken(self) -> tuple[Relation, ...]:
         """The changes of the data that matter although they should not, and what went wrong on other inputs."""
-        return tuple(one for one in self.relations if not one.holds and one.name != ZONE)
+        found = (one for one in self.relations if not one.holds and one.name != ZONE)
+        return tuple(one for one in found if one.demanded_by != "nobody")
+
+    @property
+    def wrong_plan(self) -> tuple[Relation, ...]:
+        """What only the plan says of the answer, and two solutions that agree do not keep."""
+        return tuple(one for one in self.relations if one.demanded_by == "nobody")

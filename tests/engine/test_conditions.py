@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.display.inspector.evidence import evidence_section
+from autocoder_jupyter.display.parts import warning_lines
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
@@ -31,7 +33,7 @@ from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.strength import ZONE
-from tests.runner import CODE, PLAN, TESTS, Runner, fenced
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script
 
 HEAD = """\
@@ -368,10 +370,28 @@ async def test_what_the_plan_says_of_parts_is_tried_and_told(runner: Runner) -> 
     found = produced.report.evidence.strength
     assert found is not None, produced.error
     (one,) = found.broken
-    assert one.words == "an answer for each part of the rows (whole groups of shop) changes shares"
+    assert (
+        one.words
+        == "an answer for each part of the rows (whole groups of shop) changes shares, which the plan rules out"
+    )
     assert one.smallest.count("'a'") == one.smallest.count("'b'") == 1
     line = verified(produced.report.evidence, None, 1)
-    assert line.lacks[-1] == one.words
+    assert line.lacks[-1] == one.words and "One is wrong." in told_of(produced)
+    second = f'"""How it is read:\n"""\n\nOUTPUTS = {{"shares": "DataFrame"}}\n\n{code}'
+    beside = {"effort": "normal", "second_opinion": "on", "max_iterations": 1, "cache": "disable"}
+    told["second"] = [fenced(second)]
+    produced = await runner.generate(told, samples=data, outputs=outputs, settings=beside)
+    report = produced.report
+    assert report.success and report.evidence.strength is not None, produced.error
+    assert not report.evidence.strength.broken, "a doubt about the plan is none about the function"
+    assert verified(report.evidence, report.second_opinion, 1).lacks == ()
+    assert "Two solutions that agree say not." in told_of(produced)
+
+
+def told_of(produced: Generated) -> str:
+    """The warnings of the card and the changes of the data in the inspector."""
+    report = produced.report
+    return f"{[*warning_lines(report.evidence)]} {evidence_section(report)}"
 
 
 async def test_a_function_stays_if_its_relation_cannot_be_mended_or_the_second_solution_breaks_it_too(

@@ -274,6 +274,20 @@ class OpinionTrial:
         except Exception:  # see `run`
             return []
 
+    async def of_second(self, job: Callable[[Side, Mapping[str, Any]], T]) -> T:
+        """What a job finds about the second solution alone.
+
+        Args:
+            job: gets it in its worker, and the inputs that are no tables.
+
+        Raises:
+            SandboxError: the sandbox was lost.
+        """
+        others = {name: value for name, value in self.given.items() if name not in self.varied.tables}
+        return await self._work(
+            lambda ours, theirs: job(Side("the second solution", theirs, self.second_program), others)
+        )
+
     @property
     def second_program(self) -> Program:
         """See the function of that name."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutant
 from autocoder_jupyter.engine.strength.other_inputs import OtherInputs, on_other_inputs
 from autocoder_jupyter.engine.strength.relation_tests import doubt
-from autocoder_jupyter.engine.strength.relations import Broken, order_may_count, tried
+from autocoder_jupyter.engine.strength.relations import Broken, breaks, order_may_count, tried
 from autocoder_jupyter.engine.strength.survivors import ask_for_tests
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
@@ -34,6 +34,9 @@ from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength, 
 
 LOST_WORKERS = 4
 """How many workers changes may end, until no more of them are tried."""
+
+JUDGED_SECONDS = 10.0
+"""Wall-clock seconds in which the second solution is asked about what the plan says."""
 
 PATIENCE = 120.0
 """The maximum seconds that a verified function waits for more tests."""
@@ -162,7 +165,36 @@ class Examiner:
 
     def _relation(self, broken: Broken, trial: MutationTrial) -> Relation:
         source = self._source(broken.tables, trial) if broken.tables is not None else ""
-        return Relation(name=broken.words, holds=not broken.where, where=broken.where, smallest=source)
+        demanded_by: Literal["", "plan"] = "plan" if broken.where and broken.is_of_plan else ""
+        return Relation(
+            name=broken.words, holds=not broken.where, where=broken.where, smallest=source, demanded_by=demanded_by
+        )
+
+    async def judged(self, strength: Strength, agreed: tuple[OpinionTrial, Names] | None) -> Strength:
+        """The strength, with what only the plan demands and the second solution does not keep either: then the plan is
+        wrong, and not the function.
+
+        Args:
+            strength: what was found.
+            agreed: see `Adviser`.
+        """
+        doubtful = {one.words: one for one in self._broken if one.where and one.is_of_plan}
+        if agreed is None or not doubtful:
+            return strength
+        trial, _ = agreed
+        deadline = time.monotonic() + JUDGED_SECONDS
+
+        def job(second: Side, others: Mapping[str, Any]) -> set[str]:
+            return {words for words, one in doubtful.items() if breaks(second, one, others, deadline)}
+
+        with suppress(Exception):  # values of untrusted code must not fail a verified function
+            wrong = await trial.of_second(job)
+            relations = (
+                one.model_copy(update={"demanded_by": "nobody"}) if one.name in wrong else one
+                for one in strength.relations
+            )
+            return strength.model_copy(update={"relations": tuple(relations)})
+        return strength
 
     async def doubt(self, state: GenerationState, agreed: tuple[OpinionTrial, Names] | None) -> TestFailure | None:
         """The failure of a verified function that depends on what it must not, if the second solution does not.

@@ -81,12 +81,14 @@ class Broken:
         where: the output that differs; "" if the relation holds.
         tables: the smallest input that was found on which it differs.
         split: into which parts the rows were split; None if they were not.
+        is_of_plan: whether only the plan demands it.
     """
 
     name: str
     where: str = ""
     tables: Tables | None = None
     split: DeclaredSplit | None = None
+    is_of_plan: bool = False
 
     @property
     def words(self) -> str:
@@ -103,8 +105,8 @@ class _Refused(Exception):
     """The function raised an error, so there is nothing to compare."""
 
 
-def relations(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[str] = ()) -> dict[str, Change]:
-    """The changes that can be made of some table, by name.
+def relations(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[str] = ()) -> list[str]:
+    """The names of the changes that can be made of some table.
 
     Args:
         tables: the tables of the sample, by input name.
@@ -112,16 +114,16 @@ def relations(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[st
         holds: see `CodePlan`.
     """
     frames = [table for table in tables.values() if isinstance(table, pd.DataFrame) and len(table)]
-    found: dict[str, Change] = {}
+    found: list[str] = []
     is_free = ORDERLESS in holds or (with_order and not any(map(_is_in_order, frames)))
     if frames and is_free:
-        found[ORDER] = _shuffled
+        found.append(ORDER)
     if frames:
-        found[COLUMN] = _with_column
+        found.append(COLUMN)
     if any(isinstance(frame.index, pd.RangeIndex) for frame in frames):
-        found[INDEX] = _with_index
+        found.append(INDEX)
     if any(isinstance(dtype, pd.DatetimeTZDtype) for frame in frames for dtype in frame.dtypes):
-        found[ZONE] = _in_zone
+        found.append(ZONE)
     return found
 
 
@@ -170,9 +172,9 @@ def tried(
     # A further column may be passed on.
     side = replace(side, program=replace(side.program, outputs=outputs), known=known)
     changes = relations(base, with_order=with_order, holds=holds)
-    found = [(Broken(name), partial(_where, side, change, others)) for name, change in changes.items()]
-    for split in splits(base, holds):
-        found.append((Broken(APART, split=split), partial(_where_apart, side, split, others)))
+    freely = relations(base, with_order=with_order)
+    found = [Broken(name, is_of_plan=name not in freely) for name in changes]
+    found += [Broken(APART, split=split, is_of_plan=True) for split in splits(base, holds)]
     for tables in (base, *parts) if changes else ():
         inputs = {**others, **tables}
         answer = partial(plain.on, inputs, deadline, reuse=tables is not base, kept=True)
@@ -180,13 +182,36 @@ def tried(
             known.of(inputs, True, deadline, answer)
         except TrialEnded:
             return
-    for one, where in found:
+    for one in found:
         try:
+            where = _question(one, side, others)
             broken = _broken(one, where, [base] if one.name in (ORDER, ZONE) else [base, *parts], deadline)
         except TrialEnded:
             return
         if broken is not None:
             yield broken
+
+
+def breaks(side: Side, one: Broken, others: Mapping[str, Any], deadline: float) -> bool:
+    """Whether another function does not keep a relation either, on the smallest input. Blocks.
+
+    Args:
+        side: the other function, in a worker.
+        one: the relation, which the function does not keep.
+        others: the other inputs.
+        deadline: on the monotonic clock.
+
+    Raises:
+        TrialEnded: the time was up.
+    """
+    return one.tables is not None and bool(_question(one, side, others)(deadline, one.tables))
+
+
+def _question(one: Broken, side: Side, others: Mapping[str, Any]) -> Where:
+    """What finds the first output that differs."""
+    if one.split is not None:
+        return partial(_where_apart, side, one.split, others)
+    return partial(_where, side, _CHANGES[one.name], others)
 
 
 def _broken(one: Broken, where: Where, frames: Sequence[Tables], deadline: float) -> Broken | None:
@@ -348,3 +373,6 @@ def _in_zone(table: Any) -> Any:
             zone = next(zone for zone in _ZONES if str(dtype.tz) != zone)
             frame.isetitem(place, table.iloc[:, place].dt.tz_convert(zone))
     return frame
+
+
+_CHANGES: Mapping[str, Change] = {ORDER: _shuffled, COLUMN: _with_column, INDEX: _with_index, ZONE: _in_zone}
