@@ -47,21 +47,24 @@ class Dependence(Record):
     """Something that is no input, and that the result may not depend on.
 
     `on` is what was changed ("the date", "chance", "its process"), `reads` what the code reads of it, in these `lines`;
-    `differs` says whether the result on the sample was another one.
+    `differs` says whether the result on the sample was another one, `tried` whether a run with a change had a result.
     """
 
     on: _Shown
     reads: tuple[_Shown, ...] = ()
     lines: tuple[Count, ...] = ()
     differs: bool = False
+    tried: bool = True
 
     @property
     def words(self) -> str:
-        """The finding as one sentence."""
+        """The finding in one or two sentences."""
         where = f" (line {', '.join(map(str, self.lines))})" if self.lines else ""
         said = f"The code reads {' and '.join(self.reads)}{where}" if self.reads else ""
         if self.differs:
             return f"{said}, and the result depends on it." if said else f"The result depends on {self.on}."
+        if not self.tried:
+            return f"{said}. No run could change that, so look whether the result depends on it."
         return f"{said}; the result was the same when it changed."
 
 

@@ -17,7 +17,7 @@ from autocoder_jupyter.display.parts import warning_lines
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
-from autocoder_jupyter.engine.strength.conditions import CHANCE, CLOCK, VARIABLES, dependences, reads
+from autocoder_jupyter.engine.strength.conditions import CHANCE, CLOCK, FIXED_CLOCK, VARIABLES, dependences, reads
 from autocoder_jupyter.engine.strength.relation_tests import as_test
 from autocoder_jupyter.engine.strength.relations import (
     APART,
@@ -55,7 +55,7 @@ import pandas as pd
     [
         ("pd.Timestamp.now()", CLOCK),
         ("datetime.date.today()", CLOCK),
-        ("pd.to_datetime('today')", CLOCK),
+        ("pd.to_datetime('today')", FIXED_CLOCK),
         ("time.time()", CLOCK),
         ("os.environ['USER']", VARIABLES),
         ("np.random.rand(3)", CHANCE),
@@ -104,6 +104,8 @@ BOMBS = [
     "return float(x['n'].sum() if datetime.datetime.now() < datetime.datetime(2040, 1, 1) else 0)",
     "return float(x['n'].sum() if pd.Timestamp.now() < pd.Timestamp('2040') else 0)",
     "return float(x['n'].sum() if time.time() < 2.2e9 else 0)",
+    "return float(x['n'].sum() if time.gmtime().tm_year < 2040 else 0)",
+    "return float(x['n'].sum() if time.localtime().tm_year < 2040 else 0)",
 ]
 
 
@@ -129,6 +131,31 @@ def test_variables_and_chance_are_found(worker: Worker) -> None:
     assert one.differs and one.on == "its process" and one.reads == (VARIABLES,)
     (other,) = found(worker, "return float(np.random.rand())")
     assert other.differs and other.on == "chance"
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(
+    ("expression", "what"),
+    [
+        ("'pytest' in sys.modules", "the modules that are loaded"),
+        ("len(gc.get_objects()) > 20_000", "the garbage collector"),
+        ("len(sys._getframe(1).f_code.co_name)", "the frames of its callers"),
+        ("len(inspect.stack())", "the frames of its callers"),
+    ],
+)
+def test_the_process_is_another_one_in_what_the_code_can_read_of_it(worker: Worker, expression: str, what: str) -> None:
+    (one,) = found(worker, f"import gc, inspect, sys; return float({expression})")
+    assert one.differs and one.on == "its process" and one.reads == (what,)
+
+
+@pytest.mark.local_sandbox
+def test_of_a_clock_that_no_run_can_move_it_is_said_that_nothing_is_known(worker: Worker) -> None:
+    body = "return float(x['n'].sum() if pd.Timestamp('now').year < 2040 else np.datetime64('today').astype(int))"
+    (one,) = found(worker, body)
+    said = "The code reads the clock with a text (line 12)."
+    assert (
+        not one.differs and one.words == f"{said} No run could change that, so look whether the result depends on it."
+    )
 
 
 @pytest.mark.local_sandbox

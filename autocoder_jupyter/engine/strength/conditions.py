@@ -1,17 +1,18 @@
 """What the result of a function may not depend on: the clock, chance, its process.
 
-The source tells what the code reads. Whether the result depends on it is decided by runs on another day, with other
-environment variables, and with another seed.
+The source tells what the code reads. Whether the result depends on it is decided by runs on another day, in a process
+with other environment variables, modules, objects and callers, and with another seed.
 """
 
 from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
 from autocoder_jupyter.engine.strength.mutants import CHARACTERS
@@ -27,6 +28,8 @@ SEED = 1
 MOST_LINES = 5
 
 CLOCK, VARIABLES, CHANCE = "the clock", "environment variables", "random numbers without a seed"
+FIXED_CLOCK = "the clock with a text"
+"""As in `pd.Timestamp("now")`. pandas and numpy ask the system itself, so no run can be on another day."""
 
 _READS: dict[str, tuple[str, ...]] = {
     CLOCK: (
@@ -72,7 +75,7 @@ def _what(node: ast.AST) -> Iterator[str]:
         if is_random or (is_sample and not any(keyword.arg == "random_state" for keyword in node.keywords)):
             yield CHANCE
         elif name in ("Timestamp", "to_datetime", "datetime64") and node.args and _is_now(node.args[0]):
-            yield CLOCK
+            yield FIXED_CLOCK
 
 
 def _end(node: ast.AST) -> tuple[str, ...]:
@@ -100,10 +103,10 @@ def dependences(side: Side, inputs: Mapping[str, Any], deadline: float) -> Itera
     """
     program = side.program
     found = reads(program.code)
-    variables = [what for what in found if what not in (CLOCK, CHANCE)]
+    of_process = [what for what in found if what not in (CLOCK, FIXED_CLOCK, CHANCE)]
     others = {
         "the date": (_on_another_day(program), 0, [CLOCK]),
-        "its process": (_with_other_variables(program), 0, variables),
+        "its process": (_in_another_process(program), 0, of_process),
         "chance": (program, SEED, [CHANCE]),
     }
     plain = _values(side, inputs, deadline, kept=True)
@@ -112,9 +115,17 @@ def dependences(side: Side, inputs: Mapping[str, Any], deadline: float) -> Itera
         given = _values(other, inputs, deadline, seed=seed) if plain is not None else None
         differs = plain is not None and given is not None and not _agree(program, plain, given)
         read = [one for one in what if one in found]
-        lines = sorted({line for one in read for line in found[one]})[:MOST_LINES]
         if differs or read:
-            yield Dependence(on=on, reads=tuple(read), lines=tuple(lines), differs=differs)
+            yield _dependence(on, read, found, differs=differs, tried=given is not None)
+    if FIXED_CLOCK in found:
+        yield _dependence("the date", [FIXED_CLOCK], found, differs=False, tried=False)
+
+
+def _dependence(
+    on: str, read: Sequence[str], found: Mapping[str, tuple[int, ...]], *, differs: bool, tried: bool
+) -> Dependence:
+    lines = sorted({line for one in read for line in found[one]})[:MOST_LINES]
+    return Dependence(on=on, reads=tuple(read), lines=tuple(lines), differs=differs, tried=tried)
 
 
 def _values(
@@ -136,11 +147,13 @@ def _agree(program: Program, one: Mapping[str, Any], other: Mapping[str, Any]) -
 
 
 def _on_another_day(program: Program) -> Program:
-    return _below(program, program_text("another_day", VARIABLES={}))
+    return _below(program, f"{program_text('another_day')}\nset_clock()")
 
 
-def _with_other_variables(program: Program) -> Program:
-    return _below(program, program_text("another_day", DAYS=0, PASSED=sorted(program.env_vars)))
+def _in_another_process(program: Program) -> Program:
+    other = program_text("another_day", PASSED=sorted(program.env_vars))
+    below = replace(program, code=f"{program.code}\n{FUNCTION} = called_from_another_function({FUNCTION})\n")
+    return _below(below, f"{other}\nset_process()")
 
 
 def _below(program: Program, text: str) -> Program:
@@ -151,5 +164,4 @@ def _below(program: Program, text: str) -> Program:
         if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
             break
         place = node.end_lineno or place
-    first = f"{text}\nset_clock_and_variables()"
-    return replace(program, code="\n".join([*lines[:place], first, *lines[place:]]))
+    return replace(program, code="\n".join([*lines[:place], text, *lines[place:]]))
