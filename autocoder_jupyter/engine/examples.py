@@ -14,8 +14,7 @@ from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.types import CheckOutcome, InputSpec, OutputSpec
-
-KIND = "your example"
+from autocoder_jupyter.types.evidence import OWN_EXAMPLE
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def _outcome(
     worker: Worker, program: Program, number: int, example: BoundExample, redaction: Redaction
 ) -> CheckOutcome:
     # The text of an example may contain values. Where these are not shown, its number is its name.
-    name = f"{KIND} {redaction.words(example.text, 200) if redaction.shows_values else number}"
+    name = f"{OWN_EXAMPLE} {redaction.words(example.text, 200) if redaction.shows_values else number}"
     try:
         outcome = worker.call(program, example.arguments)
     except PROGRAM_FAILURES as error:

@@ -16,9 +16,8 @@ from autocoder_jupyter.redaction.words import WITHHELD, Redaction
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.sandbox.protocol import TestRun
 from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure, TestOutcome
+from autocoder_jupyter.types.evidence import OWN_TEST
 from autocoder_jupyter.untrusted.parsing import complaint, parse
-
-KIND = "your test"
 
 _HEAD = """\
 # Own tests of {name}. `run` is the function; `{name}` calls it as in the notebook.
@@ -114,7 +113,7 @@ def outcomes_of(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[C
     """The outcome of each test, with redacted messages."""
     return tuple(
         CheckOutcome(
-            name=f"{KIND} {outcome.id}" + _sentence(suite, outcome, redaction),
+            name=f"{OWN_TEST} {outcome.id}" + _sentence(suite, outcome, redaction),
             passed=outcome.outcome == "passed",
             message="" if outcome.outcome == "passed" else _told(outcome, redaction),
         )
@@ -150,7 +149,7 @@ def failures_in(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[T
         test = f"This test of the person's own passes as it is:\n{redaction.words(source, 4000)}"
         failures.append(
             TestFailure(
-                test_name=f"{KIND} {outcome.id}",
+                test_name=f"{OWN_TEST} {outcome.id}",
                 error_message=_told(outcome, redaction),
                 expected_behavior=test if source else "A test of the person's own, which is not shown, passes.",
                 actual_behavior=redaction.words(shortened(outcome.message)) if source else "",

@@ -53,7 +53,7 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
     if TRIAL in beside and evidence.strength is None:
         tests = Verified(tests.rests_on, (f"{TRIAL} running",))
     second = Verified(lacks=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
-    found = (tests, second, _own(evidence), _alone(evidence.strength))
+    found = (tests, second, _own(evidence), _alone(evidence.strength), Verified(lacks=evidence.remarks[:1]))
     return Verified(
         tuple(words for one in found for words in one.rests_on), tuple(words for one in found for words in one.lacks)
     )
@@ -88,8 +88,16 @@ def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
 
 
 def _own(evidence: Evidence) -> Verified:
-    count = sum(outcome.passed for outcome in evidence.acceptance)
-    return Verified((f"your {counted(count, 'test')}" if count > 1 else "your test",) if count else ())
+    from autocoder_jupyter.types.evidence import OWN_EXAMPLE, OWN_TEST
+
+    passed = [outcome.name for outcome in evidence.acceptance if outcome.passed]
+    examples = sum(name.startswith(OWN_EXAMPLE) for name in passed)
+    counts = {OWN_EXAMPLE: examples, OWN_TEST: len(passed) - examples}
+    return Verified(tuple(_yours(count, one) for one, count in counts.items() if count))
+
+
+def _yours(count: int, one: str) -> str:
+    return f"your {counted(count, one.removeprefix('your '))}" if count > 1 else one
 
 
 def _alone(strength: Strength | None) -> Verified:

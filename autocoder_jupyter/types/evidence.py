@@ -18,6 +18,9 @@ Outcome = Literal["passed", "failed", "error", "missing"]
 BLIND = "blind::"
 """The prefix of the ids of blind tests in a list with other tests."""
 
+OWN_EXAMPLE, OWN_TEST = "your example", "your test"
+"""The beginnings of the names of what the user gave."""
+
 THE_SAMPLE = "the sample"
 """The name of the sample among the inputs of a comparison."""
 

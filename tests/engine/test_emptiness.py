@@ -15,6 +15,7 @@ from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.engine.emptiness import remarks
 from autocoder_jupyter.run.events import EvidenceGathered, Finished
 from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.types import OutputSpec
 from tests.runner import Runner, fenced
 
@@ -89,3 +90,4 @@ async def test_a_function_that_everything_agrees_on_is_not_green_if_its_answer_i
     said = "Totals is empty on 6 rows of data. Look at the outputs before you rely on it."
     for shown in (card_html(state), card_text(state), static.render_text(Subject(report, "ready"))):
         assert said in shown
+    assert verified(report.evidence, report.second_opinion, 1).lacks[-1] == "totals is empty on 6 rows of data"

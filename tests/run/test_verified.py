@@ -101,11 +101,25 @@ def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is
             AGREES,
             "another order of the rows changes a",
         ),
+        (
+            Evidence(tests=PASSED, strength=Strength(), remarks=("a is empty on 6 rows of data", "b is missing")),
+            AGREES,
+            "a is empty on 6 rows of data",
+        ),
     ],
 )
 def test_what_is_missing_or_weak_is_named(evidence: Evidence, opinion: SecondOpinion | None, lacks: str) -> None:
     found = verified(evidence, opinion, 2)
     assert found.lacks == (lacks,) and found.line.startswith("verified in part: ")
+
+
+def test_examples_of_the_user_are_counted_as_such() -> None:
+    names = ("your example sales=… -> total=3", "your example 2", "your test test_one")
+    own = tuple(CheckOutcome(name=name, passed=True) for name in names)
+    assert verified(FULL.model_copy(update={"acceptance": own}), AGREES, 2).rests_on[-2:] == (
+        "your 2 examples",
+        "your test",
+    )
 
 
 def test_another_time_zone_may_matter() -> None:
