@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from autocoder_jupyter.display.inspector import static
+from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.verified import verified
@@ -11,10 +15,12 @@ from autocoder_jupyter.types import (
     CheckOutcome,
     CodeChange,
     CodePlan,
+    CodeSolution,
     Dependence,
     Evidence,
     OutputSpec,
     Relation,
+    Report,
     SecondOpinion,
     Strength,
     TestOutcome,
@@ -57,6 +63,17 @@ def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is
     assert card_html(state).casefold().count("verified") == 1, "the label alone"
     assert card_text(state).count("7 tests") == 1, "the row of what passed does not repeat it"
     assert "verified" not in card_text(FunctionRun("growth", phase="failed", plan=PLAN, evidence=FULL))
+
+
+def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_survivors_first() -> None:
+    solution = CodeSolution(code="def run(a):\n    return 1")
+    saved = Subject(
+        Report(name="growth", success=True, plan=PLAN, evidence=FULL, second_opinion=AGREES, solution=solution), "ready"
+    )
+    assert LINE in static.render_text(saved) and LINE.removeprefix("verified: ") in static.render_html(saved)
+    shown = [found.start() for found in re.finditer("– not noticed|✓ noticed", static.render_html(saved))]
+    marks = [static.render_html(saved)[place] for place in shown]
+    assert marks == ["–"] * 2 + ["✓"] * 10
 
 
 @pytest.mark.parametrize(
