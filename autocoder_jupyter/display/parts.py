@@ -147,7 +147,8 @@ def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[st
     if evidence.tests_changed:
         yield f"Tests changed since they were first written: {', '.join(evidence.tests_changed)}"
     if evidence.vacuous_tests:
-        yield f"Tests that also pass on a function that does nothing: {', '.join(evidence.vacuous_tests)}"
+        named = ", ".join(evidence.vacuous_tests)
+        yield f"Tests that pass on functions that do nothing, whatever these return: {named}"
     if evidence.strength is not None:
         yield from _weaknesses(evidence.strength)
 

@@ -44,7 +44,7 @@ class Trials:
         self._state = state
         self._setup = state.setup
         self._packages = packages
-        self._passing_on_a_stub: dict[str, tuple[str, ...]] = {}
+        self._passing_on_stubs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     async def attempt(self, tests_changed: tuple[str, ...]) -> Verdict:
         """Run all tests and checks on the current code.
@@ -63,7 +63,7 @@ class Trials:
         verdict = await self._tried(tests_changed)
         # A damaged environment must not lead to a fix of the code.
         if not verdict.success and await session.heal(environment):
-            self._passing_on_a_stub.clear()
+            self._passing_on_stubs.clear()
             verdict = await self._tried(tests_changed)
         setup.emit(EvidenceGathered(setup.stages.attempt, verdict.evidence))
         await show_outputs(state, verdict.sample, is_verified=verdict.success)
@@ -75,7 +75,7 @@ class Trials:
             run = group.create_task(setup.stages.run("run", lambda: self._run_tests(program)))
             # One after the other, so that three workers are enough.
             rest = group.create_task(self._sample_then_stub(program))
-        sample, vacuous = rest.result()
+        sample, on_empty, vacuous = rest.result()
         accepted, (tested, blind), callee, promised = run.result()
         sample, own, stated = await setup.stages.run("verify", lambda: self._verify(program, sample, callee))
         failures = (
@@ -87,7 +87,18 @@ class Trials:
         accepted = replace(accepted, outcomes=(*accepted.outcomes, *own, *promised), failures=())
         noticed = await call_blocking(lambda: self._remarks(sample))
         return Verdict(
-            state.suite, tested, sample, stated, vacuous, failures, tests_changed, "", accepted, blind, noticed
+            state.suite,
+            tested,
+            sample,
+            stated,
+            vacuous,
+            failures,
+            tests_changed,
+            "",
+            accepted,
+            blind,
+            noticed,
+            on_empty=on_empty,
         )
 
     def _remarks(self, sample: SampleRun | None) -> tuple[str, ...]:
@@ -133,25 +144,29 @@ class Trials:
 
         return await setup.session.work_with_two(job)
 
-    async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
+    async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...], tuple[str, ...]]:
         state = self._state
         sample = await self._first.taken(program) if self._first is not None else None
         if sample is None:
             sample = await run_on_sample(self._setup.session, program, state.brief.request.samples, state.redaction)
-        return sample, await self._stub_passes(program)
+        return sample, *await self._stubs_pass(program)
 
-    async def _stub_passes(self, program: Program) -> tuple[str, ...]:
+    async def _stubs_pass(self, program: Program) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tests that pass on empty defaults, and those that pass on other values too."""
         suite = self._state.suite
         if suite is None:
-            return ()
+            return (), ()
         own = await self._module_passes(program, suite)
-        return own if suite.blind is None else (*own, *map(blind_id, await self._module_passes(program, suite.blind)))
+        if suite.blind is None:
+            return own
+        blind = await self._module_passes(program, suite.blind)
+        return (*own[0], *map(blind_id, blind[0])), (*own[1], *map(blind_id, blind[1]))
 
-    async def _module_passes(self, program: Program, module: TestSuite) -> tuple[str, ...]:
-        if module.source not in self._passing_on_a_stub:
+    async def _module_passes(self, program: Program, module: TestSuite) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if module.source not in self._passing_on_stubs:
             passing = await vacuous_tests(self._setup.session, self._state.brief.plan, program, module)
-            self._passing_on_a_stub[module.source] = passing
-        return self._passing_on_a_stub[module.source]
+            self._passing_on_stubs[module.source] = passing
+        return self._passing_on_stubs[module.source]
 
     async def _verify(
         self, program: Program, first: SampleRun | None, callee: str

@@ -24,7 +24,7 @@ class Verdict:
         run: their outcomes; None if they could not run.
         sample: the run on the real sample; None if there is no sample, or it was not reached.
         checks: the outcomes of the constraints.
-        vacuous: tests that pass on a stub.
+        vacuous: tests that pass on all stubs.
         failures: failures of the function outside of the tests.
         tests_changed: ids of tests that were changed or dropped before this attempt.
         error: why nothing could run; "" if it could.
@@ -33,6 +33,7 @@ class Verdict:
         remarks: which outputs on the sample say nothing.
         strength: what the tests are worth; None if that was not examined.
         costs: what the layers of the evidence took.
+        on_empty: tests that pass on a stub of empty defaults.
     """
 
     suite: TestSuite | None = None
@@ -48,22 +49,23 @@ class Verdict:
     remarks: tuple[str, ...] = ()
     strength: Strength | None = None
     costs: tuple[LayerCost, ...] = ()
+    on_empty: tuple[str, ...] = ()
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether all tests of a module pass on a stub. Then they prove nothing."""
+        """Whether all tests of a module pass on a stub of empty defaults. Then they prove nothing."""
         return self.own_is_vacuous or self.blind_is_vacuous
 
     @property
     def own_is_vacuous(self) -> bool:
         """Whether this is so for the first module."""
-        return self.suite is not None and bool(self.vacuous) and set(self.vacuous) >= set(self.suite.ids)
+        return self.suite is not None and bool(self.on_empty) and set(self.on_empty) >= set(self.suite.ids)
 
     @property
     def blind_is_vacuous(self) -> bool:
         """Whether this is so for the blind tests."""
         blind = self.suite.blind if self.suite is not None else None
-        return blind is not None and bool(self.vacuous) and set(self.vacuous) >= set(map(blind_id, blind.ids))
+        return blind is not None and bool(self.on_empty) and set(self.on_empty) >= set(map(blind_id, blind.ids))
 
     @property
     def failing(self) -> tuple[TestOutcome, ...]:

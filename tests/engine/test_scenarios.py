@@ -68,7 +68,7 @@ async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions
         "leaves its inputs untouched",
         "the tests can fail",
     }
-    assert produced.report.evidence.vacuous_tests == ("test_empty",)
+    assert produced.report.evidence.vacuous_tests == (), "that no rows give 0 is what test_empty is for"
     assert produced.report.usage.input_tokens > 0 and produced.report.usage.cost is None
     assert produced.of(Finished)[-1].state == "ready"
     assert [report.outcome.id for report in produced.of(TestReported)] == ["test_sum", "test_empty"]
@@ -603,6 +603,17 @@ async def test_tests_that_cannot_fail_are_written_again(runner: Runner) -> None:
     )
     assert produced.report.success and produced.report.attempts == 2
     assert not next(c for c in produced.report.history[0].evidence.checks if c.name == "the tests can fail").passed
+
+
+async def test_a_test_that_passes_whatever_is_returned_is_named(runner: Runner) -> None:
+    typed = """
+
+
+def test_type():
+    sales = pd.DataFrame({"price": [1.0], "quantity": [2]})
+    assert isinstance(run(sales=sales), float)"""
+    produced = await run_script(runner, tests=TESTS + typed)
+    assert produced.report.success and produced.report.evidence.vacuous_tests == ("test_type",)
 
 
 async def test_an_invalid_test_module_is_written_again(runner: Runner) -> None:

@@ -75,13 +75,14 @@ def test_a_default_in_iso_text_is_the_same_value_here_and_in_the_solution(name: 
     assert eval(kind.source(text), {"datetime": dt}) == VALUES[name]
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "Figure"])
 def test_what_a_stub_returns_crosses_as_that_kind(
-    name: TypeName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: TypeName, is_empty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan = CodePlan(description="", approach="", outputs=(OutputSpec(name="made", type=name),))
-    program = stub_program(plan, Program("", (), plan.outputs))
+    program = stub_program(plan, Program("", (), plan.outputs), is_empty=is_empty)
     module: dict[str, Any] = {}
     exec(program.code, module)
     assert encode(module["run"](), name).header["type"] == name

@@ -80,9 +80,10 @@ def _vacuity(evidence: Evidence) -> tuple[Block, ...]:
         return ()
     count, idle = len(evidence.tests), evidence.vacuous_tests
     if not idle:
-        return lines(["Every test fails on a function that does nothing, as it should."])
+        return lines(["Every test fails on some function that does nothing, as it should."])
     one = len(idle) == 1
-    return _listed(f"{len(idle)} of {count} also {'passes' if one else 'pass'} on a function that does nothing:", idle)
+    told = f"{len(idle)} of {count} {'passes' if one else 'pass'} on functions that do nothing, whatever these return:"
+    return _listed(told, idle)
 
 
 def _changed(evidence: Evidence, trace: Trace | None) -> tuple[Block, ...]:
