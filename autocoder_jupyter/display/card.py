@@ -168,7 +168,10 @@ def _attempts(state: FunctionRun) -> str:
 
 
 def _status(state: FunctionRun) -> tuple[str, ...]:
-    waiting = waits_for(state.loading, state.faults)
+    waiting = (
+        *waits_for(state.loading, state.faults),
+        *((state.effort,) if state.effort and not state.finished else ()),
+    )
     beside = " and ".join(words for words in state.beside if words != SECOND or state.second_opinion is None)
     return (*waiting, f"{beside} running …".capitalize()) if beside else waiting
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 from autocoder_jupyter.engine.ask import first_question
+from autocoder_jupyter.engine.conversation import Messages
+from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.surroundings import versions, with_versions
 from autocoder_jupyter.models.dialect import response_format
 from autocoder_jupyter.models.structured import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.types import InputSpec
 
 
 def preview(request: Request, config: AgentConfig) -> str:
@@ -24,14 +27,13 @@ def preview(request: Request, config: AgentConfig) -> str:
     """
     prepared = prepare(request, config)
     told = with_versions(prepared.context.text, versions(config, prepared.pinned))
-    question, answer = first_question(request, prepared.inputs, told, asks=config.ask)
-    messages = with_schema(question, answer)
+    messages, answer = asked_first(request, prepared.inputs, told, asks=config.ask)
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
-    size = sum(len(message["content"]) for message in messages)
+    size = _size(messages)
     head = (
         f"To {config.model}: {size:,} characters, ~{size // 4:,} tokens; share: {config.share}; masked: {masked}.\n"
         "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
-        f"\n{_of_effort(config, size)}"
+        f"\n{of_effort(config, messages)}"
     )
     schema = json.dumps(response_format("json_schema", answer), ensure_ascii=False)
     parts = [(message["role"], message["content"]) for message in messages]
@@ -39,13 +41,25 @@ def preview(request: Request, config: AgentConfig) -> str:
     return "\n\n".join([head, *(f"───── {title} ─────\n{content}" for title, content in parts)])
 
 
-def _of_effort(config: AgentConfig, size: int) -> str:
-    """What the effort asks and takes, before anything is sent."""
-    effort = EFFORTS[config.effort]
+def asked_first(
+    request: Request, inputs: tuple[InputSpec, ...], data_context: str, *, asks: bool
+) -> tuple[Messages, type[PlanAnswer]]:
+    """See `first_question`; with the schema of the answer in it, as it is sent."""
+    question, answer = first_question(request, inputs, data_context, asks=asks)
+    return with_schema(question, answer), answer
+
+
+def of_effort(config: AgentConfig, first: Messages) -> str:
+    """What the effort asks and takes, in one sentence; `first` is the first question."""
+    effort, size = EFFORTS[config.effort], _size(first)
     own = effort.questions - effort.has_second_opinion + config.wants_second_opinion - config.skip_tests
     more = ", one more if the tests are weak" if effort.is_examined and not config.skip_tests else ""
     takes = f", and up to {effort.seconds:g} s of checks" if effort.is_examined else ""
     return (
-        f"Effort {config.effort}: {own} questions like this one if the first attempt passes{more}, "
+        f"Effort {config.effort}: {own} questions like the first if the first attempt passes{more}, "
         f"~{own * size // 4:,} tokens and the answers{takes}."
     )
+
+
+def _size(messages: Messages) -> int:
+    return sum(len(message["content"]) for message in messages)

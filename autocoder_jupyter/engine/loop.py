@@ -16,6 +16,7 @@ from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
+from autocoder_jupyter.engine.dry_run import asked_first, of_effort
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.examination import Examination
 from autocoder_jupyter.engine.first_run import FirstRun
@@ -43,6 +44,7 @@ from autocoder_jupyter.errors import BudgetSpent, DataDrift, Locked, UnusableAns
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import (
     DriftFound,
+    EffortPlanned,
     EndState,
     EvidenceGathered,
     Finished,
@@ -264,6 +266,8 @@ class _Generation:
         setup, version = self._setup, self._record.version
         if setup.config.cache != "disable":
             surroundings.record(setup.services.journal, setup.prepared.key.id, version.environment)
+        first, _ = asked_first(setup.request, setup.prepared.inputs, version.context, asks=setup.config.ask)
+        setup.emit(EffortPlanned(of_effort(setup.config, first)))
         async with asyncio.TaskGroup() as group:
             self._packages.begin_base(group)
             state, writer = self._planned(await setup.stages.run("plan", self._make_brief))

@@ -59,6 +59,13 @@ class StageFinished:
 
 
 @dataclass(frozen=True)
+class EffortPlanned:
+    """What a generation will ask and take, told before its first question."""
+
+    words: str
+
+
+@dataclass(frozen=True)
 class PlanReady:
     """The plan is complete: interface and assumptions."""
 
@@ -413,6 +420,7 @@ Event = (
     | TestsCollected
     | TestReported
     | Diagnosed
+    | EffortPlanned
     | SourceWritten
     | ApprovalNeeded
     | ApprovalGiven

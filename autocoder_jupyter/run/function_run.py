@@ -111,6 +111,7 @@ class FunctionRun(RunRecord):
         is_kept: whether an existing function is only verified again.
         kept: the data on which it was verified.
         is_new_request: whether it is written from scratch although there is a version that could be refined.
+        effort: what the generation will ask and take; "" once there is a plan.
         drawn: of which rows the samples are that were drawn from tables whose rows are elsewhere.
         drift: how the values of today's samples differ from the recorded ones, one sentence for each difference.
         option: options with which the cell would keep the existing function; "" for none.
@@ -149,6 +150,7 @@ class FunctionRun(RunRecord):
     writer: str = ""
     is_kept: bool = False
     kept: str = ""
+    effort: str = ""
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     drift: tuple[str, ...] = ()
     option: str = ""
@@ -292,6 +294,11 @@ def _(event: events.KeptHolds, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
+def _(event: events.EffortPlanned, state: FunctionRun) -> FunctionRun:
+    return _noted(replace(state, effort=event.words), event.words)
+
+
+@_after.register
 def _(event: events.SamplesDrawn, state: FunctionRun) -> FunctionRun:
     told = "; ".join(f"{name} is {drawn.words}" for name, drawn in event.drawn.items())
     return _noted(replace(state, drawn=dict(event.drawn)), told)
@@ -309,7 +316,7 @@ def _(event: events.OptionOffered, state: FunctionRun) -> FunctionRun:
 
 @_after.register
 def _(event: events.PlanReady, state: FunctionRun) -> FunctionRun:
-    return replace(state, plan=event.plan)
+    return replace(state, plan=event.plan, effort="")
 
 
 @_after.register

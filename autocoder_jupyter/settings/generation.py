@@ -251,7 +251,7 @@ class GenerationSettings:
         EffortName,
         Setting(
             "what is done to find out how much the tests of a function are worth: `quick`, nothing; `normal`, a second "
-            "solution and small changes of the code; `high`, more changes, and more tests if they notice too few"
+            "solution, small changes of the code, and more tests if they notice too few; `high`, more changes"
         ),
         Option(
             help="how much is done to find out what the tests are worth, in tokens and seconds",

@@ -150,7 +150,7 @@ def test_no_escape_sequence_or_direction_override_comes_through(render: Any) -> 
 def test_the_hostile_state_fills_every_field_that_takes_text() -> None:
     state = hostile_state()
     empty = [field.name for field in fields(state) if getattr(state, field.name) in ("", ())]
-    assert empty == ["limit", "beside"]  # words of this package
+    assert empty == ["limit", "effort", "beside"]  # words of this package
 
 
 def test_the_card_needs_nothing_from_outside() -> None:

@@ -13,10 +13,22 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display import card
+from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.engine.dry_run import preview
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.run.events import ApprovalNeeded, Diagnosed, Finished, Retrying, SampleOutputs, TestReported
+from autocoder_jupyter.run.events import (
+    ApprovalNeeded,
+    Diagnosed,
+    EffortPlanned,
+    Finished,
+    PlanReady,
+    Retrying,
+    SampleOutputs,
+    StageStarted,
+    TestReported,
+    TokensUsed,
+)
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
 from autocoder_jupyter.types.overview import Glimpse
@@ -437,9 +449,14 @@ async def test_a_preview_is_the_first_request_to_the_letter(runner: Runner) -> N
     request = Request(name="growth", prompt="Total revenue of @sales.", samples={"sales": sales()},
                       outputs=(OutputSpec(name="total", type="float"),))  # fmt: skip
     shown = preview(request, AgentConfig())
-    assert "Effort normal: 4 questions like this one if the first attempt passes, one more if" in shown
+    assert "Effort normal: 4 questions like the first if the first attempt passes, one more if" in shown
     assert "Effort quick: 3 questions" in preview(request, AgentConfig(effort="quick"))
     produced = await run_script(runner)
+    first = next(event for event in produced.events if isinstance(event, StageStarted | EffortPlanned | TokensUsed))
+    assert isinstance(first, EffortPlanned) and first.words in preview(request, AgentConfig(effort="quick"))
+    planned = FunctionRun("growth").apply(first)
+    assert first.words in card_text(planned) and first.words in card_html(planned), "before a question is asked"
+    assert first.words not in card_text(planned.apply(produced.of(PlanReady)[0]))
     for message in produced.model.requests[0]["messages"]:
         assert message["content"] in shown
 
