@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from tests.browser import agent_scripts, scripts
 from tests.browser.lab import Lab, NotebookPage
@@ -39,9 +39,9 @@ PLAIN = """
 """Style that removes the marks of the selected cell."""
 
 TIMEOUT_MS = 90_000
-WINDOW = {"width": 1440, "height": 950}
-TALL = {"width": 1130, "height": 1200}
-FILM = {"width": 960, "height": 640}
+WINDOW: ViewportSize = {"width": 1440, "height": 950}
+TALL: ViewportSize = {"width": 1130, "height": 1200}
+FILM: ViewportSize = {"width": 960, "height": 640}
 
 FRAME_MS = 350
 """Milliseconds between two screenshots of a film, and for which a frame is shown."""
@@ -57,6 +57,46 @@ CHANGE_THEME = """async theme => {
 }"""
 
 
+SECOND = '''\
+"""How it is read:
+
+- growth is the revenue of a month over that of the month before, less one
+- a month with fewer orders than `min_orders` is left out before growth is computed
+"""
+
+import numpy as np
+import pandas as pd
+
+OUTPUTS = {"monthly": "DataFrame", "best_month": "str"}
+
+
+def run(sales, min_orders=5):
+    rows = []
+    for month, orders in sales.groupby(sales["order_date"].dt.strftime("%Y-%m-01"), sort=True):
+        if len(orders) >= min_orders:
+            rows.append((pd.Timestamp(month), float(orders["revenue"].sum()), len(orders)))
+    monthly = pd.DataFrame(rows, columns=["month", "revenue", "orders"])
+    before = monthly["revenue"].shift()
+    monthly["growth"] = np.where(before.notna(), monthly["revenue"] / before - 1, np.nan)
+    known = monthly.dropna(subset=["growth"])
+    if known.empty:
+        return monthly, ""
+    return monthly, known.sort_values("growth", kind="stable").iloc[-1]["month"].strftime("%Y-%m")
+'''
+"""A second solution, in the words of somebody who has not seen the first one."""
+
+
+def stage_of(request: dict[str, Any]) -> str:
+    """The stage that asks."""
+    return next(stage for marker, stage in scripts.STAGES.items() if marker in prompt_of(request))
+
+
+def text_of(request: dict[str, Any]) -> str:
+    """The text of an answer: the first code is wrong."""
+    others = {"code": scripts.fenced(scripts.WRONG), "second": scripts.fenced(SECOND)}
+    return others.get(stage_of(request)) or scripts.answer(request)
+
+
 class Story:
     """The model's answers: its first code is wrong, and it pauses in the middle of an answer until `go_on` is set."""
 
@@ -65,19 +105,15 @@ class Story:
 
     def __call__(self, request: dict[str, Any]) -> Answer:
         """The answer to a request."""
-        prompt = prompt_of(request)
-        stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt)
-        text = scripts.fenced(scripts.WRONG) if stage == "code" else scripts.answer(request)
+        stage, text = stage_of(request), text_of(request)
         if stage not in ("code", "tests"):
             return Answer(text)
         return Answer(text, pace=0.02, hold=self.go_on, hold_after=700 if stage == "code" else 1500)
 
 
 def told(request: dict[str, Any]) -> Answer:
-    """The answer to a request of a film: the first code is wrong, and all text comes at a readable speed."""
-    stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt_of(request))
-    text = scripts.fenced(scripts.WRONG) if stage == "code" else scripts.answer(request)
-    return Answer(text, pace=0.04)
+    """The answer to a request of a film: all text comes at a readable speed."""
+    return Answer(text_of(request), pace=0.04)
 
 
 def frames(folder: Path) -> None:
@@ -129,7 +165,7 @@ def opened(cell: str, model: str, address: str, theme: str = "Light") -> Iterato
         root.mkdir()
         (root / "pyproject.toml").write_text("")
         env = {"AUTOCODE_MODEL": model, "AUTOCODE_API_BASE": address, "AUTOCODE_SANDBOX": "local"}
-        env["AUTOCODE_SECOND_OPINION"] = "off"  # the scripted model has no answers for it
+        env["AUTOCODE_SECOND_OPINION"] = "on"
         with Lab(root, env) as lab, sync_playwright() as playwright:
             lab.use_theme(f"JupyterLab {theme}")
             lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{scripts.DATA}", cell, "growth"])
@@ -146,22 +182,23 @@ def opened(cell: str, model: str, address: str, theme: str = "Light") -> Iterato
 
 
 def film(page: NotebookPage, target: Path) -> None:
-    """Run the cell, and write a film of the cell and its card until the function is ready."""
+    """Run the cell, and write a film of the cell and its card until all has ended."""
     images = [Image.open(io.BytesIO(picture)).convert("RGB") for _, picture in filmed(page)]
     shown = [FRAME_MS] * (len(images) - 1) + [LAST_FRAME_MS]
     images[0].save(target, save_all=True, append_images=images[1:], duration=shown, loop=0, quality=60, method=6)
 
 
 def filmed(page: NotebookPage) -> Iterator[tuple[int, bytes]]:
-    """Run the cell. Gives screenshots until the function is ready, each with its milliseconds since the start."""
+    """Run the cell. Gives screenshots until all has ended, each with its milliseconds since the start."""
     page.page.set_viewport_size(FILM)
     page.page.add_style_tag(content=PLAIN)
     began = time.monotonic()
     page.run(1)
     ready = page.card(1).get_by_text("● Ready", exact=True)
-    is_ready = False
-    while not is_ready:
-        is_ready = ready.is_visible()
+    cancel = page.output(1).get_by_role("button", name="Cancel")
+    has_ended = False
+    while not has_ended:
+        has_ended = ready.is_visible() and not cancel.is_visible()
         page.cell(1).evaluate("node => node.scrollIntoView()")
         yield int(1000 * (time.monotonic() - began)), page.page.screenshot()
         page.page.wait_for_timeout(FRAME_MS)
@@ -179,6 +216,7 @@ def work(page: NotebookPage, story: Story, folder: Path) -> None:
     page.page.screenshot(path=folder / "working.png")
     story.go_on.set()
     page.card(1).get_by_text("● Ready", exact=True).wait_for(timeout=TIMEOUT_MS)
+    page.output(1).get_by_role("button", name="Cancel").wait_for(state="hidden", timeout=TIMEOUT_MS)
     page.page.get_by_role("tab", name="Autocode").click()
 
 
