@@ -61,9 +61,9 @@ class Examination:
             strength = await examining
         finally:
             examining.cancel()
-        verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength)), suite)
         if strength is not None:
             strength = await self.examiner.judged(strength, self._adviser.agreed)
+        verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength)), suite)
         weighed = replace(weighed, strength=strength)
         if weighed.success and strength is not None and record.may_be_changed:
             fault = await self.examiner.doubt(state, self._adviser.agreed)
