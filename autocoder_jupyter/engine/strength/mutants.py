@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, takewhile, zip_longest
@@ -214,8 +215,26 @@ _OTHER_BOUND: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
+_IN_QUERIES = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+_LOGIC_IN_QUERIES = {"and": "or", "or": "and", "&": "|", "|": "&"}
+_TOKENS = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[<>=!]=|[<>&|]|\b(?:and|or)\b")
+"""Texts and names in quotes, and the operators of a query."""
+
+
+def _queries(node: ast.expr, others: Mapping[str, str]) -> Iterator[ast.expr]:
+    """Another operator in the text of `query`."""
+    text = node.args[0] if isinstance(node, ast.Call) and node.args and _method(node) == "query" else None
+    if not isinstance(node, ast.Call) or not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+        return
+    for token in _TOKENS.finditer(text.value):
+        if (other := others.get(token[0])) is not None:
+            now = f"{text.value[: token.start()]}{other}{text.value[token.end() :]}"
+            yield ast.Call(node.func, [ast.Constant(now), *node.args[1:]], node.keywords)
+
+
 def _bounds(node: ast.expr) -> Iterator[ast.expr]:
-    """`<` and `<=`, also as methods; the bounds of `between`."""
+    """`<` and `<=`, also as methods and in a query; the bounds of `between`."""
+    yield from _queries(node, _IN_QUERIES)
     if isinstance(node, ast.Compare):
         for place, kind in enumerate(map(type, node.ops)):
             if kind in _OTHER_BOUND:
@@ -259,7 +278,8 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _logic(node: ast.expr) -> Iterator[ast.expr]:
-    """`and` and `or`, `&` and `|`, and a negation that is dropped."""
+    """`and` and `or`, `&` and `|`, also in a query, and a negation that is dropped."""
+    yield from _queries(node, _LOGIC_IN_QUERIES)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
         yield ast.BinOp(node.left, ast.BitOr() if isinstance(node.op, ast.BitAnd) else ast.BitAnd(), node.right)
     elif isinstance(node, ast.BoolOp):
@@ -372,9 +392,12 @@ def _keywords(node: ast.expr) -> Iterator[ast.expr]:
         others = _OTHER_VALUE.get(keyword.arg or "", {})
         if isinstance(keyword.value, ast.Constant) and (now := others.get(keyword.value.value)) is not None:
             yield _with_keyword(node, str(keyword.arg), now)
-    is_text_join = _method(node) == "join" and _is_text(_owner(node))
+    owner = _owner(node)
+    is_text_join = _method(node) == "join" and _is_text(owner)
     if (unwritten := _UNWRITTEN.get(_method(node))) and _keyword(node, unwritten[0]) is None and not is_text_join:
-        yield _with_keyword(node, *unwritten)
+        name, value = unwritten
+        is_numpy = name == "ddof" and isinstance(owner, ast.Name) and owner.id in ("np", "numpy")
+        yield _with_keyword(node, name, 1 if is_numpy else value)
 
 
 _LEFT_OUT = frozenset(
