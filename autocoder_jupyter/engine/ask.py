@@ -2,6 +2,8 @@
 
 The questions come with a plan that already assumes an answer to each. So no second plan is needed if the user agrees
 or is absent. Answers are kept in the journal: the same questions are not asked twice.
+
+Where a check of the data finds that the request says of them what is not so, that is a question too, before the others.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ LONGEST = 300
 
 _STEP = "answers"
 
+_DATA, _REQUEST = "the data", "the request"
+"""What may hold where they contradict each other."""
+
 _ASK = """\
 The person can be asked before anything is written. Beside the plan, put up to three questions: only where the request
 leaves open what changes the numbers that come out, the most important first, and none where it decides. Each has two
@@ -51,7 +56,8 @@ class _AskingPlan(PlanAnswer):
 async def briefed(setup: GenerationSetup, context: str) -> Brief:
     """Ask for the plan. If the user may be asked, the answers become part of the brief's request.
 
-    Where the request says of the data what is not so, the plan has an assumption that the data are followed.
+    Where the request says of the data what is not so, the plan has an assumption that the data are followed, unless the
+    user decided otherwise.
 
     Args:
         setup: the setup of the generation.
@@ -61,7 +67,9 @@ async def briefed(setup: GenerationSetup, context: str) -> Brief:
         UnusableAnswer: no plan could be read.
     """
     brief = await _briefed(setup, context)
-    unfit = tuple(f"{conflict}: the data are followed." for conflict in setup.prepared.context.conflicts)
+    refused = {answer.removesuffix(f" {_REQUEST}") for answer in brief.request.answers if answer.endswith(_REQUEST)}
+    conflicts = (one for one in setup.prepared.context.conflicts if _about(one).text not in refused)
+    unfit = tuple(f"{conflict}: the data are followed." for conflict in conflicts)
     new = tuple(line for line in unfit if line not in brief.plan.assumptions)
     if not new:
         return brief
@@ -75,7 +83,8 @@ async def _briefed(setup: GenerationSetup, context: str) -> Brief:
     read = reading(request, inputs)
     messages, answer_type = first_question(request, inputs, context, asks=True)
     answer = await setup.talk.structured("plan", messages, answer_type, require=read)
-    questions = questions_of(getattr(answer, "questions", ()))
+    own = map(_about, setup.prepared.context.conflicts)
+    questions = (*own, *questions_of(getattr(answer, "questions", ())))[:MOST_QUESTIONS]
     answers = await _answers(setup, questions) if questions else ()
     said = [(question, answer) for question, answer in zip(questions, answers, strict=False) if answer]
     if not said:
@@ -85,6 +94,11 @@ async def _briefed(setup: GenerationSetup, context: str) -> Brief:
     setup.emit(QuestionsAnswered(lines))
     agreed = all(answer == question.assumed for question, answer in said)
     return Brief(answered, read(answer), context) if agreed else await _brief(setup, answered, context)
+
+
+def _about(conflict: str) -> PlanQuestion:
+    """The question about what a request says of the data that is not so."""
+    return PlanQuestion(text=_short(f"{conflict}. Which holds?"), options=(_DATA, _REQUEST), assumed=_DATA)
 
 
 async def _brief(setup: GenerationSetup, request: Request, context: str) -> Brief:

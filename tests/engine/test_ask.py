@@ -11,7 +11,7 @@ from autocoder_jupyter.engine.ask import LONGEST, _Question, questions_of
 from autocoder_jupyter.engine.dry_run import preview
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked, SourceWritten
-from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
+from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 from tests.scripted_model import Script, prompt_of
 
 QUESTIONS = [
@@ -42,6 +42,24 @@ async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(r
     again = await run_script(runner)
     assert again.asked == [] and len(runner.questions) == 1
     assert again.report.answers == produced.report.answers
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(("answer", "is_followed"), [("the data", True), ("the request", False), ("", True)])
+async def test_what_the_request_says_and_the_data_contradict_is_a_question_of_its_own(
+    runner: Runner, answer: str, is_followed: bool
+) -> None:
+    runner.answers = (answer, "", "")
+    answers: dict[str, Script] = {"plan": [ASKING, SECOND], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+    frame = sales().assign(day=["03.04.2024", "13.05.2024", "21.02.2023"])
+    wanted = "Total revenue of @sales; day is written as YYYY-MM-DD."
+    produced = await runner.generate(answers, prompt=wanted, samples={"sales": frame}, settings={"ask": True})
+    said = "The request says YYYY-MM-DD, but the dates in sales.day have the format %d.%m.%Y"
+    (asked,) = runner.questions
+    assert asked[0].text == f"{said}. Which holds?" and asked[0].options == ("the data", "the request")
+    assert asked[1].text == "Which price counts?" and asked[0].assumed == "the data"
+    assert (f"{said}: the data are followed." in produced.plan.assumptions) is is_followed
+    assert produced.asked.count("plan") == (1 if is_followed else 2)
 
 
 @pytest.mark.local_sandbox
