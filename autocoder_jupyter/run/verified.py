@@ -61,7 +61,8 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
 
 def _tests(evidence: Evidence) -> Verified:
     passed, strength = sum(outcome.outcome == "passed" for outcome in evidence.tests), evidence.strength
-    if not passed and not evidence.acceptance:
+    examples, own, _ = _own_counts(evidence)
+    if not passed and not examples and not own:
         return Verified(lacks=("no tests",))
     tests = counted(passed, "test") if passed else "your tests"
     if strength is None:
@@ -87,17 +88,18 @@ def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
     return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, (agrees,))
 
 
-def _own(evidence: Evidence) -> Verified:
+def _own_counts(evidence: Evidence) -> tuple[int, int, int]:
+    """How many examples, tests and checks of the user passed."""
     from autocoder_jupyter.types.evidence import OWN_EXAMPLE, OWN_TEST
 
     passed = [outcome.name for outcome in evidence.acceptance if outcome.passed]
-    examples = sum(name.startswith(OWN_EXAMPLE) for name in passed)
-    counts = {OWN_EXAMPLE: examples, OWN_TEST: len(passed) - examples}
-    return Verified(tuple(_yours(count, one) for one, count in counts.items() if count))
+    examples, tests = (sum(name.startswith(kind) for name in passed) for kind in (OWN_EXAMPLE, OWN_TEST))
+    return examples, tests, len(passed) - examples - tests
 
 
-def _yours(count: int, one: str) -> str:
-    return f"your {counted(count, one.removeprefix('your '))}" if count > 1 else one
+def _own(evidence: Evidence) -> Verified:
+    counts = zip(_own_counts(evidence), ("example", "test", "check"), strict=True)
+    return Verified(tuple(f"your {counted(count, one) if count > 1 else one}" for count, one in counts if count))
 
 
 def _alone(strength: Strength | None) -> Verified:

@@ -42,7 +42,7 @@ def noticed(count: int, of: int) -> tuple[CodeChange, ...]:
 FULL = Evidence(
     tests=PASSED,
     strength=Strength(changes=noticed(10, 12)),
-    acceptance=(CheckOutcome(name="a", passed=True), CheckOutcome(name="b", passed=True)),
+    acceptance=tuple(CheckOutcome(name=f"your test test_{name}", passed=True) for name in "ab"),
 )
 LINE = (
     "verified: 7 tests that notice 10 of 12 changes · second opinion agrees on 2 of 2 outputs · 60 small parts · "
@@ -87,6 +87,7 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
             "second opinion agrees on 1 of 2 outputs",
         ),
         (Evidence(strength=Strength(ended="there are no tests")), AGREES, "no tests"),
+        (Evidence(acceptance=(CheckOutcome(name="total > 0", passed=True),)), AGREES, "no tests"),
         (
             Evidence(tests=PASSED, strength=Strength(changes=noticed(10, 12), dropped=("Orders of one piece count.",))),
             AGREES,
@@ -128,12 +129,13 @@ def test_what_is_missing_or_weak_is_named(evidence: Evidence, opinion: SecondOpi
     assert found.lacks == (lacks,) and found.line.startswith("verified in part: ")
 
 
-def test_examples_of_the_user_are_counted_as_such() -> None:
-    names = ("your example sales=… -> total=3", "your example 2", "your test test_one")
+def test_examples_tests_and_checks_of_the_user_are_counted_apart() -> None:
+    names = ("your example sales=… -> total=3", "your example 2", "your test test_one", "total > 0", "rows <= 3")
     own = tuple(CheckOutcome(name=name, passed=True) for name in names)
-    assert verified(FULL.model_copy(update={"acceptance": own}), AGREES, 2).rests_on[-2:] == (
+    assert verified(FULL.model_copy(update={"acceptance": own}), AGREES, 2).rests_on[-3:] == (
         "your 2 examples",
         "your test",
+        "your 2 checks",
     )
 
 
