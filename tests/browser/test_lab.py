@@ -61,23 +61,19 @@ def the_beat_stops_for_who_wants_no_motion(page: NotebookPage) -> None:
 def test_the_card_follows_the_stages_without_jumping_and_its_beat_stops_on_request(
     notebook: Open, reply: Reply
 ) -> None:
-    release, script = holding("plan")
+    planned, tested, script = holding("plan", "tests")
     reply(script)
     page = notebook(scripts.CELL)
     page.run(1)
     wait_for_title(page, 1, "Planning")
     the_beat_stops_for_who_wants_no_motion(page)
-    before = (
-        top(page, 1, "Environment"),
-        scrolled(page),
-    )
-    release.set()
+    before = top(page, 1, "Environment"), scrolled(page)
+    planned.set()
+    wait_for_title(page, 1, "Writing code and tests")
+    assert (top(page, 1, "Environment"), scrolled(page)) == before
+    tested.set()
     wait_for_title(page, 1, "Ready")
-    after = (
-        top(page, 1, "Environment"),
-        scrolled(page),
-    )
-    assert after == before
+    assert scrolled(page) == before[1]
     text = page.card(1).inner_text()
     assert "6 of 6 tests passed" in text
     assert "A month is the calendar month of order_date." in text
