@@ -21,7 +21,7 @@ from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
-from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
+from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker, origin_of
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
 _Runs = tuple[TestRun | None, TestRun | None]
@@ -129,7 +129,11 @@ class Trials:
 
         watch = watch_of(brief.request.contracts, [spec.name for spec in program.outputs], self._setup.hidden_values)
 
-        def job(worker: Worker, callee: Worker) -> tuple[Acceptance, _Runs, str, _Outcomes]:
+        ran_in = self._first.worker if self._first is not None else ""
+
+        def job(one: Worker, other: Worker) -> tuple[Acceptance, _Runs, str, _Outcomes]:
+            worker, callee = roles(one, other, ran_in)
+
             def tested(module: TestSuite | None, on_report: Callable[[TestOutcome], None]) -> TestRun | None:
                 if module is None:
                     return None
@@ -183,3 +187,18 @@ class Trials:
         divided = await run_split(session, request.split, program, samples, redaction)
         stated = await state.constraints.evaluate(session, values, samples, show_values=redaction.shows_values)
         return sample, (*own, *promised, *divided), stated
+
+
+def roles(one: Worker, other: Worker, ran_in: str) -> tuple[Worker, Worker]:
+    """The worker of the tests, and that of the function, of these two.
+
+    The function is verified in a third one whose hash seed differs from that of the first run. So the function does not
+    take a worker of another seed here, if it can be avoided.
+
+    Args:
+        one: a worker.
+        other: another one.
+        ran_in: the id of the worker of the first run; "" if there is none.
+    """
+    seed = origin_of(ran_in)
+    return (other, one) if origin_of(one.id) == seed != origin_of(other.id) else (one, other)

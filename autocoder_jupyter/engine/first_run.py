@@ -38,12 +38,15 @@ class FirstRun:
         packages: its packages.
         ready: called when the code can run, before it does.
         ahead: begins when it has run.
+
+    Attributes:
+        worker: the id of the worker where it ran; "" before.
     """
 
     def __init__(
         self, state: GenerationState, packages: Packages, ready: Callable[[], Awaitable[None]], ahead: Ahead
     ) -> None:
-        self.ahead = ahead
+        self.ahead, self.worker = ahead, ""
         self._state = state
         self._packages = packages
         self._ready = ready
@@ -79,6 +82,7 @@ class FirstRun:
         self._begun = program, session.environment
         await self._ready()
         sample = await run_on_sample(session, program, state.brief.request.samples, state.redaction)
+        self.worker = sample.worker if sample is not None else ""
         if sample is not None and sample.error is None:
             self.ahead.begin(program)
         await show_outputs(state, sample, is_verified=False)
