@@ -87,7 +87,11 @@ class MutationTrial:
     def is_over(self) -> bool:
         """Whether there is nothing left to try, or no time."""
         is_empty = not self.left and not self.differing
-        return is_empty or len(self.found) >= self.most or time.monotonic() >= self.deadline
+        return is_empty or len(self.found) >= self.most or not self._has_time
+
+    @property
+    def _has_time(self) -> bool:
+        return time.monotonic() < self.deadline
 
     def search(self, callee: Worker, goes_on: Callable[[], bool]) -> None:
         """Search for the changes that count, before there are tests.
@@ -96,9 +100,7 @@ class MutationTrial:
             callee: runs the function.
             goes_on: asked before each change.
         """
-        while self.left and len(self.differing) < self.most and callee.alive and goes_on():
-            if time.monotonic() >= self.deadline:
-                break
+        while self.left and len(self.differing) < self.most and callee.alive and goes_on() and self._has_time:
             self._search_next(callee)
 
     def run(self, tester: Worker, callee: Worker) -> None:
