@@ -11,19 +11,20 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
-from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.second_opinion.sides import AT_ONCE, Side
 from autocoder_jupyter.engine.second_opinion.trial import SECONDS, second_program
 from autocoder_jupyter.engine.strength.examiner import Examiner
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
 
 SLOWEST = 1.0
-"""Seconds of a call, after which no further one begins: the tests would wait for it, or it for them."""
+"""Seconds of a call, after which no further one may begin: the tests would wait for it, or it for them."""
 
 PATIENCE = 0.3
 """The maximum seconds for which the tests wait for calls that have begun. Then these end."""
@@ -89,24 +90,25 @@ class Ahead:
         known = self._state.known_answers(program)
 
         def job(worker: Worker) -> None:
-            side = Side("", worker, program, known)
-            for inputs, reuse in self._inputs(with_sample=with_sample):
-                began = time.monotonic()
-                if not self._goes_on():
-                    return
-                side.on(inputs, began + SECONDS, reuse=reuse, kept=True)
-                if time.monotonic() - began > SLOWEST:
+            side, inputs = Side("", worker, program, known), self._inputs()
+            if with_sample and self._goes_on():
+                side.on({**self._others, **self._state.varied.tables}, time.monotonic() + SECONDS, kept=True)
+            while self._goes_on() and (some := list(islice(inputs, AT_ONCE))):
+                until = time.monotonic() + 2 * SLOWEST
+                side.get_ready(some, until)
+                if time.monotonic() > until:
                     self._is_over.set()
 
         await self._state.setup.session.work(job)
 
-    def _inputs(self, *, with_sample: bool) -> Iterator[tuple[Mapping[str, Any], bool]]:
-        """The inputs, and whether the process of the last call is used; see `Side.on`."""
-        state = self._state
-        samples, varied = state.brief.request.samples, state.varied
-        others = {spec.name: samples[spec.name] for spec in state.brief.plan.inputs if spec.name in samples}
-        if with_sample:
-            yield {**others, **varied.tables}, False
-        yield {**others, **varied.trimmed}, False
-        yield from (({**others, **variation.tables}, False) for variation in varied.variations)
-        yield from (({**others, **part}, True) for part in varied.parts)
+    @property
+    def _others(self) -> dict[str, Any]:
+        """The sample, as far as it is an input of the function."""
+        samples = self._state.brief.request.samples
+        return {spec.name: samples[spec.name] for spec in self._state.brief.plan.inputs if spec.name in samples}
+
+    def _inputs(self) -> Iterator[Mapping[str, Any]]:
+        """The other inputs on which somebody will run it."""
+        varied = self._state.varied
+        for tables in (varied.trimmed, *(one.tables for one in varied.variations), *varied.parts):
+            yield {**self._others, **tables}

@@ -297,13 +297,23 @@ class Worker(Protocol):
         """
         ...
 
-    def batch(self, program: Program, calls: Sequence[Packed], seconds: float) -> Sequence[CallOutcome | SandboxError]:
+    def batch(
+        self,
+        program: Program,
+        calls: Sequence[Packed],
+        seconds: float,
+        *,
+        seed: int | None = None,
+        partly: bool = False,
+    ) -> Sequence[CallOutcome | SandboxError]:
         """Run the function on one set of arguments after the other, in one fresh child.
 
         Args:
             program: the solution. What it keeps in global variables stays until the last call.
             calls: the encoded arguments of each call.
             seconds: wall-clock limit of all calls. After half of it no further call is begun.
+            seed: of the random numbers of each call, see `CallSpec`.
+            partly: if the child is stopped, return the outcomes that it had until then, if there are any.
 
         Returns:
             For each call its outcome, or the error that the function raised; one at least. There are fewer than calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter.engine.ahead import Ahead
 from autocoder_jupyter.engine.second_opinion.sides import Answer as Outputs
-from autocoder_jupyter.engine.second_opinion.sides import Side
+from autocoder_jupyter.engine.second_opinion.sides import Side, _key
 from autocoder_jupyter.engine.strength.mutation import MutationTrial
 from tests.engine.test_scenarios import WRONG, diagnosis, fix
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
@@ -53,14 +53,20 @@ def done(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Who had each program run."""
-    labels, on = list[str](), Side.on
+    labels, on, get_ready = list[str](), Side.on, Side.get_ready
 
     def counted(side: Side, *args: Any, kept: bool = False, **more: Any) -> Outputs:
         if not kept:
             labels.append(side.label)
         return on(side, *args, kept=kept, **more)
 
+    def counted_at_once(side: Side, many: Iterable[Mapping[str, Any]], deadline: float) -> None:
+        many, known = list(many), side.known._known
+        labels.extend(side.label for inputs in many if _key(inputs, True) not in known)
+        get_ready(side, many, deadline)
+
     monkeypatch.setattr(Side, "on", counted)
+    monkeypatch.setattr(Side, "get_ready", counted_at_once)
     return labels
 
 
@@ -94,12 +100,12 @@ async def test_the_tests_do_not_wait_for_a_call_that_does_not_end(
 ) -> None:
     inputs, begun = Ahead._inputs, threading.Event()
 
-    def with_an_endless_one(ahead: Ahead, **more: Any) -> Iterator[tuple[Mapping[str, Any], bool]]:
+    def with_an_endless_one(ahead: Ahead) -> Iterator[Mapping[str, Any]]:
         begun.set()
-        yield {"sales": pd.DataFrame({"price": [-12345.0], "quantity": [1]})}, False
-        yield from inputs(ahead, **more)
+        yield {"sales": pd.DataFrame({"price": [-12345.0], "quantity": [1]})}
+        yield from inputs(ahead)
 
     monkeypatch.setattr(Ahead, "_inputs", with_an_endless_one)
-    monkeypatch.setattr("autocoder_jupyter.engine.ahead.SECONDS", 3600.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.ahead.SLOWEST", 3600.0)
     produced = await generated(runner, Answer(fenced(TESTS), hold=begun), STUCK)
     assert produced.report.success and produced.opinion.state == "agree"

@@ -463,6 +463,23 @@ def test_code_that_behaves_only_beside_a_second_solution_finds_none(trial: Tryin
     assert "with two rows" in found_on(found)
 
 
+REMEMBERS = """\
+CALLS = []
+
+
+def run(x):
+    CALLS.append(1)
+    return float(x["n"].sum()) + 0.1 * (len(CALLS) > 1)
+"""
+
+
+@pytest.mark.local_sandbox
+def test_what_a_solution_remembers_of_other_calls_makes_no_difference(trial: Trying) -> None:
+    frame = pd.DataFrame({"n": [1.0, 2.0, 5.0, 1.0]})
+    found = trial(REMEMBERS, "float(x['n'].sum())", frame, "float")
+    assert found.tried and not found.sample and not found_on(found)
+
+
 @pytest.mark.local_sandbox
 def test_on_the_sample_the_verified_outputs_are_compared(workers: tuple[Worker, Worker]) -> None:
     frame = pd.DataFrame({"n": [1.0, 2.0]})

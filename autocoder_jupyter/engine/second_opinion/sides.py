@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
-from autocoder_jupyter.errors import SandboxError, SolutionError, was_killed
-from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
+from autocoder_jupyter.errors import AutocodeError, SandboxError, SolutionError, was_killed
+from autocoder_jupyter.sandbox.host.packing import pack_arguments
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Program, Worker
+
+T = TypeVar("T")
 
 LONGEST = 200
 """Characters of an error."""
 
 
 TIME_IS_UP = "the time was up"
+
+AT_ONCE = 20
+"""The maximum number of inputs in one process of `Side.get_ready`. Where it ends, the answers until then are kept."""
 
 MOST_CELLS = 100_000
 """The maximum number of values in an answer that is kept."""
@@ -38,6 +44,32 @@ class Answer:
 
     values: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An input whose answer somebody is about to get.
+
+    Args:
+        inputs: by name.
+        forget: makes it unknown again.
+        answer: is waited for by others.
+    """
+
+    inputs: Mapping[str, Any]
+    forget: Callable[[], object]
+    answer: Future[Answer] = field(default_factory=Future)
+
+    def keep(self, found: Answer) -> None:
+        """Set the answer. A large one is only given to those who wait for it now."""
+        if sum(map(_cells, found.values.values())) > MOST_CELLS:
+            self.forget()
+        self.answer.set_result(found)
+
+    def give_up(self, error: BaseException) -> None:
+        """Let the others get it themselves."""
+        self.forget()
+        self.answer.set_exception(error)
 
 
 class KnownAnswers:
@@ -62,28 +94,37 @@ class KnownAnswers:
         Raises:
             TrialEnded: another thread did not get it in time. And what `answer` raises.
         """
-        key = (reuse, *sorted((name, id(value)) for name, value in inputs.items()))
         while True:
-            with self._lock:
-                _, known = self._known.get(key, (None, None))
-                mine = Future[Answer]()
-                if known is None:
-                    self._known[key] = inputs, mine
-            if known is None:
+            known, mine = self._claimed(_key(inputs, reuse), inputs)
+            if mine is not None:
                 try:
                     found = answer()
                 except BaseException as error:
-                    del self._known[key]
-                    mine.set_exception(error)
+                    mine.give_up(error)
                     raise
-                if sum(map(_cells, found.values.values())) > MOST_CELLS:
-                    del self._known[key]
-                mine.set_result(found)
+                mine.keep(found)
                 return found
             if not wait([known], deadline - time.monotonic()).done:
                 raise TrialEnded(TIME_IS_UP)
             if known.exception() is None:
                 return known.result()
+
+    def claimed(self, many: Iterable[Mapping[str, Any]]) -> list[Claim]:
+        """Those inputs of a used process whose answers are neither known nor about to be.
+
+        Args:
+            many: the inputs. Whoever asks for those that are returned waits until their answers are kept, or given up.
+        """
+        pairs = (self._claimed(_key(inputs, True), inputs) for inputs in many)
+        return [mine for _, mine in pairs if mine is not None]
+
+    def _claimed(self, key: Hashable, inputs: Mapping[str, Any]) -> tuple[Future[Answer], Claim | None]:
+        with self._lock:
+            if key in self._known:
+                return self._known[key][1], None
+            mine = Claim(inputs, lambda: self._known.pop(key, None))
+            self._known[key] = inputs, mine.answer
+            return mine.answer, mine
 
 
 @dataclass(frozen=True)
@@ -120,20 +161,39 @@ class Side:
         """
         if kept:
             return self.known.of(inputs, reuse, deadline, lambda: self.on(inputs, deadline, reuse=reuse, seed=seed))
-        left = deadline - time.monotonic()
-        if left <= 0:
+        left = max(0.0, deadline - time.monotonic())
+        if not left and self.worker.alive:  # else it says why it was stopped
             raise TrialEnded(TIME_IS_UP)
         try:
-            return Answer(self.worker.call(self.program, inputs, CallSpec(seed=seed, seconds=left, reuse=reuse)).values)
-        except SolutionError as error:
-            message = error.what.removeprefix(f"The function raised {error.exception_type}: ")
-            return Answer(error=f"{error.exception_type}: {message}"[:LONGEST])
+            return _answer(self.worker.call(self.program, inputs, CallSpec(seed=seed, seconds=left, reuse=reuse)))
         except PROGRAM_FAILURES as error:
             if was_killed(error):
                 raise
             if not self.worker.alive:
                 raise TrialEnded(f"{self.label} was stopped ({_told(error)})") from error
-            return Answer(error=_told(error))
+            return _answer(error)
+
+    def get_ready(self, many: Iterable[Mapping[str, Any]], deadline: float) -> None:
+        """Get answers that will be asked for, with `reuse` and `kept`: many in one process, which takes less time.
+
+        An answer that this does not get is still asked for by `on`, so its errors are told there.
+
+        Args:
+            many: inputs, by name.
+            deadline: on the monotonic clock.
+        """
+        claims = self.known.claimed(many)
+        try:
+            while claims and (left := deadline - time.monotonic()) > 0:
+                packed = [pack_arguments(self.program, claim.inputs) for claim in claims[:AT_ONCE]]
+                outcomes = self.worker.batch(self.program, packed, left, seed=0, partly=True)
+                for outcome in outcomes:
+                    claims.pop(0).keep(_answer(outcome))
+        except AutocodeError:
+            return
+        finally:
+            for claim in claims:
+                claim.give_up(TrialEnded(TIME_IS_UP))
 
 
 def answers_of_both(
@@ -158,20 +218,43 @@ def answers_of_both(
     Raises:
         TrialEnded, SandboxError: see `Side.on`. Then neither side is at work any more.
     """
-    ours: Future[Answer] = Future()
+    ours, theirs = both(first, second, lambda side: side.on(inputs, deadline, reuse=reuse, kept=kept))
+    return ours, theirs
+
+
+def both(first: Side, second: Side, do: Callable[[Side], T]) -> tuple[T, T]:
+    """What is done with two sides, in other workers, at the same time. Then neither is at work any more.
+
+    Args:
+        first: one side.
+        second: the other one.
+        do: is called with each. Its errors are raised here.
+    """
+    ours: Future[T] = Future()
 
     def answer() -> None:
         try:
-            ours.set_result(first.on(inputs, deadline, reuse=reuse, kept=kept))
+            ours.set_result(do(first))
         except BaseException as error:
             ours.set_exception(error)
 
     start_thread(answer, "autocode-side")
     try:
-        theirs = second.on(inputs, deadline, reuse=reuse, kept=kept)
+        theirs = do(second)
     finally:
         wait([ours])
     return ours.result(), theirs
+
+
+def _key(inputs: Mapping[str, Any], reuse: bool) -> Hashable:
+    return (reuse, *sorted((name, id(value)) for name, value in inputs.items()))
+
+
+def _answer(outcome: CallOutcome | SandboxError) -> Answer:
+    if isinstance(outcome, SolutionError):
+        message = outcome.what.removeprefix(f"The function raised {outcome.exception_type}: ")
+        return Answer(error=f"{outcome.exception_type}: {message}"[:LONGEST])
+    return Answer(error=_told(outcome)) if isinstance(outcome, SandboxError) else Answer(outcome.values)
 
 
 def _cells(value: Any) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, TypeVar
 
@@ -25,7 +26,14 @@ from autocoder_jupyter.engine.second_opinion.places import (
     compared_outputs,
     is_rounded_otherwise,
 )
-from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers, Side, TrialEnded, answers_of_both
+from autocoder_jupyter.engine.second_opinion.sides import (
+    AT_ONCE,
+    KnownAnswers,
+    Side,
+    TrialEnded,
+    answers_of_both,
+    both,
+)
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample, largest_number
 from autocoder_jupyter.engine.second_opinion.smallest import TRIALS, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.variations import ROWS, Tables, Variation
@@ -377,6 +385,7 @@ class Trial:
         tried: list[TriedVariation] = []
         parts, ended = 0, ""
         try:
+            self._get_ready([variation.tables for variation in self.varied.variations], deadline)
             for variation in self.varied.variations:
                 tried.extend(self._tried(variation, deadline))
             if self.varied.count:
@@ -395,7 +404,10 @@ class Trial:
 
     def _tried(self, variation: Variation, deadline: float) -> tuple[TriedVariation, ...]:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
-        found = self._compared(variation.tables, deadline, kept=True)
+        found = self._compared(variation.tables, deadline, reuse=True, kept=True)
+        if isinstance(found, str) or found.places:  # not because of the calls that this process had before
+            with suppress(TrialEnded):
+                found = self._compared(variation.tables, deadline, kept=True)
         if not isinstance(found, str) and variation.has_new_texts and any(map(_raised, found.places)):
             found = "the function refuses texts that were made up"
         if isinstance(found, str):
@@ -414,7 +426,9 @@ class Trial:
         told, and is no evidence. Neither are rounded numbers that differ in the last decimal, if both solutions round.
         """
         compared, both_round = 0, all("round" in side.program.code for side in (self.first, self.second))
-        for tables in self.varied.parts:
+        for place, tables in enumerate(self.varied.parts):
+            if place % AT_ONCE == 0:
+                self._get_ready(self.varied.parts[place : place + AT_ONCE], deadline)
             found = self._compared(tables, deadline, reuse=True, kept=True)
             if isinstance(found, str) or not found.outputs:
                 continue
@@ -428,6 +442,11 @@ class Trial:
                 self._differing.append((name, tables, found.places))
                 break
         return compared
+
+    def _get_ready(self, many: Sequence[Tables], deadline: float) -> None:
+        """Get the answers of both sides that are compared next."""
+        inputs = [{**self.others, **tables} for tables in many]
+        both(self.first, self.second, lambda side: side.get_ready(inputs, deadline))
 
     def _compared(
         self, tables: Mapping[str, Any], deadline: float, *, reuse: bool = False, kept: bool = False

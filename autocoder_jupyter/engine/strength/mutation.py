@@ -159,9 +159,11 @@ class MutationTrial:
         """Inputs with the answers of the verified function: the sample, and variations that keep its profile."""
         side = Side("the function", callee, self.program, self.known)
         inside = (one.tables for one in self.varied.variations if not one.is_outside)
-        for tables in (self.varied.trimmed, *inside):
+        inputs = (self.varied.trimmed, *islice(inside, 2 * VARIATIONS))
+        side.get_ready(({**self.others, **tables} for tables in inputs), self.deadline)
+        for tables in inputs:
             try:
-                answer = side.on({**self.others, **tables}, self.deadline, kept=True)
+                answer = side.on({**self.others, **tables}, self.deadline, reuse=True, kept=True)
             except TrialEnded:
                 return
             if not answer.error:

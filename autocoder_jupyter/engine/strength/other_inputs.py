@@ -76,9 +76,13 @@ def on_other_inputs(
     """
     answered: list[tuple[str, Tables, Mapping[str, Any]]] = []
     meant, error, count = raised_in(side.program.code), list[Failed](), 0
-    for name, tables in _inputs(varied, side.program.code):
+    inputs = tuple(_inputs(varied, side.program.code))
+    side.get_ready(({**others, **tables} for _, tables in inputs), deadline)
+    for name, tables in inputs:
         try:
-            answer = side.on({**others, **tables}, deadline, reuse=name == SMALL_PART, kept=True)
+            answer = side.on({**others, **tables}, deadline, reuse=True, kept=True)
+            if answer.error and name != SMALL_PART:  # not because of the calls that this process had before
+                answer = side.on({**others, **tables}, deadline, kept=True)
         except TrialEnded:
             break
         if answer.error:

@@ -165,22 +165,28 @@ class ChannelWorker:
         with self._lock:
             return self._outcome(program, self._answer(program, packed, spec))
 
-    def batch(self, program: Program, calls: Sequence[Packed], seconds: float) -> Sequence[CallOutcome | SandboxError]:
+    def batch(
+        self,
+        program: Program,
+        calls: Sequence[Packed],
+        seconds: float,
+        *,
+        seed: int | None = None,
+        partly: bool = False,
+    ) -> Sequence[CallOutcome | SandboxError]:
         """Run the function several times in one child; see `protocol.Worker.batch`."""
         described = describe(program)
         request = {
             **described,
             "kind": "batch",
-            "calls": [
-                {"arguments": each.entries, "seed": secrets.randbits(_SEED_BITS), "size": each.size} for each in calls
-            ],
+            "calls": [{"arguments": each.entries, "seed": _seed(seed), "size": each.size} for each in calls],
             "seconds": seconds / 2,
             "payload": sum(each.size for each in calls),
         }
         pieces = [pack(request), *(piece for each in calls for piece in each.pieces)]
         with self._lock:
             name = digest(described)
-            answers = self._answers(pieces, name, len(calls), again=False, keep=False, seconds=seconds)
+            answers = self._answers(pieces, name, len(calls), again=False, keep=False, seconds=seconds, partly=partly)
             return [self._outcome_or_error(program, answer) for answer in answers]
 
     def _outcome_or_error(self, program: Program, answer: CallAnswer) -> CallOutcome | SandboxError:
@@ -281,7 +287,7 @@ class ChannelWorker:
             **described,
             "kind": "call",
             "arguments": packed.entries,
-            "seed": secrets.randbits(_SEED_BITS) if spec.seed is None else spec.seed,
+            "seed": _seed(spec.seed),
             "payload": packed.size,
         }
         watched = spec.watch_inputs and bool(packed.entries)
@@ -309,7 +315,15 @@ class ChannelWorker:
         return self._answers(pieces, name, 1, again=again, keep=keep, seconds=seconds)[0]
 
     def _answers(
-        self, pieces: Sequence[Any], name: bytes, most: int, *, again: bool, keep: bool, seconds: float
+        self,
+        pieces: Sequence[Any],
+        name: bytes,
+        most: int,
+        *,
+        again: bool,
+        keep: bool,
+        seconds: float,
+        partly: bool = False,
     ) -> list[CallAnswer]:
         """Send a request and return its answers, at least one."""
         answers: list[tuple[dict[str, Any], memoryview]] = []
@@ -325,10 +339,15 @@ class ChannelWorker:
             answers.append((header, payload))
 
         envelope = envelope_of(pieces, program=name, again=again, keep=keep)
-        report = self._exchange([envelope], on_frame, seconds, body=pieces)
-        if not report["finished"] or report["out_of_memory"] or not answers:
-            raise self._failed(report)
-        stdout, stderr = clean(report["stdout"]), stable(report["stderr"], self._folder)
+        try:
+            report = self._exchange([envelope], on_frame, seconds, body=pieces)
+            if not report["finished"] or report["out_of_memory"] or not answers:
+                raise self._failed(report)
+            stdout, stderr = clean(report["stdout"]), stable(report["stderr"], self._folder)
+        except SandboxError as error:
+            if not partly or not answers or isinstance(error, OutputRefused):
+                raise
+            stdout = stderr = ""
         return [CallAnswer(header, payload, stdout, stderr, self._folder) for header, payload in answers]
 
     def _run_tests(self, testing: Testing) -> dict[str, Any]:
@@ -479,6 +498,10 @@ class ChannelWorker:
             stderr=answer.stderr,
             seconds=taken,
         )
+
+
+def _seed(seed: int | None) -> int:
+    return secrets.randbits(_SEED_BITS) if seed is None else seed
 
 
 def _too_long(seconds: float) -> SandboxTimeout:

@@ -45,10 +45,18 @@ class RedactingWorker:
         with self._redacting_errors():
             return self._of_call(self._worker.call(program, arguments, spec))
 
-    def batch(self, program: Program, calls: Sequence[Packed], seconds: float) -> Sequence[CallOutcome | SandboxError]:
+    def batch(
+        self,
+        program: Program,
+        calls: Sequence[Packed],
+        seconds: float,
+        *,
+        seed: int | None = None,
+        partly: bool = False,
+    ) -> Sequence[CallOutcome | SandboxError]:
         """See `Worker.batch`."""
         with self._redacting_errors():
-            found = self._worker.batch(program, calls, seconds)
+            found = self._worker.batch(program, calls, seconds, seed=seed, partly=partly)
         for each in found:
             if isinstance(each, SandboxError):
                 redact(each, self._secrets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,8 @@ from tests.sandbox.sandboxes import program, say
 SECONDS = 60.0
 
 
-def batch(worker: Worker, made: Program, numbers: Sequence[int]) -> Sequence[CallOutcome | SandboxError]:
-    return worker.batch(made, [pack_arguments(made, {"n": number}) for number in numbers], SECONDS)
+def batch(worker: Worker, made: Program, numbers: Sequence[int], **more: Any) -> Sequence[CallOutcome | SandboxError]:
+    return worker.batch(made, [pack_arguments(made, {"n": number}) for number in numbers], SECONDS, **more)
 
 
 def counting(body: str) -> Program:
@@ -45,6 +46,19 @@ def test_nothing_is_known_if_the_child_ends(worker: Worker) -> None:
         batch(worker, counting("return n if n else os._exit(3)"), [1, 0, 2])
 
 
+def test_what_was_answered_before_the_child_ended_is_kept_if_it_is_wanted(worker: Worker) -> None:
+    found = batch(worker, counting("return n if n else os._exit(3)"), [1, 4, 0, 2], partly=True)
+    assert [each.values["value"] for each in found if isinstance(each, CallOutcome)] == [1, 4]
+    with pytest.raises(SandboxCrash):  # there is none
+        batch(worker, counting("return n"), [1], partly=True)
+
+
+def test_all_calls_have_the_seed_that_is_given(worker: Worker) -> None:
+    drawn = counting("import random\nreturn random.getrandbits(30)")
+    values = [each.values["value"] for _ in range(2) for each in batch(worker, drawn, [1, 1], seed=7)]  # type: ignore[union-attr]
+    assert len(set(values)) == 1
+
+
 FORGED = """
 if n:
     frames = next(module for name, module in sys.modules.items() if name.endswith('.frames'))
@@ -61,3 +75,5 @@ return n
 def test_frames_that_a_program_writes_itself_are_no_outcomes(worker: Worker) -> None:
     with pytest.raises((OutputRefused, SandboxCrash)):
         batch(worker, counting(FORGED), [1, 1])
+    with pytest.raises((OutputRefused, SandboxCrash)):
+        batch(worker, counting(FORGED), [0, 1], partly=True)
