@@ -27,7 +27,7 @@ LONGEST = 200
 
 TIME_IS_UP = "the time was up"
 
-AT_ONCE = 20
+AT_ONCE = 40
 """The maximum number of inputs in one process of `Side.get_ready`. Where it ends, the answers until then are kept."""
 
 MOST_CELLS = 100_000

@@ -8,13 +8,14 @@ already started.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from autocoder_jupyter.engine.acceptance import run_acceptance
 from autocoder_jupyter.engine.brief import Brief
+from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers, Side, TrialEnded
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
@@ -26,12 +27,17 @@ from autocoder_jupyter.errors import was_killed
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.protocol import Program, TestSpec, Worker
+from autocoder_jupyter.types import InputSpec
 
 VARIATIONS = 8
 """The maximum number of variations of the sample on which an answer may change."""
 
 CALL_SECONDS = 5.0
 """Wall-clock seconds for a call of a changed function, because a change can make it endless."""
+
+
+NUMBER = "autocode_number"
+"""The input of `programs.alternatives` that says which of the changed functions runs."""
 
 
 @dataclass(frozen=True)
@@ -144,16 +150,23 @@ class MutationTrial:
             self.found[place] = replace(self.found[place], noticed_by=self._noticed_by(changed, tester, callee))
 
     def _search_next(self, callee: Worker) -> None:
-        """Find out whether the next change counts. Without an answer of the function itself, none does."""
+        """Find out which of the next changes count. Without an answer of the function itself, none does."""
         if not self._inputs:
             self._inputs = list(islice(self._answered(callee), VARIATIONS + 1))
         if not self._inputs:
             self.left.clear()
             return
-        mutant = self.left.pop(0)
-        tables = self._where_it_differs(replace(self.program, code=mutant.code), callee)
-        if tables is not None and callee.alive:
-            self.differing.append(TriedMutant(mutant, tables))
+        wanted = self.most - len(self.differing) - len(self.found)
+        changes, self.left = self.left[:wanted], self.left[wanted:]
+        side = Side("a changed function", callee, _alternatives(self.program, changes))
+        differs: dict[int, Tables] = {}
+        for inputs in (self._inputs[:1], self._inputs[1:]):  # most differ on the first one
+            asked = [(number, *one) for number in range(len(changes)) if number not in differs for one in inputs]
+            stopped = self._compare(side, asked, differs)
+            if stopped is not None:
+                self.left[:0] = [one for at, one in enumerate(changes) if at != stopped and at not in differs]
+                break
+        self.differing += [TriedMutant(changes[number], differs[number]) for number in sorted(differs)]
 
     def _answered(self, callee: Worker) -> Iterator[tuple[Tables, Mapping[str, Any]]]:
         """Inputs with the answers of the verified function: the sample, and variations that keep its profile."""
@@ -169,17 +182,31 @@ class MutationTrial:
             if not answer.error:
                 yield tables, answer.values
 
-    def _where_it_differs(self, changed: Program, callee: Worker) -> Tables | None:
-        """The first input on which a change gives another answer; None if there is none."""
-        side = Side("a changed function", callee, changed)
-        for tables, expected in self._inputs:
+    def _compare(
+        self, side: Side, asked: Sequence[tuple[int, Tables, Mapping[str, Any]]], differs: dict[int, Tables]
+    ) -> int | None:
+        """Find the first input on which each of several changes gives another answer.
+
+        Args:
+            side: has the changes by number.
+            asked: number of a change, input, and the answer of the verified function.
+            differs: gets what is found, by number.
+
+        Returns:
+            The number of the change that ended the worker, or took all the time; None if none did.
+        """
+        calls = [({**self.others, **tables, NUMBER: number}, number, tables, right) for number, tables, right in asked]
+        side.get_ready((inputs for inputs, *_ in calls), min(self.deadline, time.monotonic() + CALL_SECONDS))
+        for inputs, number, tables, right in calls:
+            if number in differs:
+                continue
             try:
                 until = min(self.deadline, time.monotonic() + CALL_SECONDS)
-                answer = side.on({**self.others, **tables}, until, reuse=True)
+                answer = side.on(inputs, until, reuse=True, kept=True)
             except TrialEnded:
-                return None
-            if not answer.error and self.differ(expected, answer.values):
-                return tables
+                return number
+            if not answer.error and self.differ(right, answer.values):
+                differs[number] = tables
         return None
 
     def differ(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -218,3 +245,10 @@ class MutationTrial:
     @property
     def _seconds(self) -> float:
         return max(1.0, self.deadline - time.monotonic())
+
+
+def _alternatives(program: Program, changes: Sequence[Mutant]) -> Program:
+    """A program that runs one of several changed functions. Its first input is the number of the change."""
+    defaults = {spec.name: spec.default for spec in program.inputs if not spec.required}
+    code = program_text("alternatives", CODES=[change.code for change in changes], DEFAULTS=defaults)
+    return replace(program, code=code, inputs=(InputSpec(name=NUMBER, type="int"), *program.inputs))
