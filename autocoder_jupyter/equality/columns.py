@@ -24,9 +24,14 @@ def differing(one: Any, other: Any, leniency: Leniency, equal: Callable[[Any, An
         leniency: what is ignored.
         equal: whether two cells are equal.
     """
-    slack = 0.0
-    if leniency.rounding and is_numeric(one) and is_numeric(other):
+    mask = _mask(one, other, leniency, 0.0, equal)
+    if leniency.rounding and is_numeric(one) and is_numeric(other) and mask.any():
         slack = rounding(*(_cells(column.iloc[:1000]) for column in (one, other)))
+        return _mask(one, other, leniency, slack, equal) if slack else mask
+    return mask
+
+
+def _mask(one: Any, other: Any, leniency: Leniency, slack: float, equal: Any) -> Any:
     mask = np.zeros(len(one), dtype=bool)
     for start in range(0, len(one), _PIECE):
         rows = slice(start, start + _PIECE)

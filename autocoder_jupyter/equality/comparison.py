@@ -22,6 +22,7 @@ from autocoder_jupyter.equality.tables import (
     columns_by_label,
     flat,
     has_own_index,
+    is_measured,
     key_columns,
     matched_columns,
     matched_names,
@@ -315,6 +316,10 @@ class _Walk:
             self.more += count
 
     def _matched_table(self, path: Path, one: Any, other: Any) -> None:
+        measured = sum(map(is_measured, (column for _, column in one.items())))
+        if measured and one.equals(other):  # the usual case, in a tenth of the time; measured numbers are no keys
+            self.compared += measured * len(one)
+            return
         columns = matched_columns(one, other, self.leniency)
         for name in one.columns:
             if name not in columns:

@@ -237,7 +237,7 @@ def key_columns(first: Any, second: Any) -> tuple[list[str], list[str], list[str
         The columns, and the rows of each frame by them, as in `_labels`. Without such columns all are empty.
     """
     rank = {"time": 0, "text": 1, "truth": 3, "number": 2}
-    names = [name for name in first.columns if not _is_measured(first[name]) and not _is_measured(second[name])]
+    names = [name for name in first.columns if not is_measured(first[name]) and not is_measured(second[name])]
     names.sort(key=lambda name: rank[column_kind(first[name])])
     labels: dict[str, tuple[list[str], list[str]]] = {}
     for name in names:
@@ -252,7 +252,8 @@ def key_columns(first: Any, second: Any) -> tuple[list[str], list[str], list[str
     return [], [], []
 
 
-def _is_measured(column: Any) -> bool:
+def is_measured(column: Any) -> bool:
+    """Whether a column has numbers or geometries that are measured, and so never name a row."""
     return pd.api.types.is_float_dtype(column.dtype) or is_geometry(column)
 
 
