@@ -110,3 +110,35 @@ async def test_the_line_and_the_card_name_what_fails_and_success_stays(runner: R
     assert any(words.startswith("your check total >= 0 on ") for words in known)
     line = verified(produced.report.evidence, None, 1)
     assert failed in line.lacks and "The function raises IndexError" in card_text(run_of(produced.report, "ready"))
+
+
+TWICE = CODE.replace("    return", "    if len(sales) > 100:\n        return 0.0\n    return")
+
+
+FEW = (
+    "import pandas as pd\nfrom solution import run\n\n\ndef test_sum():\n"
+    '    """All count."""\n    sales = pd.DataFrame({"price": [1.5, 2.0, None], "quantity": [2, 3, 4]})\n'
+    "    assert run(sales=sales) == 9.0\n"
+)
+MANY = (
+    '\n\ndef test_many():\n    """None of many counts."""\n'
+    '    assert run(sales=pd.DataFrame({"price": [1.0] * 101, "quantity": 1})) == 0.0\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "tests", "is_told"), [(TWICE, FEW, True), (TWICE, FEW + MANY, False), (CODE, FEW, False)]
+)
+async def test_a_way_that_only_many_rows_take_is_told_unless_a_test_takes_it(
+    runner: Runner, code: str, tests: str, is_told: bool
+) -> None:
+    none = fenced("# None.")
+    script = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], "more_tests": [none, none]}
+    settings = {"effort": "normal", "second_opinion": "off"}
+    sales = pd.DataFrame({"price": np.arange(30.0), "quantity": range(30)})
+    produced = await runner.generate(script, settings=settings, samples={"sales": sales})
+    ways = [words for words in told(produced) if "takes a way" in words]
+    assert bool(ways) is is_told
+    if is_told:
+        assert ways[0].startswith("line 5 (len(sales) > 100) takes a way that no test takes ")
+        assert ways[0] in verified(produced.report.evidence, None, 1).lacks

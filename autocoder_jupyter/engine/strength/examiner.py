@@ -81,8 +81,7 @@ class Examiner:
             trial = await self._trial_of(state, program)
             trial.suite, trial.deadline = state.suite, time.monotonic() + self._seconds
             found, ended = await asyncio.gather(self._without_tests(state, trial), self._with_tests(trial))
-            changes = tuple(map(_told, trial.found))
-            return found.model_copy(update={"changes": changes, "ended": ended})
+            return _with_changes(found.model_copy(update={"ended": ended}), trial)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             return Strength(ended=told_briefly(error))
 
@@ -247,7 +246,7 @@ class Examiner:
         trial.suite, trial.deadline = suite, time.monotonic() + self._seconds
         with suppress(Exception), self._timed(CHANGES):  # the function was verified; nothing here may lose it
             await self._setup.session.work_with_two(trial.again)
-        return strength.model_copy(update={"changes": tuple(map(_told, trial.found))})
+        return _with_changes(strength, trial)
 
     def _new_trial(self, state: GenerationState, program: Program) -> MutationTrial:
         tables = state.varied.tables
@@ -297,6 +296,22 @@ class Examiner:
 def _others(samples: Mapping[str, Any], program: Program, tables: Mapping[str, Any]) -> dict[str, Any]:
     names = {spec.name for spec in program.inputs}
     return {name: value for name, value in samples.items() if name in names and name not in tables}
+
+
+def _with_changes(strength: Strength, trial: MutationTrial) -> Strength:
+    """The strength with what became of the changes of the code."""
+    ways = {_way(one): one.noticed_by for one in trial.found if one.with_rows}
+    relations = [one for one in strength.relations if one not in ways]
+    relations += [way for way, noticed_by in ways.items() if not noticed_by]
+    changes = (_told(one) for one in trial.found if not one.with_rows)
+    return strength.model_copy(update={"changes": tuple(changes), "relations": tuple(relations)})
+
+
+def _way(found: TriedMutant) -> Relation:
+    """A condition that more rows make another one, if no test has so many."""
+    mutant = found.mutant
+    said = f"line {mutant.line} ({mutant.was}) takes a way that no test takes"
+    return Relation(name=found.with_rows, holds=False, said=said)
 
 
 def _told(found: TriedMutant) -> CodeChange:

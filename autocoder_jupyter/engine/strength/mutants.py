@@ -29,6 +29,9 @@ WIDEST = 1_000
 LONGEST = 80
 """Characters of an expression that is shown."""
 
+LARGEST_PART = 20
+"""Numbers up to this one are reached by the rows of small parts."""
+
 _Operator = Callable[[ast.expr], Iterator[ast.expr]]
 """Yields other expressions that may stand in the place of one."""
 
@@ -72,6 +75,33 @@ def mutants(code: str, tables: Collection[str] = ()) -> tuple[Mutant, ...]:
         found.setdefault(changed.code, changed)
     found.pop(code, None)
     return tuple(found.values())[:MOST]
+
+
+def ways_of_size(code: str) -> tuple[Mutant, ...]:
+    """The module with a condition that is always true, or always false, where it may hang on the number of rows: it
+    asks for a length, or has a number that is larger than a small part.
+
+    Args:
+        code: the module. If it is longer than `CHARACTERS`, there are none.
+
+    Raises:
+        SyntaxError: it does not parse.
+    """
+    if len(code) > CHARACTERS:
+        return ()
+    inside = _Text(code)
+    conditions = (node for node in _expressions(parse(code)) if isinstance(node, ast.Compare) and _is_of_size(node))
+    fixed = (inside.with_other(node, ast.Constant(value)) for node in conditions for value in (True, False))
+    return tuple(islice(filter(None, fixed), MOST))
+
+
+def _is_of_size(condition: ast.Compare) -> bool:
+    return any(
+        (isinstance(node, ast.Constant) and type(node.value) is int and node.value > LARGEST_PART)
+        or (isinstance(node, ast.Name) and (node.id == "len" or node.id.isupper()))
+        or (isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "count"))
+        for node in ast.walk(condition)
+    )
 
 
 class _Text:

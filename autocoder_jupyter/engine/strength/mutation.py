@@ -18,9 +18,9 @@ from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers, Side, TrialEnded
-from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample, largest_number
 from autocoder_jupyter.engine.second_opinion.variations import Tables
-from autocoder_jupyter.engine.strength.mutants import Mutant
+from autocoder_jupyter.engine.strength.mutants import Mutant, ways_of_size
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.errors import was_killed
@@ -48,11 +48,13 @@ class TriedMutant:
         mutant: the change.
         tables: the input on which the answer differs.
         noticed_by: the first test or example that failed; "" if none did.
+        with_rows: the words for a sample several times as large, if the answer differs only there.
     """
 
     mutant: Mutant
     tables: Tables
     noticed_by: str = ""
+    with_rows: str = ""
 
 
 @dataclass
@@ -153,12 +155,15 @@ class MutationTrial:
         """Find out which of the next changes count. Without an answer of the function itself, none does."""
         if not self._inputs:
             self._inputs = list(islice(self._answered(callee), VARIATIONS + 1))
+            ways = [*self._ways_of_size(callee)] if self._inputs else []
+            self.differing += ways
+            self.most += len(ways)
         if not self._inputs:
             self.left.clear()
             return
         wanted = self.most - len(self.differing) - len(self.found)
         changes, self.left = self.left[:wanted], self.left[wanted:]
-        side = Side("a changed function", callee, _alternatives(self.program, changes))
+        side = _alternatives(callee, self.program, changes)
         differs: dict[int, Tables] = {}
         for inputs in (self._inputs[:1], self._inputs[1:]):  # most differ on the first one
             asked = [(number, *one) for number in range(len(changes)) if number not in differs for one in inputs]
@@ -182,6 +187,28 @@ class MutationTrial:
             if not answer.error:
                 yield tables, answer.values
 
+    def _ways_of_size(self, callee: Worker) -> Iterator[TriedMutant]:
+        """Conditions that do not matter on the sample, and do on one several times as large."""
+        changes, large = ways_of_size(self.program.code), self.varied.larger(largest_number(self.program.code))
+        if not changes or large is None:
+            return
+        sides = Side("the function", callee, self.program, self.known), _alternatives(callee, self.program, changes)
+        rows = self._inputs[0][0], large.tables
+        try:
+            right = [sides[0].on({**self.others, **tables}, self.deadline, reuse=True, kept=True) for tables in rows]
+            if any(answer.error for answer in right):
+                return
+            for number, change in enumerate(changes):
+                same, other = (
+                    not answer.error and not self.differ(expected.values, answer.values)
+                    for tables, expected in zip(rows, right, strict=True)
+                    for answer in [sides[1].on({**self.others, **tables, NUMBER: number}, self._call_until, reuse=True)]
+                )
+                if same and not other:
+                    yield TriedMutant(change, large.tables, with_rows=large.name)
+        except TrialEnded:
+            return
+
     def _compare(
         self, side: Side, asked: Sequence[tuple[int, Tables, Mapping[str, Any]]], differs: dict[int, Tables]
     ) -> int | None:
@@ -196,13 +223,12 @@ class MutationTrial:
             The number of the change that ended the worker, or took all the time; None if none did.
         """
         calls = [({**self.others, **tables, NUMBER: number}, number, tables, right) for number, tables, right in asked]
-        side.get_ready((inputs for inputs, *_ in calls), min(self.deadline, time.monotonic() + CALL_SECONDS))
+        side.get_ready((inputs for inputs, *_ in calls), self._call_until)
         for inputs, number, tables, right in calls:
             if number in differs:
                 continue
             try:
-                until = min(self.deadline, time.monotonic() + CALL_SECONDS)
-                answer = side.on(inputs, until, reuse=True, kept=True)
+                answer = side.on(inputs, self._call_until, reuse=True, kept=True)
             except TrialEnded:
                 return number
             if not answer.error and self.differ(right, answer.values):
@@ -243,12 +269,17 @@ class MutationTrial:
         return ""
 
     @property
+    def _call_until(self) -> float:
+        return min(self.deadline, time.monotonic() + CALL_SECONDS)
+
+    @property
     def _seconds(self) -> float:
         return max(1.0, self.deadline - time.monotonic())
 
 
-def _alternatives(program: Program, changes: Sequence[Mutant]) -> Program:
+def _alternatives(callee: Worker, program: Program, changes: Sequence[Mutant]) -> Side:
     """A program that runs one of several changed functions. Its first input is the number of the change."""
     defaults = {spec.name: spec.default for spec in program.inputs if not spec.required}
     code = program_text("alternatives", CODES=[change.code for change in changes], DEFAULTS=defaults)
-    return replace(program, code=code, inputs=(InputSpec(name=NUMBER, type="int"), *program.inputs))
+    inputs = (InputSpec(name=NUMBER, type="int"), *program.inputs)
+    return Side("a changed function", callee, replace(program, code=code, inputs=inputs))
