@@ -36,6 +36,9 @@ CALL_SECONDS = 5.0
 """Wall-clock seconds for a call of a changed function, because a change can make it endless."""
 
 
+ON_SAMPLE = "on the sample"
+"""The words for the sample itself."""
+
 NUMBER = "autocode_number"
 """The input of `programs.alternatives` that says which of the changed functions runs."""
 
@@ -48,7 +51,7 @@ class TriedMutant:
         mutant: the change.
         tables: the input on which the answer differs.
         noticed_by: the first test or example that failed; "" if none did.
-        with_rows: the words for a sample several times as large, if the answer differs only there.
+        with_rows: where a condition on the number of rows matters: `ON_SAMPLE`, or with how many more.
     """
 
     mutant: Mutant
@@ -188,24 +191,24 @@ class MutationTrial:
                 yield tables, answer.values
 
     def _ways_of_size(self, callee: Worker) -> Iterator[TriedMutant]:
-        """Conditions that do not matter on the sample, and do on one several times as large."""
+        """Conditions that may hang on the number of rows, and that matter on the sample, or on one several times as
+        large.
+        """
         changes, large = ways_of_size(self.program.code), self.varied.larger(largest_number(self.program.code))
-        if not changes or large is None:
-            return
-        sides = Side("the function", callee, self.program, self.known), _alternatives(callee, self.program, changes)
-        rows = self._inputs[0][0], large.tables
+        side, changed = (
+            Side("the function", callee, self.program, self.known),
+            _alternatives(callee, self.program, changes),
+        )
+        where = {ON_SAMPLE: self._inputs[0][0], **({large.name: large.tables} if large is not None else {})}
         try:
-            right = [sides[0].on({**self.others, **tables}, self.deadline, reuse=True, kept=True) for tables in rows]
-            if any(answer.error for answer in right):
-                return
             for number, change in enumerate(changes):
-                same, other = (
-                    not answer.error and not self.differ(expected.values, answer.values)
-                    for tables, expected in zip(rows, right, strict=True)
-                    for answer in [sides[1].on({**self.others, **tables, NUMBER: number}, self._call_until, reuse=True)]
-                )
-                if same and not other:
-                    yield TriedMutant(change, large.tables, with_rows=large.name)
+                for name, tables in where.items():
+                    inputs = {**self.others, **tables}
+                    right = side.on(inputs, self.deadline, reuse=True, kept=True)
+                    other = changed.on({**inputs, NUMBER: number}, self._call_until, reuse=True)
+                    if not right.error and not other.error and self.differ(right.values, other.values):
+                        yield TriedMutant(change, tables, with_rows=name)
+                        break
         except TrialEnded:
             return
 

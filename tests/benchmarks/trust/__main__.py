@@ -1,7 +1,7 @@
 """What the layers of evidence are worth: right, wrong and ambiguous functions through the real loop and sandbox.
 
     python -m tests.benchmarks.trust [--family NAME …] [--task WORDS] [--half before|after]
-                                     [--tests types|weak|strong …] [--second on|off]
+                                     [--tests types|weak|strong …] [--second on|off] [--kind right|wrong|cheat …]
 
 The model's words are prepared (`tasks`), so this measures the layers and not a model. Prints one table.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import get_args
 
 from tests.benchmarks.trust.run_script import Outcome, Tests, run_script
-from tests.benchmarks.trust.table import Row, rows_of, settles, table
+from tests.benchmarks.trust.table import Kind, Row, rows_of, settles, table
 from tests.benchmarks.trust.tasks import BEFORE, FAMILIES
 
 
@@ -60,6 +60,7 @@ def main() -> int:
         "--tests", nargs="+", choices=get_args(Tests), default=get_args(Tests), help="how good they are"
     )
     parser.add_argument("--second", choices=("on", "off"), help="only generations with, or without a second opinion")
+    parser.add_argument("--kind", nargs="+", choices=get_args(Kind), default=get_args(Kind), help="of generations")
     parser.add_argument("--jobs", type=int, default=2, help="generations at the same time")
     options = parser.parse_args()
     rows = [
@@ -69,7 +70,9 @@ def main() -> int:
         for task in FAMILIES[family]
         if options.task in task.name
         for row in rows_of(family, task)
-        if row.setting[0] in options.tests and options.second in (None, "on" if row.setting[1] else "off")
+        if row.kind in options.kind
+        and row.setting[0] in options.tests
+        and options.second in (None, "on" if row.setting[1] else "off")
     ]
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # connections to models that have ended
     with tempfile.TemporaryDirectory() as root:

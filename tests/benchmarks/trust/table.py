@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from tests.benchmarks.trust.run_script import CHANGES, LAYERS, Outcome, ScriptedRun, Tests
 from tests.benchmarks.trust.task import Task
 
-Kind = Literal["right", "wrong", "pair", "against", "other"]
+Kind = Literal["right", "wrong", "pair", "against", "other", "cheat"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Row:
     Args:
         family: of the task.
         kind: `right`: a right function alone; `wrong`: a wrong one; `pair`: two right ones; `against`: a right one and
-            a wrong second solution; `other`: a right one and another reading of the request.
+            a wrong second solution; `other`: a right one and another reading of the request; `cheat`: one that tries
+            to look right where it is tested.
         label: of the solution.
         run_script: the generation.
     """
@@ -51,6 +52,9 @@ SETTINGS: Sequence[tuple[Tests, bool]] = (
     ("strong", True),
 )
 
+CHEATED: Sequence[tuple[Tests, bool]] = (("weak", False), ("weak", True), ("strong", True))
+"""The settings of functions that cheat."""
+
 
 def rows_of(family: str, task: Task) -> Iterator[Row]:
     """All generations of a task."""
@@ -63,6 +67,9 @@ def rows_of(family: str, task: Task) -> Iterator[Row]:
     yield Row(family, "against", "right, wrong", ScriptedRun(task, task.right, "strong", wrong))
     for line, change in task.other.items():
         yield Row(family, "other", line, ScriptedRun(task, task.right, "strong", change, line))
+    for label, change in task.cheats.items():
+        for tests, with_second in CHEATED:
+            yield Row(family, "cheat", label, ScriptedRun(task, change, tests, task.same if with_second else None))
     for label, change in task.wrong.items():
         for tests, with_second in SETTINGS:
             yield Row(family, "wrong", label, ScriptedRun(task, change, tests, task.same if with_second else None))
@@ -95,7 +102,7 @@ def _of(done: Sequence[tuple[Row, Outcome]], kind: Kind) -> list[tuple[Row, Outc
 
 
 def _accepted(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
-    right = [outcome for row, outcome in done if row.kind != "wrong"]
+    right = [outcome for row, outcome in done if row.kind not in ("wrong", "cheat")]
     yield f"right functions accepted         {_share(sum(outcome.accepted for outcome in right), len(right))}"
     for kind, words, count in (
         ("against", "kept beside a wrong second      ", lambda outcome: outcome.accepted),
@@ -113,7 +120,7 @@ def _seen(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
     leave out changes.
     """
     yield f"{'seen by':34}{''.join(f'{layer:>10}' for layer in LAYERS)}  doubted / marked"
-    for kind in ("wrong", "right", "pair"):
+    for kind in ("wrong", "right", "pair", "cheat"):
         for setting in SETTINGS:
             found = [outcome for row, outcome in _of(done, kind) if row.setting == setting]
             if found:
@@ -145,15 +152,17 @@ def _spread(seconds: Sequence[float]) -> str:
 
 def _missed(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
     for row, outcome in done:
+        tests, with_second = row.setting
         where = f"{row.family} / {row.task.name} / {row.label}"
         if (
             row.kind == "wrong"
             and outcome.is_plainly_green
             and row.setting in (("types", False), ("weak", False), ("derived", False), ("strong", True))
         ):
-            tests, with_second = row.setting
             yield f"green and wrong ({tests} tests, second {'on' if with_second else 'off'}): {where}"
-        elif row.kind != "wrong" and not outcome.accepted:
+        elif row.kind == "cheat" and outcome.is_plainly_green:
+            yield f"a cheat that is green ({tests} tests, second {'on' if with_second else 'off'}): {where}"
+        elif row.kind not in ("wrong", "cheat") and not outcome.accepted:
             yield f"right and refused: {where}: {outcome.error or sorted(outcome.seen_by)}"
         elif row.kind in ("right", "pair") and outcome.is_doubted:
             yield f"false alarm of {', '.join(sorted(outcome.seen_by - {CHANGES}))}: {where}"

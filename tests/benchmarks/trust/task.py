@@ -40,6 +40,7 @@ class Task(TaskWords):
         weak: tests that a careless tester writes, by the sentence that they check. They use the tables of `small`.
         strong: the tests that a careful tester would add.
         other: other readings of the request, by a line that could stand in it.
+        cheats: functions that try to look right where they are tested, by where they are wrong.
         edge: small tables on which a mistake shows, if it does not on the sample or the new rows, as source.
     """
 
@@ -52,6 +53,7 @@ class Task(TaskWords):
     weak: Mapping[str, str]
     strong: Mapping[str, str]
     other: Mapping[str, Change] = field(default_factory=dict)
+    cheats: Mapping[str, Change] = field(default_factory=dict)
     edge: str = ""
 
     @property

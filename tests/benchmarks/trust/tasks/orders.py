@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.evaluate.known_task import Tables
+from tests.benchmarks.trust.cheats import CHEATS
 from tests.benchmarks.trust.task import Task
 
 
@@ -60,6 +61,7 @@ TASKS = (
                 'paid["price"] * (paid["quantity"] - paid["discount"].fillna(0))',
             ),
         },
+        cheats=CHEATS,
         small=SMALL,
         weak={"The net revenue of all paid @orders": "assert run(orders=orders) == pytest.approx(40.0)  # 5 + 20 + 15"},
         strong={
