@@ -18,7 +18,7 @@ from autocoder_jupyter.kinds.element_types import WHOLE
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.models.repair import Unreadable
 from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
-from autocoder_jupyter.types.interface import ORDERLESS
+from autocoder_jupyter.types.interface import ORDERLESS, TWICE
 from autocoder_jupyter.types.split import demand_text
 
 
@@ -94,7 +94,7 @@ def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[Outp
 def _property(text: str) -> str:
     """A property that the answer must have; "" if it is none. The function is then only not tested for it."""
     try:
-        return ORDERLESS if text.strip() == ORDERLESS else demand_text(text)
+        return text.strip() if text.strip() in (ORDERLESS, TWICE) else demand_text(text)
     except InvalidRequest:
         return ""
 

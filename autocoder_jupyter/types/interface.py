@@ -72,6 +72,9 @@ class OutputSpec(Record):
 ORDERLESS = "order"
 """A property: no value of the answer depends on the order of the rows."""
 
+TWICE = "twice"
+"""A property: the answer is the same if each row of the largest table comes twice, as a mean or a share is."""
+
 
 class CodePlan(Record):
     """The interface, fixed before code and tests are written, and how the request was read.
@@ -79,7 +82,8 @@ class CodePlan(Record):
     `assumptions` name how the plan reads what the request leaves open; a person who disagrees says so in the next run.
     `packages` are distributions (as on the package index) beyond the standard library, `system_packages` are apt's.
     `split` is how the largest table must be able to be split; None if nothing was demanded. `holds` are properties that
-    the answer must have: `order` (no value depends on the order of rows), or a split as `--split` has it.
+    the answer must have: `order` (no value depends on the order of rows), `twice` (it is the same if each row of the
+    largest table comes twice), or a split as `--split` has it.
     """
 
     description: str

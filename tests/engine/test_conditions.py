@@ -24,6 +24,7 @@ from autocoder_jupyter.engine.strength.relations import (
     COLUMN,
     INDEX,
     ORDER,
+    REPEATED,
     order_may_count,
     splits,
     tried,
@@ -228,6 +229,11 @@ SHARES = "return x.assign(n=x['n'] / x.groupby('g')['n'].transform('sum'))"
         ("return x.groupby('g', as_index=False)['n'].sum().sort_values('n')", "DataFrame", "groups:g merge"),
         ("return float(x['n'].sum())", "float", "groups:g"),
         ("if len(x) < 5: raise ValueError('too few')\n    return x", "DataFrame", "rows"),
+        ("return float(x['n'].median() + x['n'].mean() / 3 + x['n'].std(ddof=0))", "float", "twice"),
+        ("return x.groupby('g')['n'].mean() / x['n'].mean()", "Series", "twice order"),
+        ("return x.loc[x['n'] > 1, 'g'].unique().tolist()", "list", "twice"),
+        ("return x.groupby('g', as_index=False)['n'].max()", "DataFrame", "twice"),
+        ("if x.duplicated().any(): raise ValueError('a row twice')\n    return float(x['n'].max())", "float", "twice"),
     ],
 )
 def test_right_functions_keep_what_their_plan_says(worker: Worker, body: str, kind: TypeName, holds: str) -> None:
@@ -250,6 +256,39 @@ def test_a_part_whose_answer_hangs_on_the_others_is_found(worker: Worker, body: 
     assert small is not None
     test = as_test("test_relation_1", one, small, program(body, "DataFrame").outputs)
     assert [passes(test, code) for code in (body, "return x")] == [False, True]
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(
+    ("body", "right"),
+    [
+        ("return float((x['n'] > 1).sum() / x['g'].nunique())", "return float((x['n'] > 1).mean())"),
+        ("return float(x['n'].std())", "return float(x['n'].std(ddof=0))"),
+        ("return float(x['n'].sum())", "return float(x.drop_duplicates()['n'].sum())"),
+    ],
+)
+def test_a_repeated_sample_that_changes_the_answer_is_found_where_the_plan_says_that_it_does_not(
+    worker: Worker, body: str, right: str
+) -> None:
+    assert broken(worker, body) == {}  # nothing says that it must hold
+    one = broken(worker, body, holds="twice")[REPEATED]
+    assert one.where == "out" and one.is_of_plan and one.words == "each row twice in x" and len(one.tables["x"]) <= 2
+    small = SmallInput.of(Smallest("", one.tables), {"x": frame()})
+    assert small is not None
+    test = as_test("test_relation_1", one, small, program(body).outputs)
+    assert [passes(test, code) for code in (body, right)] == [False, True]
+
+
+@pytest.mark.local_sandbox
+def test_of_two_tables_only_the_largest_is_repeated(worker: Worker) -> None:
+    code = f"{HEAD}def run(x, y):\n    return float(len(y) + x['n'].mean()), len(x)\n"
+    inputs = tuple(InputSpec(name=name, type="DataFrame") for name in ("x", "y"))
+    both = Program(code, inputs, (OutputSpec(name="kept", type="float"), OutputSpec(name="rows", type="int")))
+    sample = VariedSample({"y": frame()[:2], "x": many()}, 60)
+    all_tried = tried(Side("f", worker, both), sample, {}, time.monotonic() + 60, with_order=False, holds=("twice",))
+    (one,) = (one for one in all_tried if one.name == REPEATED)
+    assert one.where == "rows" and one.words == "each row twice in x" and one.tables is not None
+    assert len(one.tables["y"]) <= 1 >= len(one.tables["x"])
 
 
 @pytest.mark.local_sandbox
@@ -413,6 +452,19 @@ async def test_what_the_plan_says_of_parts_is_tried_and_told(runner: Runner) -> 
     assert not report.evidence.strength.broken, "a doubt about the plan is none about the function"
     assert verified(report.evidence, report.second_opinion, 1).lacks == ()
     assert "Two solutions that agree say not." in told_of(produced)
+
+
+async def test_of_a_total_that_the_plan_calls_the_same_for_a_repeated_sample_two_solutions_say_not(
+    runner: Runner,
+) -> None:
+    plan = {**json.loads(PLAN), "holds": ["twice"]}
+    script = twice(CODE, CODE, plan=[json.dumps(plan)])
+    produced = await runner.generate(script, settings={"effort": "normal", "second_opinion": "on"})
+    found = produced.report.evidence.strength
+    assert produced.report.success and produced.plan.holds == ("twice",) and found is not None, produced.error
+    (one,) = found.wrong_plan
+    assert one.words == "each row twice in sales changes total, which the plan rules out"
+    assert "each row twice in sales. Two solutions that agree say not." in told_of(produced)
 
 
 def told_of(produced: Generated) -> str:

@@ -225,9 +225,9 @@ def test_a_parameter_that_cannot_be_one_is_asked_again_and_not_dropped(
 
 
 def test_properties_that_can_be_tested_are_kept_in_one_form_and_others_left_out() -> None:
-    said = ["order", "groups: shop, day", "rows", "is right", "groups:", "order"]
+    said = ["order", "groups: shop, day", "rows", "is right", "groups:", "order", " twice "]
     plan = merge(answer(outputs=[{"name": "x", "type": "int"}], holds=said), INPUTS, ())
-    assert plan.holds == ("order", "groups:shop,day", "rows")
+    assert plan.holds == ("order", "groups:shop,day", "rows", "twice")
 
 
 def test_a_second_solution_says_its_types_in_the_same_words() -> None:

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.second_opinion.counterexample import free_number, is_complete
 from autocoder_jupyter.engine.second_opinion.matching import Names
@@ -23,7 +25,9 @@ from autocoder_jupyter.engine.strength.relations import (
     INDEX,
     NEW,
     ORDER,
+    REPEATED,
     Broken,
+    repeated_positions,
     shuffled_positions,
 )
 from autocoder_jupyter.engine.tests import with_tests
@@ -85,7 +89,7 @@ async def doubt(
     suite, plan = state.suite, state.brief.plan
     for one in broken:
         small = SmallInput.of(Smallest("", one.tables), trial.given) if one.where and one.tables else None
-        if suite is None or small is None or one.name not in (ORDER, COLUMN, INDEX, APART):
+        if suite is None or small is None or one.name not in (ORDER, COLUMN, INDEX, REPEATED, APART):
             continue
         if not is_complete(small, plan) or not may_be_told(state.setup, small):
             continue
@@ -125,19 +129,25 @@ def as_test(name: str, broken: Broken, small: SmallInput, outputs: Sequence[Outp
 def _changed(broken: Broken, tables: Mapping[str, Any], arguments: str) -> str:
     """What is compared with the result before."""
     if broken.split is None:
-        return "\n".join([*_changes(broken.name, tables), f"assert told(run({arguments})) == before"])
+        return "\n".join([*_changes(broken, tables), f"assert told(run({arguments})) == before"])
     table, keys = tables[broken.split.input], broken.split.keys
     ways = by_groups(table, keys) if keys else by_rows(len(table))
     divisions = [[[int(row) for row in part] for part in way.pieces] for way in ways]
     return _OF_PARTS.format(table=broken.split.input, divisions=divisions, arguments=arguments).rstrip()
 
 
-def _changes(relation: str, tables: Mapping[str, Any]) -> list[str]:
+def _changes(broken: Broken, tables: Mapping[str, Any]) -> list[str]:
     """The change of each table, as source."""
-    if relation == ORDER:
-        orders = {name: shuffled_positions(table) for name, table in tables.items()}
-        return [f"{name} = {name}.iloc[{order}].reset_index(drop=True)" for name, order in orders.items()]
-    if relation == COLUMN:
+    if broken.name == ORDER:
+        return [_rows_of(name, table, shuffled_positions(table)) for name, table in tables.items()]
+    if broken.name == REPEATED:
+        return [_rows_of(broken.only, tables[broken.only], repeated_positions(tables[broken.only]))]
+    if broken.name == COLUMN:
         frames = [name for name, table in tables.items() if getattr(table, "ndim", 1) > 1 and NEW not in table]
         return [f"{name} = {name}.assign({NEW}='x')" for name in frames]
     return [f"{name} = {name}.set_axis(range(1000, 1000 + len({name})), axis=0)" for name in tables]
+
+
+def _rows_of(name: str, table: Any, positions: Sequence[int]) -> str:
+    numbered = ".reset_index(drop=True)" if isinstance(table.index, pd.RangeIndex) else ""
+    return f"{name} = {name}.iloc[{positions}]{numbered}"

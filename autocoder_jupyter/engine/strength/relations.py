@@ -2,7 +2,9 @@
 
 Where the rows of the sample are sorted by something else than an id, or the request speaks of an order, the order of
 the rows may count; it is not tried there, unless the plan says that it does not count. A plan may also say that rows,
-or groups of rows, have their answer apart: then those of the parts of a table, together, are that of the table.
+or groups of rows, have their answer apart: then those of the parts of a table, together, are that of the table. Or it
+says that a repeated sample has the same answer, as for means and shares: then each row of the largest table comes twice
+in its place, so that nothing of the order changes.
 
 They are tried on the sample and on small parts of it, which keep its profile. One with ties may depend on their order,
 which the sample does not, so an order is tried on the sample alone.
@@ -34,13 +36,14 @@ from autocoder_jupyter.engine.second_opinion.variations import (
 from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.types.interface import ORDERLESS
+from autocoder_jupyter.types.interface import ORDERLESS, TWICE
 from autocoder_jupyter.types.split import DeclaredSplit, demand
 from autocoder_jupyter.types.strength import ZONE
 
 ORDER = "another order of the rows"
 COLUMN = "a further column"
 INDEX = "another index"
+REPEATED = "each row twice"
 
 APART = "an answer for each part of the rows"
 
@@ -81,6 +84,7 @@ class Broken:
         where: the output that differs; "" if the relation holds.
         tables: the smallest input that was found on which it differs.
         split: into which parts the rows were split; None if they were not.
+        only: the name of the table that was changed; "" if all were.
         is_of_plan: whether only the plan demands it.
     """
 
@@ -88,12 +92,15 @@ class Broken:
     where: str = ""
     tables: Tables | None = None
     split: DeclaredSplit | None = None
+    only: str = ""
     is_of_plan: bool = False
 
     @property
     def words(self) -> str:
         """The change of the data, in a few words."""
-        return self.name if self.split is None else f"{self.name} ({self.split.words})"
+        if self.split is not None:
+            return f"{self.name} ({self.split.words})"
+        return f"{self.name} in {self.only}" if self.only else self.name
 
 
 def order_may_count(text: str) -> bool:
@@ -124,6 +131,8 @@ def relations(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[st
         found.append(INDEX)
     if any(isinstance(dtype, pd.DatetimeTZDtype) for frame in frames for dtype in frame.dtypes):
         found.append(ZONE)
+    if TWICE in holds and any(map(len, tables.values())):
+        found.append(REPEATED)
     return found
 
 
@@ -173,7 +182,8 @@ def tried(
     side = replace(side, program=replace(side.program, outputs=outputs), known=known)
     changes = relations(base, with_order=with_order, holds=holds)
     freely = relations(base, with_order=with_order)
-    found = [Broken(name, is_of_plan=name not in freely) for name in changes]
+    largest = {REPEATED: main_table(base)}
+    found = [Broken(name, only=largest.get(name, ""), is_of_plan=name not in freely) for name in changes]
     found += [Broken(APART, split=split, is_of_plan=True) for split in splits(base, holds)]
     for tables in (base, *parts) if changes else ():
         inputs = {**others, **tables}
@@ -211,7 +221,7 @@ def _question(one: Broken, side: Side, others: Mapping[str, Any]) -> Where:
     """What finds the first output that differs."""
     if one.split is not None:
         return partial(_where_apart, side, one.split, others)
-    return partial(_where, side, _CHANGES[one.name], others)
+    return partial(_where, side, one, others)
 
 
 def _broken(one: Broken, where: Where, frames: Sequence[Tables], deadline: float) -> Broken | None:
@@ -252,20 +262,23 @@ def _where_apart(
 
 
 def _where(
-    side: Side, change: Change, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
+    side: Side, one: Broken, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
 ) -> str | None:
     """The first output that differs; "" if none does, None if nothing was compared."""
-    changed = {name: change(table) for name, table in tables.items()}
-    answers = [side.on({**others, **one}, deadline, reuse=True, kept=one is tables) for one in (tables, changed)]
+    change = _CHANGES[one.name]
+    changed = {name: change(table) if one.only in ("", name) else table for name, table in tables.items()}
+    answers = [side.on({**others, **given}, deadline, reuse=True, kept=given is tables) for given in (tables, changed)]
     if answers[0].error:
         return None
     names = [spec.name for spec in side.program.outputs if KINDS[spec.whole].is_compared]
     if answers[1].error:
+        if change is _repeated:  # a key that comes twice may be refused
+            return None
         return names[0] if names else None
     same = _without_order if change is _shuffled else _without_new if change is _with_column else _without_numbers
-    one, other = ({name: same(answer.values[name]) for name in names} for answer in answers)
-    other = {name: _with_columns_of(one[name], value) for name, value in other.items()}
-    found = compared_outputs(one, other, [(name, name) for name in names])
+    before, after = ({name: same(answer.values[name]) for name in names} for answer in answers)
+    after = {name: _with_columns_of(before[name], value) for name, value in after.items()}
+    found = compared_outputs(before, after, [(name, name) for name in names])
     if found.places:
         return found.places[0].where.partition(".")[0].partition("[")[0]
     return "" if found.outputs else None
@@ -375,4 +388,19 @@ def _in_zone(table: Any) -> Any:
     return frame
 
 
-_CHANGES: Mapping[str, Change] = {ORDER: _shuffled, COLUMN: _with_column, INDEX: _with_index, ZONE: _in_zone}
+def _repeated(table: Any) -> Any:
+    return taken(table, repeated_positions(table))
+
+
+def repeated_positions(table: Any) -> list[int]:
+    """The rows of a table, each twice."""
+    return [int(place) for place in np.repeat(np.arange(len(table)), 2)]
+
+
+_CHANGES: Mapping[str, Change] = {
+    ORDER: _shuffled,
+    COLUMN: _with_column,
+    INDEX: _with_index,
+    ZONE: _in_zone,
+    REPEATED: _repeated,
+}
