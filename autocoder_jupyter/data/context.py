@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,8 +17,8 @@ from autocoder_jupyter.data.foreign import origin_of
 from autocoder_jupyter.data.geography import geography
 from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts
 from autocoder_jupyter.data.mentions import mentioned
-from autocoder_jupyter.data.path_text import PathText
-from autocoder_jupyter.data.profile import as_frame, profile_frame
+from autocoder_jupyter.data.path_text import PathText, profiles_of
+from autocoder_jupyter.data.profile import FrameProfile, as_frame, profile_frame, settled_together
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.text_formats import percent
@@ -53,6 +53,19 @@ class _Section(Protocol):
     """A section that can be written in more or less detail."""
 
     def render(self, budget: int) -> Rendered: ...
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A section before its tables were compared with those of the others.
+
+    Args:
+        profiles: of its tables.
+        section: makes the section from the profiles as they are then.
+    """
+
+    profiles: dict[str, FrameProfile]
+    section: Callable[[dict[str, FrameProfile]], _Section]
 
 
 @dataclass(frozen=True)
@@ -114,10 +127,12 @@ def build_context(
     max_sample_rows = max(0, max_sample_rows)
     whole, samples = samples, withheld.told(samples)
     described = dict(list(samples.items())[:MAX_SAMPLES])
-    sections = {
-        name: _section(name, value, share, max_sample_rows, masker, checks, request, withheld.of_table(whole[name]))
+    drafts = {
+        name: _draft(name, value, share, max_sample_rows, masker, checks, request, withheld.of_table(whole[name]))
         for name, value in described.items()
     }
+    profiles = iter(settled_together([profile for draft in drafts.values() for profile in draft.profiles.values()]))
+    sections = {name: draft.section({key: next(profiles) for key in draft.profiles}) for name, draft in drafts.items()}
     frames = {name: as_frame(value) for name, value in described.items() if isinstance(value, pd.DataFrame | pd.Series)}
     parts = [f"{', '.join(names)} have the same columns: parts of one table, to stack." for names in find_parts(frames)]
     links = (
@@ -155,7 +170,7 @@ def build_context(
     )
 
 
-def _section(
+def _draft(
     name: str,
     value: Any,
     share: Share,
@@ -164,11 +179,18 @@ def _section(
     checks: Sequence[ColumnCheck],
     request: str,
     kept_back: TableWithholding,
-) -> _Section:
+) -> _Draft:
     if isinstance(value, File | Dir):
-        return PathText(describe_path(value), share, masker, max_rows, request)
-    if isinstance(value, pd.DataFrame | pd.Series):
-        frame = as_frame(value)
+        found = describe_path(value)
+        return _Draft(profiles_of(found, request), lambda tables: PathText(found, tables, share, masker, max_rows))
+    if not isinstance(value, pd.DataFrame | pd.Series):
+        raise InvalidRequest(
+            f"The sample {name!r} cannot be a {type(value).__name__}.",
+            why="Samples are DataFrame, Series, File or Dir.",
+        )
+    frame = as_frame(value)
+
+    def section(tables: dict[str, FrameProfile]) -> _Section:
         rows = sample_rows(frame, max_rows) if share == "rows" else None
         quotes = share == "rows" and not kept_back
         remarks = tuple(filter(None, (_check_text(check, value, masker, quotes) for check in _checks_on(name, checks))))
@@ -180,12 +202,11 @@ def _section(
             *map(neutral, kept_back.notes),
             *(remarks if share != "schema" else ()),
         )
-        profile = kept_back.profile(profile_frame(value, named=mentioned(frame.columns, request)))
+        profile = kept_back.profile(tables[name])
         view = TableView(profile, None if rows is None else kept_back.rows(rows), said, places=kept_back.places)
         return TableText(view, share, masker, max_rows)
-    raise InvalidRequest(
-        f"The sample {name!r} cannot be a {type(value).__name__}.", why="Samples are DataFrame, Series, File or Dir."
-    )
+
+    return _Draft({name: profile_frame(value, named=mentioned(frame.columns, request))}, section)
 
 
 def _checks_on(name: str, checks: Sequence[ColumnCheck]) -> list[ColumnCheck]:

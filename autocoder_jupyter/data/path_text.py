@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autocoder_jupyter.data.cells import shorten
 from autocoder_jupyter.data.files import DirProfile, FileProfile
 from autocoder_jupyter.data.mentions import mentioned
-from autocoder_jupyter.data.profile import profile_frame
+from autocoder_jupyter.data.profile import FrameProfile, profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.redaction.masking import Masker
@@ -16,32 +18,44 @@ _LISTED = 40
 _SHOWN_CHARACTERS = 300
 
 
+def profiles_of(profile: FileProfile | DirProfile, request: str) -> dict[str, FrameProfile]:
+    """The profiles of the tables in a file or a folder, by the file's name. The request may mention their columns."""
+    files = dict(profile.examples) if isinstance(profile, DirProfile) else {profile.name: profile}
+    frames = {name: file.frame for name, file in files.items() if file.frame is not None}
+    return {name: profile_frame(frame, named=mentioned(frame.columns, request)) for name, frame in frames.items()}
+
+
 class PathText:
-    """Renders a file or a folder in more or less detail. `request` is the text that may mention columns of tables."""
+    """Renders a file or a folder in more or less detail. `tables` are the profiles of its tables, see `profiles_of`."""
 
     def __init__(
-        self, profile: FileProfile | DirProfile, share: Share, masker: Masker, max_rows: int, request: str = ""
+        self,
+        profile: FileProfile | DirProfile,
+        tables: Mapping[str, FrameProfile],
+        share: Share,
+        masker: Masker,
+        max_rows: int,
     ) -> None:
         self._profile = profile
+        self._tables = tables
         self._share = share
         self._masker = masker
         self._max_rows = max_rows
-        self._request = request
         self._names = FilePlaceholders()
 
     def render(self, budget: int) -> Rendered:
         """The most detailed text that fits."""
         if isinstance(self._profile, DirProfile):
             return self._dir(self._profile, budget)
-        return self._file(self._profile, budget, f"file file-1{suffixes_of(self._profile.name)}")
+        name = self._profile.name
+        return self._file(self._profile, self._tables.get(name), budget, f"file file-1{suffixes_of(name)}")
 
-    def _file(self, profile: FileProfile, budget: int, word: str) -> Rendered:
+    def _file(self, profile: FileProfile, table: FrameProfile | None, budget: int, word: str) -> Rendered:
         head = [f"{word}, {profile.size} bytes, {profile.kind}", *map(self._text, profile.facts)]
         line = shorten("; ".join(head), 3_000)
-        if profile.frame is not None:
+        if profile.frame is not None and table is not None:
             rows = sample_rows(profile.frame, self._max_rows) if self._share == "rows" else None
-            named = mentioned(profile.frame.columns, self._request)
-            view = TableView(profile_frame(profile.frame, named=named), rows, (line,), profile.rows)
+            view = TableView(table, rows, (line,), profile.rows)
             return TableText(view, self._share, self._masker, self._max_rows).render(budget)
         if self._share != "rows":
             return Rendered(line)
@@ -75,7 +89,8 @@ class PathText:
         room = budget - sum(map(cost, head))
         left_out: tuple[str, ...] = ()
         for left, (name, example) in enumerate(profile.examples):
-            part = self._file(example, room // (len(profile.examples) - left), f"for instance {self._name(name)}")
+            fair = room // (len(profile.examples) - left)
+            part = self._file(example, self._tables.get(name), fair, f"for instance {self._name(name)}")
             head.append(part.text)
             left_out += part.left_out
             room -= cost(part.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -126,6 +126,15 @@ def profile_frame(
         empty=empty,
         sheet=sheet_rows(frame),
     )
+
+
+def settled_together(profiles: Sequence[FrameProfile]) -> list[FrameProfile]:
+    """Profiles of tables that come together. What no column of a table decides is decided by the other tables."""
+    formats = iter(settled([column.formats for profile in profiles for column in profile.detailed], "tables"))
+    return [
+        replace(profile, detailed=tuple(replace(column, formats=next(formats)) for column in profile.detailed))
+        for profile in profiles
+    ]
 
 
 def index_levels(index: pd.Index[Any]) -> tuple[tuple[Any, str], ...]:

@@ -153,17 +153,19 @@ def examined(texts: Sequence[str]) -> TextForms:
     return TextForms((*phrases, *_structures(texts), *_flaws(texts, stripped)), rest, tuple(missing[:_WORDS_SHOWN]))
 
 
-def settled(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The formats of the columns of a table. What `1,234` means in one is decided by the others, if they agree.
+def settled(columns: Sequence[tuple[str, ...]], of: str = "columns") -> list[tuple[str, ...]]:
+    """The formats of columns. What `1,234` means in one is decided by the others, if they agree.
 
     Args:
         columns: the phrases of each column.
+        of: what decides: the other `columns` of a table, or the other `tables`.
     """
-    said = {phrase.partition(" (")[0] for phrases in columns for phrase in phrases}
-    point, comma = bool(said & {_THOUSANDS, _DECIMAL_POINT}), bool(said & {_DECIMAL_COMMA, _EUROPEAN})
+    phrases = (phrase for phrases in columns for phrase in phrases if not phrase.startswith(_EITHER_COMMA))
+    said = {phrase.partition(" (")[0] for phrase in phrases}
+    point, comma = bool(said & {_THOUSANDS, _GROUPED, _DECIMAL_POINT}), bool(said & {_DECIMAL_COMMA, _EUROPEAN})
     if point == comma:
         return list(columns)
-    meant = f"{_GROUPED}, as other columns show" if point else f"{_DECIMAL_COMMA}, as other columns show"
+    meant = f"{_GROUPED if point else _DECIMAL_COMMA}, as other {of} show"
     return [tuple(phrase.replace(_EITHER_COMMA, meant) for phrase in phrases) for phrases in columns]
 
 

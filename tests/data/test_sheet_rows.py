@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.request import Share
+from autocoder_jupyter.types import File
 
 NOTE = "Of the 1,135,291 total identity cases reported, 12 % were from another source, and only rows of type A count."
 
@@ -77,6 +80,27 @@ def test_empty_rows_are_not_told_as_rows_that_repeat() -> None:
 )
 def test_what_a_comma_means_is_settled_by_the_other_columns_of_a_table(other: list[str], meant: str) -> None:
     assert meant in told(pd.DataFrame({"price": ["19,853", "852,421"], "other": other}))
+
+
+EITHER = "numbers like 1,234 (a thousands comma or a decimal one)"
+
+
+@pytest.mark.parametrize(
+    ("others", "meant"),
+    [
+        ([["1.234,50", "7,25"]], "numbers with a decimal comma, as other tables show"),
+        ([["1,234,567", "2,345"]], "numbers like 1,234, as other tables show"),
+        ([["12.50", "7.25"], ["a", "b"]], "numbers like 1,234, as other tables show"),
+        ([["12.50", "7.25"], ["12,5", "7,5"]], EITHER),  # two exports
+        ([["3,125", "7,250"]], EITHER),
+    ],
+)
+def test_what_a_comma_means_is_settled_by_the_other_tables(others: list[list[str]], meant: str, tmp_path: Path) -> None:
+    price = pd.DataFrame({"price": ["19,853", "852,421"]})
+    tables = {f"t{place}": pd.DataFrame({"other": texts}) for place, texts in enumerate(others)}
+    assert f"'price' str | unique | {meant}" in build_context({"sales": price, **tables}).text
+    price.to_csv(tmp_path / "sales.csv", index=False)
+    assert f"'price' str | unique | {meant}" in build_context({"sales": File(tmp_path / "sales.csv"), **tables}).text
 
 
 def test_numbers_without_decimals_are_not_told_with_some() -> None:
