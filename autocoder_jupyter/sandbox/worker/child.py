@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import select
 import signal
@@ -99,7 +100,8 @@ class Child:
     def kill(self) -> None:
         """Kill its process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+            while not _killed(self.pid):
+                pass
 
     def close(self) -> None:
         """Close the zygote's ends of its pipes."""
@@ -188,10 +190,13 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
     program = calls.LoadedProgram()
     _rehearse_until_readable(inbox)
     while True:
-        request = frames.read(inbox)
-        if request is None:
+        raw = frames.read_header(inbox)
+        if raw is None:
             os._exit(0)
-        header, payload = request
+        header = json.loads(raw)
+        if header["kind"] != "arguments":
+            program.arguments = {}  # so that their memory can be that of the next ones
+        payload = frames.read_payload(inbox, header["payload"])
         if header["kind"] == "test":
             tester.run(header, host_of_tests(inbox, outbox, done))
             if not header["stays"]:
@@ -211,6 +216,7 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
             os._exit(1)  # it belongs to a call of an earlier child
         del payload
         send_answer(inbox, outbox, done, answer)
+        del answer
 
 
 def _rehearse_until_readable(inbox: int) -> None:
@@ -285,6 +291,15 @@ def _renumbered(*descriptors: int) -> tuple[int, ...]:
         moved[fd] = fcntl.fcntl(high, fcntl.F_DUPFD_CLOEXEC, 0)
         os.close(high)
     return tuple(moved[fd] for fd in descriptors)
+
+
+def _killed(group: int) -> bool:
+    """Kill a process group. False if the end of a child interrupted it while the supervisor decided about it."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except InterruptedError:
+        return False
+    return True
 
 
 def _pipe() -> tuple[int, int]:

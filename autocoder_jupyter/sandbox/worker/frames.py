@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import mmap
 import os
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from . import pages
 
 _LARGE = 1 << 20
 _PIECES = 64
@@ -70,17 +70,8 @@ def read_payload(fd: int, size: int) -> memoryview:
 
 
 def allocate(size: int) -> memoryview:
-    """A writable buffer of `size` bytes. Memory is used only for pages that are written.
-
-    Large buffers request huge pages, because page faults take most of the time of a transfer.
-    """
-    if size < _LARGE:
-        return memoryview(bytearray(size))
-    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # a kernel without huge pages
-            pages.madvise(mmap.MADV_HUGEPAGE)
-    return memoryview(pages)
+    """A writable buffer of `size` bytes with any content."""
+    return memoryview(bytearray(size)) if size < _LARGE else pages.buffer(size)
 
 
 def write_all(fd: int, pieces: Iterable[Any]) -> None:
