@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import bind, takes_long
@@ -21,8 +21,10 @@ from autocoder_jupyter.redaction.secrets import hidden_values, redact
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.parameters import did_you_mean
-from autocoder_jupyter.types.of_flyte import all_fetched, given_back
+from autocoder_jupyter.types.of_flyte import all_fetched, given_back, has_data_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
+
+K = TypeVar("K")
 
 
 async def call(
@@ -41,10 +43,11 @@ async def call(
         SandboxError: the program or its sandbox failed; a failed program never returns a value.
     """
     require_callable(function, options)
-    positional = list((await all_fetched(dict(enumerate(positional)), options.timeout)).values())
-    keywords = await all_fetched(keywords, options.timeout)
+    positional = list((await fetched(dict(enumerate(positional)), options.timeout)).values())
+    keywords = await fetched(keywords, options.timeout)
     if takes_long(function, (*positional, *keywords.values())):
-        arguments = await _in_time(options.timeout, lambda: bind(function, positional, keywords, notes))
+        prepared = _in_time(options.timeout, lambda: bind(function, positional, keywords, notes))
+        arguments = await background.with_loop(prepared)
     else:
         arguments = bind(function, positional, keywords, notes)
     passed = (spec.name for spec, _ in zip(function.inputs, positional, strict=False))
@@ -74,6 +77,11 @@ async def call(
     if options.tables == "same":
         values = _as_given(function, values, (*positional, *keywords.values()))
     return chosen(function, options, values)
+
+
+async def fetched(values: Mapping[K, Any], seconds: float) -> Mapping[K, Any]:
+    """The values; what is data of Flyte is on this machine, see `all_fetched`."""
+    return await background.with_loop(all_fetched(values, seconds)) if has_data_of_flyte(values) else values
 
 
 async def _in_time(seconds: float, prepare: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class Called:
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """Run the function in its sandbox and wait for its outputs. An interrupt cancels it."""
         notes: list[str] = []
-        outputs, function = background.run(self._outputs(args, overrides, notes))
+        outputs, function = background.run_on_thread(self._outputs(args, overrides, notes))
         warn_of(function)
         warn_once(notes)
         return outputs

@@ -20,7 +20,7 @@ from autocoder_jupyter.errors import (
     was_killed,
 )
 from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
-from autocoder_jupyter.sandbox.protocol import Worker, WorkerLimits, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import Worker, WorkerLimits, WorkerNotReady, WorkerSpec
 from autocoder_jupyter.types import parse_memory
 
 T = TypeVar("T")
@@ -125,7 +125,16 @@ class OnWorker(Generic[T]):
         limits = WorkerLimits(
             cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds
         )
-        with runtime.pool.lease(WorkerSpec(environment, limits, network=options.network)) as worker:
+        spec = WorkerSpec(environment, limits, network=options.network)
+        try:
+            return self._attempt_on(runtime, spec, asked=False)
+        except WorkerNotReady:
+            self._stop.raise_if_cancelled()
+            return self._attempt_on(runtime, spec, asked=True)
+
+    def _attempt_on(self, runtime: Runtime, spec: WorkerSpec, *, asked: bool) -> T:
+        """Do the work on a worker. To ask it first whether it is ready takes as long as to send it a small table."""
+        with runtime.pool.lease(spec, asked=asked) as worker:
             self.doing = f"{runtime.sandbox.name} sandbox"
             with self._stop.on_cancel(worker.kill):
                 return self._work(worker)

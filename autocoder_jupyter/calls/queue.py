@@ -6,7 +6,6 @@ here: it needs two workers at a time, and would wait for itself.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import threading
@@ -15,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 
+from autocoder_jupyter.concurrency.background import outcome
 from autocoder_jupyter.types import Resources, parse_memory
 
 
@@ -57,7 +57,7 @@ class CallQueue:
             self._waiting.append(turn)
             self._grant()
         try:
-            await asyncio.wrap_future(turn.begins)
+            await outcome(turn.begins)
             yield
         finally:
             with self._lock:

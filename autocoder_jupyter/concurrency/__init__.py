@@ -18,6 +18,7 @@ The work of the threads of `threads`:
 
 | name | lasts | work |
 |---|---|---|
+| `autocode-call` | one call | a call of a function from its arguments to its values (`background.run_on_thread`) |
 | `autocode-call` | one call | a blocking call that the loop awaits (`background.call_blocking`) |
 | `autocode-side` | one call | a call of one of two solutions that are compared |
 | `autocode-card`, `-result` | one run | draw the newest state of a card; show a result that was waited for |

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Callable
@@ -113,7 +112,7 @@ class Pending(Generic[R]):
 
     async def drafted(self) -> R:
         """Wait until there is something to look at: what is usable, else a draft, else the end."""
-        await asyncio.wrap_future(self._seen)
+        await background.outcome(self._seen)
         found = self.usable or self._draft
         return found if found is not None else await self.settled()
 
@@ -179,7 +178,7 @@ class Pending(Generic[R]):
         if not future.done() and not self.done and (awaited := self._awaited()) is not None:
             tell(awaited)
         with background.interruptible():
-            found = await asyncio.wrap_future(future)
+            found = await background.outcome(future)
         return (self.usable or found) if until_usable else found
 
 

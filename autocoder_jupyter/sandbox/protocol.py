@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autocoder_jupyter.errors import EngineGone
 from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.settings.sandboxes import SandboxName
 from autocoder_jupyter.settings.tiers import SandboxTier
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from autocoder_jupyter.errors import SandboxError
     from autocoder_jupyter.sandbox.host.replies import CallAnswer
     from autocoder_jupyter.sandbox.worker.entries import Packed
+
+
+class WorkerNotReady(EngineGone):
+    """The worker had ended, or did not take the request. No program has run, so another worker can take it."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import bind
-from autocoder_jupyter.calls.call import call, chosen, finished, program_of
+from autocoder_jupyter.calls.call import call, chosen, fetched, finished, program_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.on_worker import OnWorker, in_turn
 from autocoder_jupyter.calls.options import CallOptions
@@ -35,7 +35,6 @@ from autocoder_jupyter.sandbox.protocol import CallOutcome, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.scaling.items import SMALL
 from autocoder_jupyter.scaling.versions_sent import require_same_versions
-from autocoder_jupyter.types.of_flyte import all_fetched
 
 Calls = Mapping[int, Mapping[str, Any]]
 """The inputs of calls by name, by the places of their items."""
@@ -57,7 +56,7 @@ def compute(versions: Mapping[str, str], function: Function, options: CallOption
         VersionsDiffer: this process has other versions than the caller.
     """
     require_same_versions(versions)
-    return background.run(computed(function, options, calls))
+    return background.run_on_thread(computed(function, options, calls))
 
 
 async def computed(function: Function, options: CallOptions, calls: Calls) -> dict[int, Any]:
@@ -75,15 +74,15 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
     small: dict[int, tuple[Packed, str | None]] = {}
     alone: list[int] = []
     program = program_of(function, options)
-    fetched: dict[int, dict[str, Any]] = {}
+    inputs: dict[int, Mapping[str, Any]] = {}
     for place, keywords in calls.items():
         try:
-            fetched[place] = await all_fetched(keywords, options.timeout)
+            inputs[place] = await fetched(keywords, options.timeout)
         except AutocodeError as error:
             found[place] = error
 
     def prepare() -> None:
-        for place, keywords in fetched.items():
+        for place, keywords in inputs.items():
             try:
                 arguments = bind(function, (), keywords)
                 key = outcome_cache.key(function, program, arguments) if options.cache != "disable" else None
@@ -101,7 +100,7 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
                 alone.append(place)
 
     if len(calls) == 1:
-        alone += fetched
+        alone += inputs
     else:
         await background.call_blocking(prepare)
     while small:
@@ -114,7 +113,7 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
         found |= await background.call_blocking(partial(_outcomes, function, options, done))
     for place in alone:
         try:
-            found[place] = await call(function, options, (), fetched[place])
+            found[place] = await call(function, options, (), inputs[place])
         except (SandboxUnavailable, PackageError):
             raise  # it would be the same for each item
         except AutocodeError as error:

@@ -96,6 +96,11 @@ def _require_none(parameter: str, value: Any, names: tuple[str, ...]) -> None:
 _CHANGES = {"Resources": _resources, "Secret": _secret, "ImageConfig": _image_config, "Cache": _cache}
 
 
+def has_data_of_flyte(values: Mapping[Any, Any]) -> bool:
+    """Whether `all_fetched` changes any of these values."""
+    return any(declared_of_flyte(type(value)) for value in values.values())
+
+
 async def all_fetched(values: Mapping[K, Any], seconds: float | None = None) -> dict[K, Any]:
     """Values by name, `fetched`, within these seconds in all.
 

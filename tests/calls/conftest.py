@@ -54,13 +54,15 @@ class StandInPool:
     def __init__(self) -> None:
         self.workers: list[StandInWorker] = []
         self.leases: list[WorkerSpec] = []
+        self.asked: list[bool] = []
         self.calls: list[tuple[Program, CallSpec]] = []
         self.faults: list[Exception] = []
         self.started = threading.Event()
 
     @contextmanager
-    def lease(self, spec: WorkerSpec) -> Iterator[StandInWorker]:
+    def lease(self, spec: WorkerSpec, *, asked: bool) -> Iterator[StandInWorker]:
         self.leases.append(spec)
+        self.asked.append(asked)
         worker = StandInWorker(self)
         self.workers.append(worker)
         yield worker

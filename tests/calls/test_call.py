@@ -31,7 +31,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
 )
 from autocoder_jupyter.request import AgentConfig
-from autocoder_jupyter.sandbox.protocol import CallSpec
+from autocoder_jupyter.sandbox.protocol import CallSpec, WorkerNotReady
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, Figure, File, ImageConfig, InputSpec, OutputSpec, Secret
 from autocoder_jupyter.untrusted.visible import hides
@@ -94,6 +94,17 @@ def test_a_lost_engine_is_asked_again_as_often_as_told(
     pool.faults = [EngineGone("gone"), EngineGone("gone")]
     with pytest.raises(EngineGone):
         run(function("def run(): return 1.0"), options=CallOptions(retries=1))
+
+
+def test_a_worker_that_was_not_ready_is_replaced_by_one_that_was_asked(pool: Any, function: Any) -> None:
+    target = function("def run(): return 1.0")
+    pool.faults = [WorkerNotReady("it had ended")]
+    assert run(target) == 1.0
+    assert pool.asked == [False, True]
+    pool.faults = [WorkerNotReady("it had ended"), WorkerNotReady("it hangs")]
+    with pytest.raises(EngineGone, match="it hangs"):
+        run(target)
+    assert run(target) == 1.0
 
 
 def test_a_sandbox_that_never_worked_is_not_asked_again(pool: Any, function: Any) -> None:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import _thread
 import asyncio
+import concurrent.futures
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
@@ -30,22 +34,66 @@ def test_waiting_on_the_loop_for_the_loop_is_refused_and_leaves_nothing_behind()
     assert not [task for task in asyncio.all_tasks(background.loop()) if "forgotten" in repr(task)]
 
 
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+EACH_RUN = pytest.mark.parametrize("run", [background.run, background.run_on_thread])
+
+
+@EACH_RUN
 @pytest.mark.parametrize("raised", [StopIteration("over"), SystemExit(3), KeyboardInterrupt()])
-def test_what_a_loop_cannot_carry_comes_as_an_ordinary_error(raised: BaseException) -> None:
+def test_what_a_loop_cannot_carry_comes_as_an_ordinary_error(raised: BaseException, run: Run) -> None:
     def call() -> None:
         raise raised
 
     with pytest.raises(RuntimeError, match=type(raised).__name__):
-        background.run(background.call_blocking(call))
+        run(background.call_blocking(call))
     assert background.run(asyncio.sleep(0, "alive")) == "alive"
 
 
-def test_an_ordinary_error_of_a_blocking_call_comes_as_it_is() -> None:
+@EACH_RUN
+def test_an_ordinary_error_of_a_blocking_call_comes_as_it_is(run: Run) -> None:
     def call() -> None:
         raise KeyError("x")
 
     with pytest.raises(KeyError):
-        background.run(background.call_blocking(call))
+        run(background.call_blocking(call))
+
+
+def test_a_coroutine_on_a_thread_blocks_there_and_needs_a_loop_for_what_waits_by_asyncio() -> None:
+    threads: list[str] = []
+
+    async def work() -> str:
+        await background.on_loop(background.call_blocking(lambda: threads.append(threading.current_thread().name)))
+        return await background.with_loop(asyncio.sleep(0, threading.current_thread().name))
+
+    assert background.run_on_thread(work()) == "autocode-call"
+    assert threads == ["autocode-call"]
+    with pytest.raises(RuntimeError, match="loop"):
+        background.run_on_thread(asyncio.sleep(0))
+
+
+@pytest.mark.parametrize("waits_for", ["a call", "a future"])
+def test_an_interrupt_of_the_caller_ends_what_a_thread_waits_for(waits_for: str) -> None:
+    told, over = threading.Event(), threading.Event()
+    future: concurrent.futures.Future[None] = concurrent.futures.Future()
+    ended: list[object] = []
+
+    async def work() -> None:
+        _thread.interrupt_main()
+        try:
+            if waits_for == "a call":
+                await background.call_blocking(lambda: told.wait(30), on_cancel=told.set)
+            else:
+                await background.outcome(future)
+        finally:
+            ended.append(sys.exc_info()[0])
+            over.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        background.run_on_thread(work())
+    assert over.wait(30)
+    assert ended == [asyncio.CancelledError]
+    assert told.is_set() == (waits_for == "a call")
+    assert future.cancelled() == (waits_for == "a future")
 
 
 def test_cancelling_a_blocking_call_tells_it_at_once() -> None:

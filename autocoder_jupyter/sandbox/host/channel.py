@@ -42,6 +42,7 @@ from autocoder_jupyter.sandbox.protocol import (
     TestSpec,
     Worker,
     WorkerLimits,
+    WorkerNotReady,
 )
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.sandbox.worker.envelope import DISMISS, PING
@@ -413,7 +414,7 @@ class ChannelWorker:
         except NotTaken as error:
             self._end()
             why = str(error) or str(self._ended())
-            raise EngineGone("The worker stopped before the program started.", why=why) from None
+            raise WorkerNotReady("The worker stopped before the program started.", why=why) from None
         except StreamEnded:
             self._end()
             ended = self._ended()

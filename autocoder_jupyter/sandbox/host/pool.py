@@ -94,7 +94,12 @@ class Pool:
 
     @contextmanager
     def lease(
-        self, spec: WorkerSpec, *, other_than: Collection[str] = (), unlike: Collection[str] = ()
+        self,
+        spec: WorkerSpec,
+        *,
+        other_than: Collection[str] = (),
+        unlike: Collection[str] = (),
+        asked: bool = True,
     ) -> Iterator[Worker]:
         """Borrow a worker for the time of this context: an idle one, one that is starting, or a new one.
 
@@ -104,12 +109,14 @@ class Pool:
             spec: the kind of the worker.
             other_than: ids of workers that must not be used, for instance to keep two runs independent.
             unlike: ids of workers with which it must not share an interpreter, and so the hash seed.
+            asked: ask an idle worker first whether it can run a program. Without, the program itself may find that it
+                cannot (`WorkerNotReady`).
 
         Raises:
             SandboxError: no worker can be started.
         """
         with self._spares.work():
-            worker = self._worker(spec, other_than, unlike)
+            worker = self._worker(spec, other_than, unlike, asked)
             try:
                 yield worker
             except Exception:
@@ -132,9 +139,10 @@ class Pool:
         for idle in ended:
             idle.worker.kill()
 
-    def _worker(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str]) -> Worker:
+    def _worker(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str], asked: bool) -> Worker:
         """An idle worker, else one that is starting, else a new one. If no used worker was idle, a spare is ordered."""
-        idle = self._take_responding(spec, other_than, unlike)
+        take = self._take_responding if asked else self._take
+        idle = take(spec, other_than, unlike)
         if idle is not None and not idle.spare:
             return idle.worker
         if idle is not None:
