@@ -27,7 +27,7 @@ SLOWEST = 1.0
 """Seconds of a call, after which no further one may begin: the tests would wait for it, or it for them."""
 
 PATIENCE = 0.3
-"""The maximum seconds for which the tests wait for calls that have begun. Then these end."""
+"""The maximum seconds for which a call goes on beside the tests. Then it is ended."""
 
 
 class Ahead:
@@ -58,12 +58,11 @@ class Ahead:
         if not self._is_over.is_set() and (is_examined or self._adviser.is_wanted):
             self._tasks = list(map(asyncio.create_task, (self._of_function(program), self._of_second(program))))
 
-    async def stop(self) -> None:
-        """Begin no further call, and wait a moment for those that have begun."""
+    def stop(self) -> None:
+        """Begin no further call. Those that have begun may go on for a moment."""
         self._is_over.set()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=PATIENCE)
-        self.cancel()
+            asyncio.get_running_loop().call_later(PATIENCE, self.cancel)
 
     def cancel(self) -> None:
         """End all calls. Their workers are killed."""

@@ -18,10 +18,10 @@ from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
 from autocoder_jupyter.engine.splitting.demanded import run_split
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
-from autocoder_jupyter.engine.vacuity import vacuous_tests
+from autocoder_jupyter.engine.tests_ahead import roles
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
-from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker, origin_of
+from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
 _Runs = tuple[TestRun | None, TestRun | None]
@@ -44,7 +44,6 @@ class Trials:
         self._state = state
         self._setup = state.setup
         self._packages = packages
-        self._passing_on_stubs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     async def attempt(self, tests_changed: tuple[str, ...]) -> Verdict:
         """Run all tests and checks on the current code.
@@ -54,7 +53,7 @@ class Trials:
         """
         state, setup, session = self._state, self._setup, self._setup.session
         if self._first is not None:
-            await self._first.ahead.stop()  # the tests come first
+            self._first.ahead.stop()  # the tests come first
         providing = partial(self._packages.provide, state.brief.plan, state.sources)
         lacking = await setup.stages.run("environment", providing)
         if lacking is not None:
@@ -63,7 +62,6 @@ class Trials:
         verdict = await self._tried(tests_changed)
         # A damaged environment must not lead to a fix of the code.
         if not verdict.success and await session.heal(environment):
-            self._passing_on_stubs.clear()
             verdict = await self._tried(tests_changed)
         setup.emit(EvidenceGathered(setup.stages.attempt, verdict.evidence))
         await show_outputs(state, verdict.sample, is_verified=verdict.success)
@@ -77,6 +75,8 @@ class Trials:
             rest = group.create_task(self._sample_then_stub(program))
         sample, on_empty, vacuous = rest.result()
         accepted, (tested, blind), callee, promised = run.result()
+        if self._first is not None:
+            self._first.tests.cancel()
         sample, own, stated = await setup.stages.run("verify", lambda: self._verify(program, sample, callee))
         failures = (
             *accepted.failures,
@@ -130,6 +130,7 @@ class Trials:
         watch = watch_of(brief.request.contracts, [spec.name for spec in program.outputs], self._setup.hidden_values)
 
         ran_in = self._first.worker if self._first is not None else ""
+        ahead = self._first.calls_of(program) if self._first is not None else None
 
         def job(one: Worker, other: Worker) -> tuple[Acceptance, _Runs, str, _Outcomes]:
             worker, callee = roles(one, other, ran_in)
@@ -137,9 +138,8 @@ class Trials:
             def tested(module: TestSuite | None, on_report: Callable[[TestOutcome], None]) -> TestRun | None:
                 if module is None:
                     return None
-                return worker.test(
-                    program, TestSpec(module.source, module.ids, on_report=on_report, on_call=watch), callee=callee
-                )
+                spec = TestSpec(module.source, module.ids, on_report=on_report, on_call=watch)
+                return worker.test(program, spec, callee=ahead.taking(callee) if ahead is not None else callee)
 
             accepted = run_acceptance(worker, callee, program, brief.request, brief.plan, redaction, watch)
             blind = tested(suite.blind, tell_blind) if suite else None
@@ -160,17 +160,12 @@ class Trials:
         suite = self._state.suite
         if suite is None:
             return (), ()
-        own = await self._module_passes(program, suite)
+        runs = self._state.stub_runs
+        own = await runs.passing(program, suite)
         if suite.blind is None:
             return own
-        blind = await self._module_passes(program, suite.blind)
+        blind = await runs.passing(program, suite.blind)
         return (*own[0], *map(blind_id, blind[0])), (*own[1], *map(blind_id, blind[1]))
-
-    async def _module_passes(self, program: Program, module: TestSuite) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        if module.source not in self._passing_on_stubs:
-            passing = await vacuous_tests(self._setup.session, self._state.brief.plan, program, module)
-            self._passing_on_stubs[module.source] = passing
-        return self._passing_on_stubs[module.source]
 
     async def _verify(
         self, program: Program, first: SampleRun | None, callee: str
@@ -178,7 +173,7 @@ class Trials:
         """The sample once more, the user's checks and contracts, and the constraints."""
         state, session, request = self._state, self._setup.session, self._state.brief.request
         samples, redaction = request.samples, state.redaction
-        seen_by = {callee, first.worker} if first else {callee}
+        seen_by = {callee, *([first.worker] if first else []), *(self._first.tests.workers if self._first else ())}
         sample = await run_again(session, program, samples, first, redaction, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, (), ()
@@ -187,18 +182,3 @@ class Trials:
         divided = await run_split(session, request.split, program, samples, redaction)
         stated = await state.constraints.evaluate(session, values, samples, show_values=redaction.shows_values)
         return sample, (*own, *promised, *divided), stated
-
-
-def roles(one: Worker, other: Worker, ran_in: str) -> tuple[Worker, Worker]:
-    """The worker of the tests, and that of the function, of these two.
-
-    The function is verified in a third one whose hash seed differs from that of the first run. So the function does not
-    take a worker of another seed here, if it can be avoided.
-
-    Args:
-        one: a worker.
-        other: another one.
-        ran_in: the id of the worker of the first run; "" if there is none.
-    """
-    seed = origin_of(ran_in)
-    return (other, one) if origin_of(one.id) == seed != origin_of(other.id) else (one, other)

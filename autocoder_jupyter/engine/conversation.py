@@ -56,6 +56,11 @@ class Conversation:
         self._record = record
         self.exchanges: list[Exchange] = []
         self.sent: Mapping[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._hearers: Mapping[str, list[Callable[[str], object]]] = defaultdict(list)
+
+    def hear(self, stage: StageName, told: Callable[[str], object]) -> None:
+        """Call `told` with each piece of the answers of a stage, as it arrives."""
+        self._hearers[stage].append(told)
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """Run one exchange; see `LanguageModel.ask`. The budget is the meter, in place of the listener's.
@@ -129,6 +134,11 @@ class Conversation:
 
     def _listener(self, stage: StageName) -> Listener:
         return Listener(
-            lambda text: self._emit(TextStreamed(stage, text)),
+            lambda text: self._tell(stage, text),
             lambda reason, seconds: self._emit(Retrying(stage, reason, seconds)),
         )
+
+    def _tell(self, stage: StageName, text: str) -> None:
+        self._emit(TextStreamed(stage, text))
+        for told in self._hearers[stage]:
+            told(text)

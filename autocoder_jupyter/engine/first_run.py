@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.glimpse import glimpses
 from autocoder_jupyter.engine.ahead import Ahead
+from autocoder_jupyter.engine.calls_ahead import CallsAhead
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, run_on_sample
+from autocoder_jupyter.engine.tests_ahead import TestsAhead
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.sandbox.protocol import Environment, Program
 
@@ -40,13 +42,15 @@ class FirstRun:
         ahead: begins when it has run.
 
     Attributes:
+        ahead: see above.
+        tests: the tests that run while the others are written.
         worker: the id of the worker where it ran; "" before.
     """
 
     def __init__(
         self, state: GenerationState, packages: Packages, ready: Callable[[], Awaitable[None]], ahead: Ahead
     ) -> None:
-        self.ahead, self.worker = ahead, ""
+        self.ahead, self.tests, self.worker = ahead, TestsAhead(state), ""
         self._state = state
         self._packages = packages
         self._ready = ready
@@ -56,8 +60,13 @@ class FirstRun:
     def stop(self) -> None:
         """End it, if it still runs, and what is done ahead."""
         self.ahead.cancel()
+        self.tests.cancel()
         if self._work is not None:
             self._work.cancel()
+
+    def calls_of(self, program: Program) -> CallsAhead | None:
+        """The calls of this program in the current environment that tests made ahead; None if there are none."""
+        return self.tests.calls if (program, self._state.setup.session.environment) == self._begun else None
 
     async def taken(self, program: Program) -> SampleRun | None:
         """The run of this program in the current environment; None if there is none. It is taken once."""
@@ -84,6 +93,7 @@ class FirstRun:
         sample = await run_on_sample(session, program, state.brief.request.samples, state.redaction)
         self.worker = sample.worker if sample is not None else ""
         if sample is not None and sample.error is None:
+            self.tests.begin(program, self.worker)
             self.ahead.begin(program)
         await show_outputs(state, sample, is_verified=False)
         return sample

@@ -16,6 +16,7 @@ from autocoder_jupyter.engine.own_tests import for_judges
 from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.vacuity import StubRuns
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.run.events import SourceWritten
@@ -41,6 +42,7 @@ class GenerationState:
         has_code: set when there is code.
 
     Attributes:
+        stub_runs: the tests on stubs.
         varied: the tables among the inputs of the function, with what is made from them.
     """
 
@@ -51,11 +53,13 @@ class GenerationState:
     code: str = ""
     suite: TestSuite | None = None
     has_code: asyncio.Event = field(default_factory=asyncio.Event)
+    stub_runs: StubRuns = field(init=False)
     varied: VariedSample = field(init=False)
     _known: list[tuple[Program, KnownAnswers]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self.stub_runs = StubRuns(self.setup.session, self.brief.plan)
         samples = self.brief.request.samples
         given = {spec.name: samples[spec.name] for spec in self.brief.plan.inputs if spec.name in samples}
         tables = {name: value for name, value in given.items() if isinstance(value, pd.DataFrame | pd.Series)}

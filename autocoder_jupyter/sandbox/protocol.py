@@ -276,7 +276,24 @@ class TestRun:
         return bool(self.outcomes) and all(outcome.outcome == "passed" for outcome in self.outcomes)
 
 
-class Worker(Protocol):
+class Callee(Protocol):
+    """Where the function is called that tests run on."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the worker seems able to run another program. The worker itself is not asked."""
+        ...
+
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
+        """Like `Worker.call`, but with encoded arguments and an answer that is not decoded.
+
+        Raises:
+            SandboxError: there is no answer; see `Worker.call`.
+        """
+        ...
+
+
+class Worker(Callee, Protocol):
     """One running, locked-down interpreter. It runs one program at a time. `kill` may be called from any thread.
 
     The part of `id` before the first dot identifies the interpreter that it was forked from. Workers that were forked
@@ -329,15 +346,7 @@ class Worker(Protocol):
         """
         ...
 
-    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
-        """Like `call`, but with encoded arguments and an answer that is not decoded.
-
-        Raises:
-            SandboxError: there is no answer; see `call`.
-        """
-        ...
-
-    def test(self, program: Program, tests: TestSpec, *, callee: Worker | None) -> TestRun:
+    def test(self, program: Program, tests: TestSpec, *, callee: Callee | None) -> TestRun:
         """Run pytest on `tests` in this worker. `from solution import run` calls `program` in `callee`.
 
         Each call of a test runs in a fresh child of `callee`, like any other call, so the program cannot notice that
@@ -372,11 +381,6 @@ class Worker(Protocol):
 
     def kill(self) -> None:
         """Kill all processes of the worker. May be called repeatedly and from any thread."""
-        ...
-
-    @property
-    def alive(self) -> bool:
-        """Whether the worker seems able to run another program. The worker itself is not asked."""
         ...
 
     def responds(self) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 from autocoder_jupyter.engine import attempt, first_run
 from autocoder_jupyter.engine.sample_run import run_on_sample
+from autocoder_jupyter.engine.tests_ahead import roles
 from autocoder_jupyter.run.events import Event, SampleOutputs, StageFinished
 from autocoder_jupyter.types import OutputSpec
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
@@ -116,4 +117,4 @@ def test_a_worker_of_another_seed_is_left_for_the_run_that_verifies(
     ids: tuple[str, str], expected: tuple[str, str]
 ) -> None:
     one, other = (SimpleNamespace(id=name) for name in ids)
-    assert tuple(worker.id for worker in attempt.roles(cast(Any, one), cast(Any, other), "a.3")) == expected
+    assert tuple(worker.id for worker in roles(cast(Any, one), cast(Any, other), "a.3")) == expected

@@ -28,7 +28,7 @@ from autocoder_jupyter.display.codemode.charts import specification
 from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.reading import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.engine import kept_tests, own_tests
+from autocoder_jupyter.engine import kept_tests, own_tests, vacuity
 from autocoder_jupyter.engine.adapting import _with_default
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.entry import without_entry
@@ -46,6 +46,7 @@ from autocoder_jupyter.engine.strength.conditions import _below, reads
 from autocoder_jupyter.engine.strength.mutants import CHARACTERS, mutants
 from autocoder_jupyter.engine.strength.other_inputs import is_general, raised_in
 from autocoder_jupyter.engine.tests import read_suite, with_tests
+from autocoder_jupyter.engine.tests_ahead import whole_statements
 from autocoder_jupyter.engines.claude import python_code
 from autocoder_jupyter.engines.claude.judgement import SAFE
 from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
@@ -653,6 +654,14 @@ READERS: dict[str, Reader] = {
             "engine.patches:_function_lines",
             "sandbox.host.verdicts:sentences",
         ),
+    ),
+    "tests that are being written": Reader(
+        lambda text, _: read_suite(whole_statements(f"```python\n{text}")),
+        {**_sources("tests", "functions", "names"), "statements": lambda: hostile.repeated("x\n")},
+        ("engine.tests_ahead:whole_statements", "engine.tests_ahead:TestsAhead._next"),
+    ),
+    "tests apart": Reader(
+        lambda text, _: vacuity._keys(read_suite(text), None), _sources("tests", "classes"), ("engine.vacuity:_keys",)
     ),
     "tests of two versions": Reader(
         _joined,

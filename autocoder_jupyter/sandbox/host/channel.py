@@ -34,13 +34,13 @@ from autocoder_jupyter.sandbox.host.text import clean, stable
 from autocoder_jupyter.sandbox.host.verdicts import Verdicts
 from autocoder_jupyter.sandbox.protocol import (
     PLAIN_CALL,
+    Callee,
     CallOutcome,
     CallSpec,
     CommandOutcome,
     Program,
     TestRun,
     TestSpec,
-    Worker,
     WorkerLimits,
     WorkerNotReady,
 )
@@ -207,7 +207,7 @@ class ChannelWorker:
         with self._lock:
             return self._answer(program, packed, spec)
 
-    def test(self, program: Program, tests: TestSpec, *, callee: Worker | None) -> TestRun:
+    def test(self, program: Program, tests: TestSpec, *, callee: Callee | None) -> TestRun:
         """Run pytest on `tests` in this worker, and the function in `callee`; see `protocol.Worker.test`.
 
         After a timeout, a crash or too much memory, the tests that were reported before count, the others are missing,

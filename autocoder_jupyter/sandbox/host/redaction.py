@@ -12,6 +12,7 @@ from autocoder_jupyter.redaction.secrets import redact, without_secrets
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import (
     PLAIN_CALL,
+    Callee,
     CallOutcome,
     CallSpec,
     CommandOutcome,
@@ -66,7 +67,7 @@ class RedactingWorker:
         """See `Worker.answer`. The answer is not redacted: it goes to tests, and `test` redacts their texts."""
         return self._worker.answer(program, packed, spec)
 
-    def test(self, program: Program, tests: TestSpec, *, callee: Worker | None) -> TestRun:
+    def test(self, program: Program, tests: TestSpec, *, callee: Callee | None) -> TestRun:
         """See `Worker.test`."""
         # The id of a reported case has its parameters. The ids in the run are those of the source and have no secrets.
         tell = tests.on_report

@@ -21,7 +21,7 @@ from autocoder_jupyter.sandbox.host.received import receive
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.host.text import without_paths
 from autocoder_jupyter.sandbox.host.verdicts import Verdicts
-from autocoder_jupyter.sandbox.protocol import CallSpec, OnCall, Program, TestSpec, Worker
+from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, OnCall, Program, TestSpec
 from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
 from autocoder_jupyter.sandbox.worker.frames import pack
 
@@ -48,7 +48,7 @@ class Testing:
         self,
         program: Program,
         tests: TestSpec,
-        callee: Worker | None,
+        callee: Callee | None,
         verdicts: Verdicts,
         deadline: float,
     ) -> None:
@@ -104,7 +104,7 @@ class Testing:
         self.request = self._outcome(self._callee, call)
         return True
 
-    def _outcome(self, callee: Worker, call: Packed) -> list[Any]:
+    def _outcome(self, callee: Callee, call: Packed) -> list[Any]:
         if not self._gone:
             try:
                 spec = CallSpec(seconds=self.seconds_left, watch_inputs=True, reuse=self._reuse)
