@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import resource
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -71,27 +71,32 @@ class Refusal:
     after: dict[int, str]
 
 
-def refused_start(environment: Environment, further: int) -> Refusal | None:
-    """Start a worker where only so many further files may be opened; None if it was not refused."""
-    sandbox = LocalSandbox()
-    sandbox.start(WorkerSpec(environment, WorkerLimits())).kill()  # so that everything is imported
-    for slot in itertools.chain(*loading._slots.values()):
-        if slot.process is not None:
-            slot.process.kill()
-    loading._slots.clear()
+def refused_starts(environment: Environment, numbers: Sequence[int]) -> list[Refusal | None]:
+    """Start a worker where only so many further files may be opened, for each number; None if it was not refused."""
+    LocalSandbox().start(WorkerSpec(environment, WorkerLimits())).kill()  # so that everything is imported
+    end_loading_processes()
+    return [_refused_start(environment, further) for further in numbers]
+
+
+def _refused_start(environment: Environment, further: int) -> Refusal | None:
     before = open_descriptors()
     try:
         with room_for(further):
-            sandbox.start(WorkerSpec(environment, WorkerLimits())).kill()
+            LocalSandbox().start(WorkerSpec(environment, WorkerLimits())).kill()
     except SandboxUnavailable as error:
         told = error
     else:
         return None
     finally:
-        for slot in itertools.chain(*loading._slots.values()):
-            if slot.process is not None:
-                slot.process.kill()
+        end_loading_processes()
     return Refusal(str(told), told.why or "", told.hint, before, open_descriptors())
+
+
+def end_loading_processes() -> None:
+    for slot in itertools.chain(*loading._slots.values()):
+        if slot.process is not None:
+            slot.process.kill()
+    loading._slots.clear()
 
 
 def refused_trial() -> tuple[Probe, Probe]:
@@ -102,16 +107,15 @@ def refused_trial() -> tuple[Probe, Probe]:
     return refused, LocalSandbox().probe()
 
 
-@pytest.mark.parametrize("further", range(1, 10))
 def test_a_worker_that_the_system_refuses_is_told_and_leaves_no_descriptor(
-    further: int, environment: Environment, own_process: ProcessPoolExecutor
+    environment: Environment, own_process: ProcessPoolExecutor
 ) -> None:
-    refusal = own_process.submit(refused_start, environment, further).result()
-    assert refusal is not None
-    assert "cannot start a worker now" in refusal.text
-    assert "Too many open files" in refusal.why
-    assert "ulimit -a" in refusal.hint
-    assert refusal.after == refusal.before
+    for further, refusal in enumerate(own_process.submit(refused_starts, environment, range(1, 10)).result(), 1):
+        assert refusal is not None, further
+        assert "cannot start a worker now" in refusal.text, further
+        assert "Too many open files" in refusal.why, further
+        assert "ulimit -a" in refusal.hint, further
+        assert refusal.after == refusal.before, further
 
 
 def test_a_trial_that_the_system_refuses_for_now_is_repeated(own_process: ProcessPoolExecutor) -> None:
