@@ -1,6 +1,6 @@
 """Script: run one whole generation and a call, and print as JSON what has changed in the process.
 
-python globals_script.py SANDBOX MODEL API_BASE FOLDER
+python globals_script.py SANDBOX EFFORT MODEL API_BASE FOLDER
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def wait_until_gone(folder: str, seconds: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def main(sandbox: str, model: str, api_base: str, folder: str) -> None:
+def main(sandbox: str, effort: str, model: str, api_base: str, folder: str) -> None:
     from autocoder_jupyter import AutoCoderAgent
     from autocoder_jupyter.calls.runtime import runtime_for
     from tests.runner import sales
@@ -101,7 +101,8 @@ def main(sandbox: str, model: str, api_base: str, folder: str) -> None:
     samples, inputs, outputs = {"sales": sales()}, {"note": str}, {"total": float}
     constraints = ["the total is plausible"]
     given: dict[str, Any] = {"samples": samples, "inputs": inputs, "outputs": outputs, "constraints": constraints}
-    agent = AutoCoderAgent(model=model, api_base=api_base, sandbox=sandbox, timeout=60)  # type: ignore[arg-type]
+    settings_of_agent: dict[str, Any] = {"sandbox": sandbox, "effort": effort, "model": model, "api_base": api_base}
+    agent = AutoCoderAgent(**settings_of_agent, timeout=60)
     result = agent.generate("Total revenue of @sales.", **given, journal_root=folder)
     value = result.run(note="x")
     agent.generate("Total revenue of @sales.", **given, journal_root=folder)

@@ -177,7 +177,7 @@ def only_idle_workers_are_left(stage: Stage) -> None:
 
 def the_name_is_free_again(stage: Stage) -> None:
     stage.says |= {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
-    again = stage.submit("Total revenue of @sales, once more.")
+    again = stage.submit("Total revenue of @sales, once more.", effort="quick")
     assert again.result.wait(60).success, again.result.error
     assert again.result.run() == 140.0  # 10*1 + 20*2 + 30*3
     assert jobs.current("growth") is again
@@ -292,13 +292,14 @@ def test_while_the_tests_run(any_stage: Stage) -> None:
     the_name_is_free_again(any_stage)
 
 
-def test_while_the_function_runs_on_the_sample(any_stage: Stage) -> None:
-    any_stage.says["code"] = fenced(ENDLESS_ON_THE_SAMPLE)
-    job = any_stage.submit()
-    any_stage.wait_for(lambda event: isinstance(event, TestReported) and event.outcome.outcome == "passed", times=2)
+@pytest.mark.local_sandbox
+def test_while_the_function_runs_on_the_sample(stage: Stage) -> None:
+    stage.says["code"] = fenced(ENDLESS_ON_THE_SAMPLE)
+    job = stage.submit()
+    stage.wait_for(lambda event: isinstance(event, TestReported) and event.outcome.outcome == "passed", times=2)
     cancelled(job)
-    only_idle_workers_are_left(any_stage)
-    the_name_is_free_again(any_stage)
+    only_idle_workers_are_left(stage)
+    the_name_is_free_again(stage)
 
 
 @pytest.mark.local_sandbox
@@ -325,15 +326,16 @@ def test_while_the_model_mends(stage: Stage) -> None:
     the_name_is_free_again(stage)
 
 
-def test_a_newer_run_takes_over_from_one_that_runs_in_the_sandbox(any_stage: Stage) -> None:
-    any_stage.says["code"] = fenced(ENDLESS)
-    older = any_stage.submit()
-    any_stage.wait_for(starts("run"))
+@pytest.mark.local_sandbox
+def test_a_newer_run_takes_over_from_one_that_runs_in_the_sandbox(stage: Stage) -> None:
+    stage.says["code"] = fenced(ENDLESS)
+    older = stage.submit()
+    stage.wait_for(starts("run"))
     time.sleep(1)
-    the_name_is_free_again(any_stage)
+    the_name_is_free_again(stage)
     with pytest.raises(Cancelled, match="A newer run of growth took over"):
         older.result.wait(SECONDS_TO_END)
-    only_idle_workers_are_left(any_stage)
+    only_idle_workers_are_left(stage)
 
 
 @pytest.mark.local_sandbox

@@ -173,8 +173,12 @@ def test_a_text_never_reaches_a_shell_or_a_template(build: Build, tmp_path: Path
     assert not marker.exists()
 
 
-def test_the_limits_of_a_generation_are_never_forgotten_by_run(run_script: ScriptedRun, sandbox_name: str) -> None:
-    """The variables, timeout and memory limit of the agent also apply to the function that it made."""
+@pytest.mark.local_sandbox
+def test_the_limits_of_a_generation_are_never_forgotten_by_run(run_script: ScriptedRun) -> None:
+    """The variables, timeout and memory limit of the agent also apply to the function that it made.
+
+    That each sandbox keeps such limits is tested in `tests/sandbox/any_sandbox`.
+    """
     plan = json.loads(PLAN) | {"outputs": [{"name": "region", "type": "str"}]}
     code = (
         "import os\nimport time\n\n\ndef run(seconds: float = 0.0, memory: int = 0) -> str:\n"
@@ -186,7 +190,7 @@ def test_the_limits_of_a_generation_are_never_forgotten_by_run(run_script: Scrip
         "    '''The region of the installation.'''\n    assert run(seconds=0.0) == 'eu0'"
     )
     run_script.says |= {"plan": json.dumps(plan), "code": fenced(code), "tests": fenced(tests)}
-    settings = {"env_vars": {"REGION": "eu"}, "timeout": 8, "sandbox": sandbox_name, "resources": {"memory": "512Mi"}}
+    settings = {"env_vars": {"REGION": "eu"}, "timeout": 4, "resources": {"memory": "512Mi"}}
     result = run_script.generate(
         {},
         settings=settings,
@@ -438,6 +442,8 @@ def test_nothing_of_the_process_or_of_the_callers_arguments_is_changed_by_a_gene
         folder.mkdir()
     place = [
         sandbox_name,
+        # What is done in the process beyond the first answers does not depend on the sandbox.
+        "normal" if sandbox_name == "local" else "quick",
         run_script.model.settings["model"],
         run_script.model.settings["api_base"],
         str(folders["journal"]),

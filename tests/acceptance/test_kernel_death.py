@@ -138,29 +138,31 @@ def wait_for_the_sample_run(kernel: MortalKernel) -> None:
     assert has_a_worker(kernel)
 
 
-def test_killed_during_a_question_to_the_model(any_kernel: KernelSetup) -> None:
-    any_kernel.says["code"] = Answer("…", hold=any_kernel.release)
-    with any_kernel.kernel() as kernel:
+@pytest.mark.local_sandbox
+def test_killed_during_a_question_to_the_model(local_kernel: KernelSetup) -> None:
+    local_kernel.says["code"] = Answer("…", hold=local_kernel.release)
+    with local_kernel.kernel() as kernel:
         begin(kernel)
-        any_kernel.model.wait_for_requests(3)
-        eventually(lambda: len(any_kernel.journal()) >= 4, any_kernel.journal, 30)  # versions, plan, tests, environment
+        local_kernel.model.wait_for_requests(3)
+        # versions, plan, tests, environment
+        eventually(lambda: len(local_kernel.journal()) >= 4, local_kernel.journal, 30)
         eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
         dead, processes = kernel.pid, family(kernel)
 
         kernel.die()
 
         assert_nothing_is_left(processes, dead)
-        any_kernel.model.wait_for_hang_ups(1)
-        recorded = any_kernel.journal()
+        local_kernel.model.wait_for_hang_ups(1)
+        recorded = local_kernel.journal()
         assert [Exchange.model_validate(entry["exchange"]).stage for entry in recorded if "exchange" in entry] == [
             "plan",
             "tests",
         ]
-        any_kernel.says["code"] = fenced(CODE)
+        local_kernel.says["code"] = fenced(CODE)
         begin(kernel)
         assert kernel.printed("growth.run()") == "140.0"
-        assert len(any_kernel.model.requests) == 3 + 1  # only questions without an answer are asked again
-        assert any_kernel.journal()[: len(recorded)] == recorded
+        assert len(local_kernel.model.requests) == 3 + 1  # only questions without an answer are asked again
+        assert local_kernel.journal()[: len(recorded)] == recorded
 
 
 def test_killed_while_generated_code_runs(any_kernel: KernelSetup) -> None:
@@ -182,9 +184,10 @@ def test_killed_while_generated_code_runs(any_kernel: KernelSetup) -> None:
         assert (next(any_kernel.folder.glob(".autocode/growth/versions/*")) / "report.json").exists()
 
 
-def test_restarted_gently_while_generated_code_runs(any_kernel: KernelSetup) -> None:
-    any_kernel.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
-    with any_kernel.kernel() as kernel:
+@pytest.mark.local_sandbox
+def test_restarted_gently_while_generated_code_runs(local_kernel: KernelSetup) -> None:
+    local_kernel.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
+    with local_kernel.kernel() as kernel:
         begin(kernel)
         wait_for_the_sample_run(kernel)
         dead, processes = kernel.pid, family(kernel)
