@@ -13,7 +13,7 @@ from pathlib import Path
 WIDTH = 400
 """Pixels."""
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def too_wide(site: Path, program: str) -> list[str]:

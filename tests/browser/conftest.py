@@ -16,6 +16,8 @@ from tests.browser.lab import CLOSE_NOTEBOOKS, COLD, EXTENSION, Lab, NotebookPag
 from tests.scripted_model import Answer, ScriptedModel
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first of these that is installed is used. A shell has no window, and needs less processor time."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -74,7 +76,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     Playwright keeps an event loop running in this thread while it lives, so it ends with the tests of this folder.
     """
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if os.environ.get("CI") != "true":
         if importlib.util.find_spec("playwright") is None:
             pytest.skip("playwright is not installed")
