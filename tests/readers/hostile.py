@@ -1,4 +1,4 @@
-"""Up to ten megabytes of everything that comes from outside, in the shapes that take a reader the longest."""
+"""Up to five megabytes of everything that comes from outside, in the shapes that take a reader the longest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from autocoder_jupyter.untrusted.parsing import TOKENS
 
-BYTES = 10_000_000
+BYTES = 5_000_000
 _PRIME = 2**61 - 1
 """The hash of a number is the number modulo this."""
 
@@ -35,7 +35,7 @@ _JSON: dict[str, Callable[[int], str]] = {
     "numbers": lambda most: _listed("1", min(most, 1_900_000)),
     "long numbers": lambda most: _listed("9" * 4_000, most),
     "a number without end": lambda most: "9" * most,
-    "texts": lambda most: _listed('"abcdefghij"', min(most, 12_000_000)),
+    "texts": lambda most: _listed('"abcdefghij"', most),
     "keys": _keys,
     "a text with escapes": lambda most: '"' + "\\n" * (most // 2) + '"',
     "brackets": lambda most: "[" * most,
@@ -75,7 +75,7 @@ SOURCES = tuple(_SOURCES)
 
 @functools.cache
 def source_of(name: str, *, readable: bool) -> str:
-    """A source: the longest that is parsed, or one of ten megabytes."""
+    """A source: the longest that is parsed, or one of five megabytes."""
     piece = _SOURCES[name]
     if not readable:
         return repeated(piece)
@@ -84,11 +84,11 @@ def source_of(name: str, *, readable: bool) -> str:
 
 
 TOML: dict[str, Callable[[], str]] = {
-    "keys": lambda: "\n".join(f"a{number}=1" for number in range(1_000_000)),
-    "tables": lambda: "\n".join(f"[a{number}]" for number in range(900_000)),
-    "an array": lambda: "a=[" + "1," * 5_000_000 + "]",
+    "keys": lambda: "\n".join(f"a{number}=1" for number in range(500_000)),
+    "tables": lambda: "\n".join(f"[a{number}]" for number in range(450_000)),
+    "an array": lambda: "a=[" + "1," * (BYTES // 2) + "]",
     "a number": lambda: "a=" + "1" * BYTES,
-    "dots": lambda: "a." * 5_000_000,
+    "dots": lambda: "a." * (BYTES // 2),
     "lines": lambda: "\n" * BYTES,
     "brackets": lambda: "a=" + "[" * BYTES,
 }

@@ -130,7 +130,7 @@ def _sources(*names: str) -> dict[str, Input]:
     inputs: dict[str, Input] = {
         name: functools.partial(hostile.source_of, name, readable=True) for name in names or hostile.SOURCES
     }
-    return {**inputs, "ten megabytes": lambda: hostile.source_of("names", readable=False)}
+    return {**inputs, "megabytes": lambda: hostile.source_of("names", readable=False)}
 
 
 def _as_text(text: str, *around: str) -> str:
@@ -168,7 +168,7 @@ EXCHANGE = Exchange(stage="code", key="k", model="m", messages=({"role": "user",
 
 
 def _report_with(field: str, value: str) -> str:
-    """The JSON of a report with a field of ten megabytes. `value` is JSON."""
+    """The JSON of a report with a field of megabytes. `value` is JSON."""
     record = REPORT.model_dump(mode="json") | {field: "HERE"}
     return json.dumps(record).replace('"HERE"', value)
 
@@ -178,20 +178,20 @@ _STEP = '{"kind":"stage","name":"code","seconds":1}'
 _OUTCOME = '{"id":"test_a","outcome":"passed"}'
 
 
-def _many(record: str, most: int = 1_000_000) -> str:
+def _many(record: str, most: int = 500_000) -> str:
     return "[" + ",".join([record] * (most // len(record))) + "]"
 
 
 REPORTS: dict[str, Input] = {
-    "a report with very long code": lambda: _report_with("solution", _as_text("a = 1\n" * 800_000, '{"code":', "}")),
-    "a report with very long tests": lambda: _report_with("tests", json.dumps("def test_a(): pass\n" * 250_000)),
-    "a report with dense code": lambda: _report_with("solution", _as_text("a;" * 400_000, '{"code":', "}")),
+    "a report with very long code": lambda: _report_with("solution", _as_text("a = 1\n" * 400_000, '{"code":', "}")),
+    "a report with very long tests": lambda: _report_with("tests", json.dumps("def test_a(): pass\n" * 125_000)),
+    "a report with dense code": lambda: _report_with("solution", _as_text("a;" * 200_000, '{"code":', "}")),
     "a report of many attempts": lambda: _report_with("history", _many(_ATTEMPT)),
     "a report of many steps": lambda: _report_with("timeline", _many(_STEP)),
     "a report of many outcomes": lambda: _report_with("evidence", f'{{"tests":{_many(_OUTCOME)}}}'),
     "a report of many wishes": lambda: _report_with("wishes", _many('"wish"')),
-    "a report with a long prompt": lambda: _report_with("prompt", json.dumps("prompt " * 700_000)),
-    "a report with long output": lambda: _report_with("output", json.dumps("\x1b[/a" * 500_000)),
+    "a report with a long prompt": lambda: _report_with("prompt", json.dumps("prompt " * 350_000)),
+    "a report with long output": lambda: _report_with("output", json.dumps("\x1b[/a" * 250_000)),
     "a report of many schemas": lambda: _report_with(
         "sample_schemas", "{" + ",".join(f'"s{n}":{{"a":1}}' for n in range(50_000)) + "}"
     ),
@@ -219,12 +219,12 @@ def _exchange_with(field: str, value: str) -> str:
 
 
 JOURNALS: dict[str, Input] = {
-    "many exchanges": lambda: _exchange_with("answer", '"a"') * 20_000,
-    "many empty records": lambda: "{}\n" * 1_600_000,
-    "an exchange of many messages": lambda: _exchange_with("messages", _many('{"role":"user"}', 5_000_000)),
-    "a long answer": lambda: _exchange_with("answer", json.dumps("a\n" * 3_000_000)),
-    "numbers": lambda: hostile.json_of("numbers", 8_000_000) + "\n",
-    "deep": lambda: hostile.json_of("brackets", 8_000_000) + "\n",
+    "many exchanges": lambda: _exchange_with("answer", '"a"') * 10_000,
+    "many empty records": lambda: "{}\n" * 800_000,
+    "an exchange of many messages": lambda: _exchange_with("messages", _many('{"role":"user"}', 2_500_000)),
+    "a long answer": lambda: _exchange_with("answer", json.dumps("a\n" * 1_500_000)),
+    "numbers": lambda: hostile.json_of("numbers", 4_000_000) + "\n",
+    "deep": lambda: hostile.json_of("brackets", 4_000_000) + "\n",
     "colliding outcomes": lambda: (
         json.dumps(
             {
@@ -405,7 +405,7 @@ READERS: dict[str, Reader] = {
         _file(
             ".autocode/growth/function.toml", lambda folder: TopFiles(Versions(folder / ".autocode", "growth")).named()
         ),
-        {"versions": lambda: 'version = "a"\n' * 500_000, "one line": lambda: 'version = "' + "a" * 6_000_000},
+        {"versions": lambda: 'version = "a"\n' * 250_000, "one line": lambda: 'version = "' + "a" * 3_000_000},
         ("versions.top_files:TopFiles.named", "versions.top_files:TopFiles._toml_text"),
     ),
     "what was sent": Reader(
@@ -446,7 +446,7 @@ READERS: dict[str, Reader] = {
         {
             **_json("colliding numbers of a recorded set", "keys"),
             "colliding numbers of a recorded dict": lambda: json.dumps(
-                {"$type": "dict", "value": [[n * (2**61 - 1), 0] for n in range(300_000)]}
+                {"$type": "dict", "value": [[n * (2**61 - 1), 0] for n in range(150_000)]}
             ),
             "colliding floats": lambda: json.dumps(
                 {"$type": "set", "value": [complex_of_hash_zero(n) for n in range(100_000)]}
@@ -464,7 +464,7 @@ READERS: dict[str, Reader] = {
         _file(".autocode/growth/conversation.json", lambda folder: load_record(folder / ".autocode", "growth")),
         {
             **_json("numbers", "keys", "brackets"),
-            "many messages": lambda: '{"history":' + _many('{"role":"user","content":"a"}', 9_000_000) + "}",
+            "many messages": lambda: '{"history":' + _many('{"role":"user","content":"a"}', 4_500_000) + "}",
         },
         ("jobs.code_record:load_record",),
     ),
@@ -514,9 +514,9 @@ READERS: dict[str, Reader] = {
     "a file with lines of JSON": Reader(
         _file("data.jsonl", lambda folder: describe_file(folder / "data.jsonl")),
         {
-            "two long lines": lambda: (hostile.json_of("keys", 5_000_000) + "\n") * 2,
-            "short lines": lambda: '{"a":1}\n' * 1_200_000,
-            "empty lists": lambda: (hostile.json_of("empty lists", 900_000) + "\n") * 11,
+            "two long lines": lambda: (hostile.json_of("keys", 2_500_000) + "\n") * 2,
+            "short lines": lambda: '{"a":1}\n' * 600_000,
+            "empty lists": lambda: (hostile.json_of("empty lists", 450_000) + "\n") * 11,
         },
         (),
     ),
@@ -526,7 +526,7 @@ READERS: dict[str, Reader] = {
             "one line": lambda: "a" * hostile.BYTES,
             "commas": lambda: "," * hostile.BYTES,
             "quotes": lambda: '"' * hostile.BYTES,
-            "tabs": lambda: "1\t2\n" * 2_500_000,
+            "tabs": lambda: "1\t2\n" * 1_250_000,
         },
         ("data.delimited:_records", "data.files:_describe_delimited", "data.files:_describe_plain"),
     ),
@@ -534,26 +534,26 @@ READERS: dict[str, Reader] = {
         _file("data.json", lambda folder: read_table("sales", folder / "data.json", None)),
         {
             **_json(),
-            "rows": lambda: "[" + '{"price":1,"day":"2024-01-31"},' * 300_000 + "{}]",
-            "short rows": lambda: "[" + '{"a":1},' * 600_000 + "{}]",
-            "a column of each row": lambda: "[" + ",".join(f'{{"{number}":1}}' for number in range(700_000)) + "]",
-            "a column": lambda: '{"a":[' + "1," * 2_400_000 + "1]}",
-            "a column of two kinds": lambda: '{"a":[' + "1,null," * 700_000 + '"x"]}',
-            "columns by row": lambda: '{"a":{' + ",".join(f'"{number}":1' for number in range(400_000)) + "}}",
+            "rows": lambda: "[" + '{"price":1,"day":"2024-01-31"},' * 150_000 + "{}]",
+            "short rows": lambda: "[" + '{"a":1},' * 300_000 + "{}]",
+            "a column of each row": lambda: "[" + ",".join(f'{{"{number}":1}}' for number in range(350_000)) + "]",
+            "a column": lambda: '{"a":[' + "1," * 1_200_000 + "1]}",
+            "a column of two kinds": lambda: '{"a":[' + "1,null," * 350_000 + '"x"]}',
+            "columns by row": lambda: '{"a":{' + ",".join(f'"{number}":1' for number in range(200_000)) + "}}",
             "columns of other rows": lambda: (
-                "{" + ",".join(f'"{number}":{{"{number}":1}}' for number in range(400_000)) + "}"
+                "{" + ",".join(f'"{number}":{{"{number}":1}}' for number in range(200_000)) + "}"
             ),
-            "lists in lists": lambda: "[" + "[[1],[2]]," * 450_000 + "[]]",
+            "lists in lists": lambda: "[" + "[[1],[2]]," * 225_000 + "[]]",
         },
         ("data.json_table:read_json",),
     ),
     "a table in lines of JSON": Reader(
         _file("data.jsonl", lambda folder: read_table("sales", folder / "data.jsonl", None)),
         {
-            "rows": lambda: '{"price":1,"day":"2024-01-31"}\n' * 300_000,
-            "short lines": lambda: "1\n" * 5_000_000,
+            "rows": lambda: '{"price":1,"day":"2024-01-31"}\n' * 150_000,
+            "short lines": lambda: "1\n" * 2_500_000,
             "one line": lambda: hostile.json_of("keys") + "\n",
-            "empty lines": lambda: "\n" * 10_000_000,
+            "empty lines": lambda: "\n" * 5_000_000,
         },
         ("data.json_table:_of_lines",),
     ),
@@ -561,7 +561,7 @@ READERS: dict[str, Reader] = {
         _file("workbook.xml", lambda folder: _workbook(folder / "workbook.xml", "xl/workbook.xml", describe_file)),
         {
             "beginnings": lambda: "<sheet " * 150_000,
-            "names": lambda: "<sheet " + "name=" * 200_000,
+            "names": lambda: "<sheet " + "name=" * 100_000,
             "no end": lambda: '<sheet name="' + "a" * hostile.BYTES,
         },
         ("data.files:_describe_zip",),
@@ -569,12 +569,12 @@ READERS: dict[str, Reader] = {
     "the sheet of a workbook": Reader(
         _file("sheet.xml", lambda folder: _workbook(folder / "sheet.xml", "xl/worksheets/s.xml", require_moderate)),
         {
-            "rows": lambda: f"<a>{'<row/>' * 800_000}</a>",
-            "cells": lambda: f"<a><row>{'<c/>' * 1_200_000}</row></a>",
-            "names": lambda: "<a " + " ".join(f"a{number}='1'" for number in range(700_000)) + "/>",
-            "nested": lambda: "<a>" * 1_600_000,
+            "rows": lambda: f"<a>{'<row/>' * 400_000}</a>",
+            "cells": lambda: f"<a><row>{'<c/>' * 600_000}</row></a>",
+            "names": lambda: "<a " + " ".join(f"a{number}='1'" for number in range(350_000)) + "/>",
+            "nested": lambda: "<a>" * 800_000,
             "one text": lambda: f"<a>{'a' * hostile.BYTES}</a>",
-            "entities": lambda: "<!DOCTYPE a [<!ENTITY b '" + "b" * 5_000_000 + "'>]><a>" + "&b;" * 1_000_000 + "</a>",
+            "entities": lambda: "<!DOCTYPE a [<!ENTITY b '" + "b" * 2_500_000 + "'>]><a>" + "&b;" * 500_000 + "</a>",
         },
         ("data.workbook_size:require_moderate", "data.workbook_size:_Sheet.__init__"),
     ),
@@ -588,19 +588,19 @@ READERS: dict[str, Reader] = {
         lambda text, _: read_record(text, CodePlan),
         {
             **_json(),
-            "python dicts": lambda: "{" + "'a': 1, " * 1_000_000 + "}",
-            "colliding python dicts": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(400_000)) + "}",
+            "python dicts": lambda: "{" + "'a': 1, " * 500_000 + "}",
+            "colliding python dicts": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(200_000)) + "}",
         },
         ("models.structured:read_record", "models.answers:_decoded", "models.answers:_python_dict"),
     ),
     "a stream of events": Reader(
         _events,
         {
-            "one event": lambda: "data: " + hostile.json_of("numbers", 3_000_000) + "\n",
+            "one event": lambda: "data: " + hostile.json_of("numbers", 1_500_000) + "\n",
             "brackets": lambda: "data: " + hostile.json_of("brackets") + "\n",
-            "small events": lambda: 'data: {"type":"ping"}\n' * 450_000,
+            "small events": lambda: 'data: {"type":"ping"}\n' * 225_000,
             "empty lists": lambda: "data: " + hostile.json_of("empty lists") + "\n",
-            "no line end": lambda: "data: " * 1_600_000,
+            "no line end": lambda: "data: " * 800_000,
         },
         ("engines.claude.wire:EventReader.feed",),
     ),
@@ -749,7 +749,7 @@ READERS: dict[str, Reader] = {
     ),
     "code in colours": Reader(
         lambda text, _: highlight.python(text),
-        {name: text for name, text in _sources().items() if name != "ten megabytes"},
+        {name: text for name, text in _sources().items() if name != "megabytes"},
         ("view.highlight:python",),
     ),
     "a difference in lines": Reader(
@@ -775,7 +775,7 @@ READERS: dict[str, Reader] = {
         lambda text, _: parse_cell(f'growth -i "a: dict = {text}"', "Do it."),
         {
             **_json("empty lists", "keys", "brackets", "a number without end"),
-            "colliding numbers": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(400_000)) + "}",
+            "colliding numbers": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(200_000)) + "}",
         },
         ("untrusted.parsing:literal",),
     ),
@@ -809,8 +809,8 @@ READERS: dict[str, Reader] = {
         lambda text, _: specification(text),
         {
             **_json("keys"),
-            "traces": lambda: '{"data":' + _many('{"x":[]}', 990_000) + "}",
-            "rows": lambda: '{"mark":"bar","data":{"values":' + _many('{"a":1}', 990_000) + "}}",
+            "traces": lambda: '{"data":' + _many('{"x":[]}', 495_000) + "}",
+            "rows": lambda: '{"mark":"bar","data":{"values":' + _many('{"a":1}', 495_000) + "}}",
         },
         ("display.codemode.charts:_parsed",),
     ),

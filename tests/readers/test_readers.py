@@ -1,4 +1,4 @@
-"""No text of ten megabytes from outside stops the other threads of the notebook, and none takes long to be read."""
+"""No text of five megabytes from outside stops the other threads of the notebook, and none takes long to be read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 from tests.deadline import at_most
 from tests.readers.readers import ELSEWHERE, READERS, REFUSALS
 from tests.readers.search import functions_that_read
-from tests.readers.watch import Watch, require_short
+from tests.readers.watch import LONGEST, Watch, require_short
 
-SECONDS = 16
-"""Processor time for reading ten megabytes. Work in quadratic time would take minutes."""
+SECONDS = 8
+"""Processor time for reading five megabytes. Work in quadratic time would take minutes."""
 
 CASES = [(reader, name) for reader in READERS for name in READERS[reader].inputs]
 
@@ -42,7 +42,7 @@ def test_nothing_from_outside_stops_the_other_threads(reader: str, text: str, tm
             READERS[reader].read(given, folder)
         return watch.longest
 
-    require_short(read)
+    require_short(read, LONGEST / 2)
 
 
 def test_every_function_that_reads_is_on_the_list() -> None:
