@@ -107,9 +107,9 @@ def rank_of(item: pytest.Item) -> int:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Run all tests of a module on one worker, in their order, and so all tests that use one engine or browser.
+    """Run all tests of a module on one worker, in their order, and so all tests that use the engine or the browser.
 
-    There are two browsers, each for half of the browser tests, because one would take longer than all other tests.
+    A second browser, with another JupyterLab, would take half a minute of processor time before its first test.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -120,15 +120,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return GroupScheduling(config, log)
 
 
-SECOND_BROWSER = ("test_lab.py", "test_panel.py", "test_readings.py", "test_run_all.py", "test_second_day.py")
-"""The modules of browser tests that use the second browser: half of the time of all."""
-
-
 def group_of(nodeid: str) -> str:
     """The group of tests that run on the same worker."""
     path, _, name = nodeid.partition("::")
     if path.startswith("tests/browser/"):
-        return f"browser {2 if path.rpartition('/')[2] in SECOND_BROWSER else 1}"
+        return "browser"
     if path.startswith(("tests/sandbox/docker/", "tests/wheel/")) or ENGINE.search(name):
         return "docker"
     return path
