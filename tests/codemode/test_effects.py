@@ -115,7 +115,7 @@ def test_on_a_full_disk_no_effect_is_repeated_or_lost(run_all: Rounds, tmp_path:
     [journal] = whole.rglob("conversation.jsonl")
     size = journal.stat().st_size
     refused = 0
-    for number in range(1, 13):
+    for number in range(1, 13, 2):
         folder = new_folder(tmp_path, number)
         [full] = run_all({"folder": str(folder), "file_bytes": size * number // 13})
         assert full["error"] is None
@@ -125,7 +125,7 @@ def test_on_a_full_disk_no_effect_is_repeated_or_lost(run_all: Rounds, tmp_path:
             refused += was_refused
         [outcome] = run_all({"folder": str(folder)})
         require_once_or_uncertain(folder, outcome)
-    assert 6 < refused < 24
+    assert 3 <= refused < 12
 
 
 def test_a_beginning_is_on_disk_with_its_folders_before_the_call(

@@ -255,7 +255,7 @@ def test_a_program_sees_the_same_of_tables_that_differ_in_what_is_not_shown(worl
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("seed", [*range(4), 1094])  # in the last one the tables fill their room
+@pytest.mark.parametrize("seed", [0, 1, 1094])  # in the last one the tables fill their room
 def test_any_chain_of_operations_sees_the_same(world: str, seed: int) -> None:
     seen = [chain(WORLDS[world].frames(changed=changed, limit=200_000), seed) for changed in (False, True)]
     assert seen[0] == seen[1]

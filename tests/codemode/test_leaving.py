@@ -16,11 +16,11 @@ from tests.codemode.conftest import Ask, block, error_of
 from tests.readers.watch import Watch, require_short
 
 SHAPES = {
-    "dict": "{i * (2**61 - 1): 1 for i in range(8_000)}",
-    "set": "{i * (2**61 - 1) for i in range(8_000)}",
-    "nested": "[{'a': ({i * (2**61 - 1): 1 for i in range(8_000)},)}]",
-    "tuples": "{(i * (2**61 - 1), 'a'): 1 for i in range(8_000)}",
-    "frozenset": "frozenset([i * (2**61 - 1) for i in range(8_000)])",
+    "dict": "{i * (2**61 - 1): 1 for i in range(5_000)}",
+    "set": "{i * (2**61 - 1) for i in range(5_000)}",
+    "nested": "[{'a': ({i * (2**61 - 1): 1 for i in range(5_000)},)}]",
+    "tuples": "{(i * (2**61 - 1), 'a'): 1 for i in range(5_000)}",
+    "frozenset": "frozenset([i * (2**61 - 1) for i in range(5_000)])",
 }
 
 LEAVES = {
@@ -74,7 +74,7 @@ def test_keys_of_the_same_hash_do_not_stop_the_notebook(ask: Ask, shape: str, le
 
 @pytest.mark.parametrize("leave", ["value", "argument", "operation"])
 def test_a_value_that_takes_longer_than_the_block_may_ends_the_block(ask: Ask, leave: str) -> None:
-    code = LEAVES[leave].format(value=SHAPES["dict"].replace("8_000", "50_000"))
+    code = LEAVES[leave].format(value=SHAPES["dict"].replace("5_000", "50_000"))
 
     def leaving() -> float:
         watch, result = watched(ask, code, seconds=1)
