@@ -435,7 +435,7 @@ def test_a_missing_module_is_named(worker: Worker, callee: Worker) -> None:
     assert not outcome.passed
 
 
-@pytest.mark.parametrize("megabytes", [1, 20, 32])
+@pytest.mark.parametrize("megabytes", [1, 32])
 def test_memory_that_does_not_even_start_a_worker_is_named_with_what_does(
     sandbox: Sandbox, environment: Environment, megabytes: int
 ) -> None:

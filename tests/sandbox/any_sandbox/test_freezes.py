@@ -166,9 +166,6 @@ def what_other_tests_left_is_not_collected() -> None:
 OF_EACH_STREAM = (
     "path segments on standard error",
     "numbers",
-    "text",
-    "many numbers",
-    "a file",
     "a header of ten megabytes",
     "many frames",
 )
