@@ -52,11 +52,6 @@ SOURCES: dict[str, tuple[Callable[[Path], Any], type]] = {
 FUNCTIONS: dict[str, tuple[str, str]] = {
     "a formula": ("rows", BY_ROWS),
     "a filter": ("rows", "return sales[sales['units'] > 4].reset_index(drop=True)"),
-    "classes": (
-        "rows",
-        "return pd.DataFrame({'size': pd.cut(sales['units'], [0, 3, 6, 9], labels=['s', 'm', 'l']).astype(str)})",
-    ),
-    "a cleaned text": ("rows", "return sales.assign(shop=sales['shop'].str.upper().str.strip())[['shop', 'units']]"),
     "sums": ("groups", BY_GROUPS),
     "running sums": (
         "groups",
@@ -68,12 +63,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
     "medians of two keys": ("groups", "return sales.groupby(['shop', 'units'], as_index=False)['price'].median()"),
     "a total": ("merge", MERGED),
-    "bounds": (
-        "merge",
-        "return pd.DataFrame({'units': [sales['units'].min(), sales['units'].max()]})",
-    ),
     "the distance to the mean": ("whole", "return (sales['units'] - sales['units'].mean()).to_frame('away')"),
-    "ranks": ("whole", "return sales.assign(rank=sales['price'].rank(method='dense'))[['shop', 'rank']]"),
 }
 
 ONE_OF_EACH_KIND = ("a formula", "sums", "running sums", "a total", "the distance to the mean")
