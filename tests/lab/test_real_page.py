@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,17 +48,6 @@ def phase(page: Page, wanted: str, name: str = "growth") -> dict[str, Any]:
 def held(answer: str = fenced(CODE)) -> tuple[threading.Event, Answer]:
     release = threading.Event()
     return release, Answer(answer, hold=release)
-
-
-@pytest.mark.cold_kernel
-def test_a_person_who_writes_a_cell_need_not_wait_for_imports_later(kernel: Kernel, page: Page) -> None:
-    there = "import sys; print('litellm' in sys.modules and hasattr(sys.modules['litellm'], 'acompletion'))"
-    assert kernel.run(there).text == "False\n"
-    page.say({"kind": "prepare"})
-    deadline = time.monotonic() + 120
-    while kernel.run(there).text != "True\n":
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def test_a_page_is_welcomed_and_told_what_there_is(kernel: Kernel, open_page: OpenPage) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import autocoder_jupyter
-from tests.conftest import LendKernel
+from tests.conftest import ONE_OPINION, LendKernel
 from tests.magics.forked_kernels import run_all
 from tests.magics.kernel import PATIENCE, Kernel
 from tests.scripted_model import Answer, ScriptedModel, by_marker
@@ -416,7 +416,7 @@ def test_a_terminal_session_waits_in_plain_text(reply: Reply, tmp_path: Path) ->
     done = subprocess.run(
         [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", str(script)],
         cwd=tmp_path,
-        env={**os.environ, **environment(model)},
+        env={**os.environ, **ONE_OPINION, **environment(model)},
         capture_output=True,
         text=True,
         timeout=120,
