@@ -26,6 +26,8 @@ AGREEING = f'"""How it is read:\n\n- a missing price counts as zero\n"""\n\nOUTP
 OTHERWISE = AGREEING.replace('"""How', '"""How it is read:\n\n- revenue is the price alone\n\nHow').replace(
     ' * sales["quantity"]', ""
 )
+FALTERING = AGREEING.replace("    return", '    if "_all_outputs" in globals():\n        return 0.0\n    return')
+"""The same, but it gives another answer when the tests call it."""
 NAMED = json.dumps(
     {"readings": [{"assumption": 1, "words": "as the price alone", "line": "Revenue is the price, without quantity."}]}
 )
@@ -155,8 +157,14 @@ def test_at_most_two_count():
         (TESTS, off_by_one, AGREEING, "Asked again in other words, the derivation did not say so."),
         (TESTS, "no JSON", AGREEING, "The derivation could not be asked again."),
         (ANOTHER, hand_derived, AGREEING, "The test test_at_most_two_count contradicts it."),
+        (
+            TESTS,
+            hand_derived,
+            FALTERING,
+            "A test of the difference could not be shown to pass for the value that it asserts.",
+        ),
     ],
-    ids=["not confirmed", "not answered", "contradicted"],
+    ids=["not confirmed", "not answered", "contradicted", "not shown to pass"],
 )
 async def test_one_derivation_does_not_overturn_a_function_that_passed(
     runner: Runner, tests: str, again: Any, second: str, why: str
