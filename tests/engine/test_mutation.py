@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+import sys
+import time
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.inspector.evidence import evidence_section
+from autocoder_jupyter.engine.programs import alternatives
+from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers
+from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.strength.mutants import mutants
+from autocoder_jupyter.engine.strength.mutation import MutationTrial
+from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.sandbox.choice import choose
+from autocoder_jupyter.sandbox.host.pool import shared_pool
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.efforts import EFFORTS
-from autocoder_jupyter.types import Strength
+from autocoder_jupyter.types import InputSpec, OutputSpec, Strength
 from autocoder_jupyter.view.document import Row, Table
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of
@@ -270,3 +281,46 @@ async def test_a_defect_of_the_examination_loses_no_function_that_was_verified(
     monkeypatch.setattr(f"{PLACE}.examiner.{layer}", raising)
     found = strength(await runner.generate(script(FILTERED, WEAK), samples={"sales": orders()}, settings=NORMAL))
     assert "RuntimeError" in f"{found.ended} {found.note}"
+
+
+COUNTING = """\
+import pandas as pd
+
+
+def run(sales: pd.DataFrame) -> float:
+    n = 0
+    while n != 4:
+        n = n + 2
+    return float(sales["price"].sum() * n)"""
+
+
+def test_a_change_without_end_ends_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{PLACE}.mutation.CALL_SECONDS", 5.0)
+    inputs = (InputSpec(name="sales", type="DataFrame"),)
+    program = Program(COUNTING, inputs, (OutputSpec(name="total", type="float"),))
+    varied = VariedSample({"sales": pd.DataFrame({"price": [1.0, 2.0, 4.0]})})
+    brief: Any = None  # is for tests
+    trial = MutationTrial(
+        *(program, brief, None, varied, {}, Redaction("rows"), KnownAnswers(), 50, time.monotonic() + 300),
+        [*mutants(COUNTING)],
+    )
+    changes = {(mutant.was, mutant.now) for mutant in trial.left}
+    endless = ("0", "1")
+    assert endless in changes
+    sandbox = choose("local")
+    spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
+    while trial.left:
+        with shared_pool(sandbox).lease(spec) as worker:
+            trial.search(worker, lambda: True)
+    assert {(tried.mutant.was, tried.mutant.now) for tried in trial.differing} == changes - {endless}
+
+
+def test_a_function_that_needs_its_module_or_a_default_runs_among_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "solution", sys)  # is put back
+    monkeypatch.setattr(alternatives, "_made", {})
+    code = "from dataclasses import dataclass\n\n\n@dataclass\nclass One:\n    n: 'int'\n\n\n"
+    needs, has = f"{code}def run(a, b):\n    return One(a).n + b\n", "def run(a, b=5):\n    return a + b\n"
+    monkeypatch.setattr(alternatives, "CODES", [needs, has])
+    monkeypatch.setattr(alternatives, "DEFAULTS", {"b": 7})
+    assert [alternatives.run(number, a=1) for number in (0, 1, 0)] == [8, 6, 8]
+    assert alternatives.run(1, a=1, b=2) == 3

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from autocoder_jupyter import codec
 from autocoder_jupyter.engine.acceptance import run_acceptance
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.programs import program_text
@@ -26,7 +27,9 @@ from autocoder_jupyter.equality import equal
 from autocoder_jupyter.errors import was_killed
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.words import Redaction
-from autocoder_jupyter.sandbox.protocol import Program, TestSpec, Worker
+from autocoder_jupyter.sandbox.host.replies import CallAnswer
+from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestSpec, Worker
+from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.types import InputSpec
 
 VARIATIONS = 8
@@ -58,6 +61,32 @@ class TriedMutant:
     tables: Tables
     noticed_by: str = ""
     with_rows: str = ""
+
+
+@dataclass(frozen=True)
+class _OneOfSeveral:
+    """One of several changed functions, for tests: they share a process of the function.
+
+    Args:
+        callee: runs it.
+        program: see `programs.alternatives`.
+        number: of the changed function.
+    """
+
+    callee: Worker
+    program: Program
+    number: int
+
+    @property
+    def alive(self) -> bool:
+        return self.callee.alive
+
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
+        """Whether an input was changed in place is not asked: no change of the code is of this kind."""
+        given = Packed()
+        given.add(NUMBER, "int", codec.encode(self.number, "int"))
+        whole = Packed(given.entries + packed.entries, given.pieces + packed.pieces, given.size + packed.size)
+        return self.callee.answer(self.program, whole, replace(spec, watch_inputs=False))
 
 
 @dataclass
@@ -92,6 +121,7 @@ class MutationTrial:
     differing: list[TriedMutant] = field(default_factory=list)
     found: list[TriedMutant] = field(default_factory=list)
     _inputs: list[tuple[Tables, Mapping[str, Any]]] = field(default_factory=list)
+    _numbers: dict[str, tuple[Program, int]] = field(default_factory=dict)
     _shares: bool = True
 
     @property
@@ -129,16 +159,14 @@ class MutationTrial:
                 self._search_next(callee)
                 continue
             tried = self.differing.pop(0)
-            changed = replace(self.program, code=tried.mutant.code)
-            self.found.append(replace(tried, noticed_by=self._noticed_by(changed, tester, callee)))
+            self.found.append(replace(tried, noticed_by=self._noticed_by(tried.mutant, tester, callee)))
         self._confirm(tester, callee)
 
     def again(self, tester: Worker, callee: Worker) -> None:
         """Run the tests on the changes that no test noticed, because there are more tests now."""
         for place, tried in enumerate(self.found):
             if not tried.noticed_by and time.monotonic() < self.deadline:
-                changed = replace(self.program, code=tried.mutant.code)
-                self.found[place] = replace(tried, noticed_by=self._noticed_by(changed, tester, callee))
+                self.found[place] = replace(tried, noticed_by=self._noticed_by(tried.mutant, tester, callee))
         self._confirm(tester, callee)
 
     def _confirm(self, tester: Worker, callee: Worker) -> None:
@@ -149,10 +177,10 @@ class MutationTrial:
         noticed = [place for place, tried in enumerate(self.found) if tried.noticed_by]
         if not (self._shares and noticed and callee.alive and tester.alive):
             return
-        self._shares = not self._noticed_by(self.program, tester, callee)
+        self._shares = not self._noticed_by(None, tester, callee)
         for place in () if self._shares else noticed:
-            changed = replace(self.program, code=self.found[place].mutant.code)
-            self.found[place] = replace(self.found[place], noticed_by=self._noticed_by(changed, tester, callee))
+            mutant = self.found[place].mutant
+            self.found[place] = replace(self.found[place], noticed_by=self._noticed_by(mutant, tester, callee))
 
     def _search_next(self, callee: Worker) -> None:
         """Find out which of the next changes count. Without an answer of the function itself, none does."""
@@ -166,7 +194,7 @@ class MutationTrial:
             return
         wanted = self.most - len(self.differing) - len(self.found)
         changes, self.left = self.left[:wanted], self.left[wanted:]
-        side = _alternatives(callee, self.program, changes)
+        side = self._alternatives(callee, changes)
         differs: dict[int, Tables] = {}
         for inputs in (self._inputs[:1], self._inputs[1:]):  # most differ on the first one
             asked = [(number, *one) for number in range(len(changes)) if number not in differs for one in inputs]
@@ -197,7 +225,7 @@ class MutationTrial:
         changes, large = ways_of_size(self.program.code), self.varied.larger(largest_number(self.program.code))
         side, changed = (
             Side("the function", callee, self.program, self.known),
-            _alternatives(callee, self.program, changes),
+            self._alternatives(callee, changes),
         )
         where = {ON_SAMPLE: self._inputs[0][0], **({large.name: large.tables} if large is not None else {})}
         try:
@@ -243,8 +271,22 @@ class MutationTrial:
         compared = (spec.name for spec in self.program.outputs if KINDS[spec.whole].is_compared)
         return any(not equal(one[name], other[name]) for name in compared)
 
-    def _noticed_by(self, changed: Program, tester: Worker, callee: Worker) -> str:
-        """The first of the user's examples and tests, and of the other tests, that fails."""
+    def _alternatives(self, callee: Worker, changes: Sequence[Mutant]) -> Side:
+        """A program that runs one of several changed functions. Its first input is the number of the change."""
+        defaults = {spec.name: spec.default for spec in self.program.inputs if not spec.required}
+        code = program_text("alternatives", CODES=[change.code for change in changes], DEFAULTS=defaults)
+        inputs = (InputSpec(name=NUMBER, type="int"), *self.program.inputs)
+        program = replace(self.program, code=code, inputs=inputs)
+        self._numbers |= {change.code: (program, number) for number, change in enumerate(changes)}
+        return Side("a changed function", callee, program)
+
+    def _noticed_by(self, mutant: Mutant | None, tester: Worker, callee: Worker) -> str:
+        """The first of the user's examples and tests, and of the other tests, that fails on a change (or on none)."""
+        changed: Program = self.program
+        called: Callee = callee
+        if mutant is not None:
+            changed = replace(changed, code=mutant.code)
+            called = _OneOfSeveral(callee, *self._numbers[mutant.code])
         try:
             brief = self.brief
             if brief.request.has_acceptance:
@@ -260,7 +302,7 @@ class MutationTrial:
                     reuse=self._shares,
                     traceback=False,
                 )
-                run = tester.test(changed, spec, callee=callee)
+                run = tester.test(changed, spec, callee=called)
                 if failed_test := next((o.id for o in run.outcomes if o.outcome in ("failed", "error")), ""):
                     return failed_test if module is self.suite else blind_id(failed_test)
                 if not run.passed:
@@ -278,11 +320,3 @@ class MutationTrial:
     @property
     def _seconds(self) -> float:
         return max(1.0, self.deadline - time.monotonic())
-
-
-def _alternatives(callee: Worker, program: Program, changes: Sequence[Mutant]) -> Side:
-    """A program that runs one of several changed functions. Its first input is the number of the change."""
-    defaults = {spec.name: spec.default for spec in program.inputs if not spec.required}
-    code = program_text("alternatives", CODES=[change.code for change in changes], DEFAULTS=defaults)
-    inputs = (InputSpec(name=NUMBER, type="int"), *program.inputs)
-    return Side("a changed function", callee, replace(program, code=code, inputs=inputs))
