@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tools.record import Answers, Recorded, move_earlier, record
+from tests.magics.forked_kernels import run_all
+from tests.scripted_model import ScriptedModel
+from tools.record import Answers, Recorded, environment_of, move_earlier, record
 
 EXAMPLES = Path(__file__).parents[1] / "notebooks" / "examples"
 FUNCTION = Path(".autocode/log_health")
@@ -24,6 +28,21 @@ def shipped(tmp_path: Path) -> Path:
     shutil.copytree(EXAMPLES / "data", tmp_path / "data")
     shutil.copytree(EXAMPLES / FUNCTION, tmp_path / FUNCTION)
     return tmp_path
+
+
+@pytest.fixture
+def forked_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notebooks are executed from here, in forked kernels; a new program and its kernel import for five seconds."""
+
+    def executed(notebook: Path, model: ScriptedModel) -> subprocess.CompletedProcess[str]:
+        import nbformat  # takes a second, and every worker collects this
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "environ", environment_of(model))
+            run_all(nbformat.read(notebook, as_version=4), notebook.parent)
+        return subprocess.CompletedProcess([], 0, "")
+
+    monkeypatch.setattr("tools.record._executed", executed)
 
 
 def run_of(folder: Path) -> Path:
@@ -42,6 +61,7 @@ def write(folder: Path, found: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_kernels")
 def test_a_changed_prompt_gets_its_recorded_answer_and_the_rest_stays_as_it_is(
     shipped: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +94,7 @@ def test_a_question_without_an_answer_is_listed(shipped: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_kernels")
 def test_a_version_with_a_key_and_in_the_layout_of_an_earlier_package_takes_its_new_place(shipped: Path) -> None:
     run, function = run_of(shipped), shipped / FUNCTION
     text, report = (run / "journal.jsonl").read_text("utf-8"), json.loads((run / "report.json").read_text("utf-8"))

@@ -217,12 +217,17 @@ def _forget_result(run: Path) -> None:
             (run.parent.parent / name).unlink(missing_ok=True)
 
 
-def _executed(notebook: Path, model: ScriptedModel) -> subprocess.CompletedProcess[str]:
+def environment_of(model: ScriptedModel) -> dict[str, str]:
+    """The environment of a kernel that asks this model, whatever the provider."""
     keys = {"OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none"}
     addresses = {"OPENAI_API_BASE": model.url, "OPENAI_BASE_URL": model.url, "ANTHROPIC_API_BASE": model.root}
+    return {**without_keys(), **keys, **addresses}
+
+
+def _executed(notebook: Path, model: ScriptedModel) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(RUN), str(notebook)],
-        env={**without_keys(), **keys, **addresses},
+        env=environment_of(model),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
