@@ -41,7 +41,7 @@ def until_the_data_is_known(page: NotebookPage, number: int) -> None:
 
 
 def test_a_cell_is_written_with_completion_by_the_keyboard_alone(notebook: Open) -> None:
-    page = notebook("")
+    page = notebook("", "sales_2025 = sales.head(10)", "", "", "")
     keyboard = page.page.keyboard
     write(page, 1, "%%autocode growth --s")
     keyboard.press("Tab")
@@ -75,34 +75,30 @@ def test_a_cell_is_written_with_completion_by_the_keyboard_alone(notebook: Open)
     page.cell(1).locator(".autocode-known", has_text="@sales").wait_for(timeout=SOON)
     assert text_of(page, 1) == '%%autocode growth --share stats -o "monthly: DataFrame"\nGrowth of @sales'
 
-
-def test_data_is_offered_with_its_type_and_shape(notebook: Open) -> None:
-    page = notebook("sales_2025 = sales.head(10)", "")
-    page.run(1)
-    page.wait_for_prompt(1)
-    write(page, 2, "%%autocode growth\nGrowth of @sales over @")
-    until_the_data_is_known(page, 2)
-    page.page.keyboard.press("Tab")
+    # data with its type and shape
+    page.run(2)
+    page.wait_for_prompt(2)
+    write(page, 3, "%%autocode growth\nGrowth of @sales over @")
+    until_the_data_is_known(page, 3)
+    keyboard.press("Tab")
     assert offered(page) == ["@sales", "@sales_2025"]
     said = page.page.locator(".jp-Completer-typeExtended").all_inner_texts()
     assert [text.replace("\u00a0", " ").casefold() for text in said] == ["dataframe 2,000 × 3", "dataframe 10 × 3"]
+    keyboard.press("Escape")
 
-
-def test_models_are_offered_provider_first(notebook: Open) -> None:
-    page = notebook("")
-    write(page, 1, "%%autocode growth -m open")
-    page.page.keyboard.press("Tab")
+    # models, the provider first
+    write(page, 4, "%%autocode growth -m open")
+    keyboard.press("Tab")
     assert "openai/" in offered(page)
-    page.page.keyboard.press("Escape")
-    page.page.keyboard.type("ai/gpt-4.1-m")
-    page.page.keyboard.press("Tab")
+    keyboard.press("Escape")
+    keyboard.type("ai/gpt-4.1-m")
+    keyboard.press("Tab")
     page.page.locator(".jp-Completer-match", has_text="openai/gpt-4.1-mini").first.wait_for(timeout=SOON)
+    keyboard.press("Escape")
 
-
-def test_prose_is_offered_no_python(notebook: Open) -> None:
-    page = notebook("")
-    write(page, 1, "%%autocode growth\nAdd them up and sal")
-    page.page.keyboard.press("Tab")
+    # no Python in prose
+    write(page, 5, "%%autocode growth\nAdd them up and sal")
+    keyboard.press("Tab")
     page.page.wait_for_timeout(1500)  # longer than JupyterLab waits for a kernel
     expect(page.page.locator(".jp-Completer-item").first).to_be_hidden()
 
@@ -116,13 +112,16 @@ def patience_with_kernels(lab: Lab) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("patience_with_kernels")
-def test_a_busy_kernel_does_not_delay_completion(notebook: Open) -> None:
-    page = notebook("import time; time.sleep(60)", "")
+def test_a_busy_kernel_does_not_delay_completion_and_finds_what_is_wrong(notebook: Open) -> None:
+    page = notebook("import time; time.sleep(60)", "", "")
     page.run(1)
     page.cell(1).locator(".jp-InputPrompt", has_text="[*]").wait_for(timeout=SOON)
     write(page, 2, "%%autocode growth --share ")
     page.page.keyboard.press("Tab")
     assert offered(page) == ["rows", "stats", "schema"]
+    page.page.keyboard.press("Escape")
+    cell = write(page, 3, "%%autocode growth --sandbox dockr\nDo it.")
+    cell.locator(".cm-lintRange-error", has_text="dockr").wait_for(timeout=SOON)
 
 
 @pytest.fixture
@@ -133,8 +132,8 @@ def menus_that_open(lab: Lab) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("menus_that_open")
-def test_an_at_sign_opens_the_menu_if_the_person_wants_menus_that_open(notebook: Open) -> None:
-    page = notebook("other = sales", "")
+def test_an_at_sign_or_a_dash_opens_the_menu_if_the_person_wants_menus_that_open(notebook: Open) -> None:
+    page = notebook("other = sales", "", "")
     page.run(1)
     page.wait_for_prompt(1)
     write(page, 2, "%%autocode growth\nGrowth of @sales over ")
@@ -145,12 +144,7 @@ def test_an_at_sign_opens_the_menu_if_the_person_wants_menus_that_open(notebook:
     page.page.locator(".jp-Completer-item", has_text="@sales").wait_for(state="hidden", timeout=SOON)
     page.page.keyboard.press("Enter")
     assert text_of(page, 2).endswith("Growth of @sales over @other")
-
-
-@pytest.mark.usefixtures("menus_that_open")
-def test_a_dash_opens_the_menu_of_options(notebook: Open) -> None:
-    page = notebook("")
-    write(page, 1, "%%autocode growth ")
+    write(page, 3, "%%autocode growth ")
     page.page.keyboard.type("-")
     assert "--share" in offered(page)
 
@@ -199,7 +193,7 @@ def point_at(page: NotebookPage, mark: Any, said: str) -> None:
 
 
 def test_what_the_kernel_would_refuse_is_underlined_and_explained(notebook: Open) -> None:
-    page = notebook("")
+    page = notebook("", "")
     cell = write(page, 1, '%%autocode growth --moddel x\n-o "a: DataFrme"\nGrowth of @saless.')
     cell.locator(".cm-lintRange-error").nth(1).wait_for(timeout=SOON)
     assert cell.locator(".cm-lintRange-error").all_inner_texts() == ["--moddel", "DataFrme"]
@@ -209,27 +203,8 @@ def test_what_the_kernel_would_refuse_is_underlined_and_explained(notebook: Open
     assert text_of(page, 1).startswith("%%autocode growth --model x")
     cell.locator(".cm-lintRange-error", has_text="--model").wait_for(state="detached", timeout=SOON)
 
-
-def test_what_the_page_finds_is_underlined_while_no_kernel_answers(notebook: Open) -> None:
-    page = notebook("", run_data=False)
-    cell = write(page, 1, "%%autocode growth --moddel x --sandbox dockr\nDo it.")
-    cell.locator(".cm-lintRange-error", has_text="--moddel").wait_for(timeout=SOON)
-    assert cell.locator(".cm-lintRange-error").all_inner_texts() == ["--moddel"]
-    page.run(0)  # the kernel starts, and finds the other problems
-    cell.locator(".cm-lintRange-error", has_text="dockr").wait_for(timeout=SOON)
-
-
-def test_a_busy_kernel_finds_what_is_wrong(notebook: Open) -> None:
-    page = notebook("import time; time.sleep(60)", "")
-    page.run(1)
-    page.cell(1).locator(".jp-InputPrompt", has_text="[*]").wait_for(timeout=SOON)
-    cell = write(page, 2, "%%autocode growth --sandbox dockr\nDo it.")
-    cell.locator(".cm-lintRange-error", has_text="dockr").wait_for(timeout=SOON)
-
-
-def test_problems_are_reached_and_read_by_the_keyboard(notebook: Open) -> None:
-    page = notebook("")
-    cell = write(page, 1, "%%autocode growth --moddel\nDo it.")
+    # problems are reached and read by the keyboard
+    cell = write(page, 2, "%%autocode growth --moddel\nDo it.")
     cell.locator(".cm-lintRange-error").wait_for(timeout=SOON)
     page.page.keyboard.press("F8")
     cell.locator(".cm-announced", has_text="There is no option --moddel.").wait_for(state="attached", timeout=SOON)
@@ -238,6 +213,15 @@ def test_problems_are_reached_and_read_by_the_keyboard(notebook: Open) -> None:
     listed = cell.locator(".cm-panel-lint li", has_text="There is no option --moddel.")
     listed.wait_for(timeout=SOON)
     assert listed.get_attribute("role") == "option"
+
+
+def test_what_the_page_finds_is_underlined_while_no_kernel_answers(notebook: Open) -> None:
+    page = notebook("", run_data=False)
+    cell = write(page, 1, "%%autocode growth --moddel x --sandbox dockr\nDo it.")
+    cell.locator(".cm-lintRange-error", has_text="--moddel").wait_for(timeout=SOON)
+    assert cell.locator(".cm-lintRange-error").all_inner_texts() == ["--moddel"]
+    page.run(0)  # the kernel starts, and finds the other problems
+    cell.locator(".cm-lintRange-error", has_text="dockr").wait_for(timeout=SOON)
 
 
 def test_a_table_that_is_named_without_its_at_sign_is_underlined_and_tab_or_a_click_adds_it(notebook: Open) -> None:
