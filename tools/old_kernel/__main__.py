@@ -72,7 +72,10 @@ def main() -> int:
         variables = dict(setting.split("=", 1) for setting in options.env)
         variables.setdefault("AUTOCODE_TEST_TIERS", WORKING.get(options.kernel, ALL))
         ours = (lambda words: words) if options.program else guest.tests
-        tries = [guest.Try(user, ours(shlex.split(words)), in_group) for in_group, (user, words) in options.tries]
+        tries = [
+            guest.Try(user, ours(shlex.split(words)), in_group, not options.program)
+            for in_group, (user, words) in options.tries
+        ]
         arguments = [] if options.program else [word for _, (_, words) in options.tries for word in shlex.split(words)]
         environment = _built(arguments)
         (folder / "environment.json").write_text(json.dumps(environment), "utf-8")
@@ -152,7 +155,7 @@ def _built(arguments: list[str]) -> dict[str, Any]:
     lean |= {"PYTHONPATH": str(TREE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     said = subprocess.run([sys.executable, "-c", BUILD], check=True, cwd=TREE, env=lean, capture_output=True, text=True)
     if arguments:
-        collect = [*guest.tests(arguments), "--collect-only"]
+        collect = [sys.executable, "-m", "pytest", *guest.tests(arguments), "--collect-only"]
         subprocess.run(collect, check=True, cwd=TREE, env=lean, stdout=subprocess.DEVNULL)
     environment: dict[str, Any] = json.loads(said.stdout)
     return environment

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from archive import Kernel
@@ -51,30 +52,8 @@ ulimit -c 0
 [ -d /sys/kernel/security ] && mount -t securityfs securityfs /sys/kernel/security
 echo "Linux $(uname -r), $(cat /sys/kernel/security/lsm 2>/dev/null)"
 {settings}
-around=(unshare --mount sh -c 'umount /sys/fs/cgroup; exec "$@"' sh) # without control groups
-try() {{
-  local home=/run/home-$1 become=("${{around[@]}}")
-  mkdir -p "$home/tmp"
-  echo private > "$home/private"
-  if [ "$1" != root ]; then
-    chown -R "$1:$1" "$home"
-    become+=(setpriv --reuid "$1" --regid "$1" --clear-groups)
-  fi
-  "${{become[@]}}" env -i CI=true LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" TMPDIR="$home/tmp" \\
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={tree} {variables} "${{@:2}}" 2>&1
-  echo "exit code $?"
-}}
-try_in_group() {{ # in a group that belongs to the user, as in a systemd session
-  local group=/sys/fs/cgroup/user-$1
-  mkdir -p "$group/session"
-  for place in /sys/fs/cgroup "$group"; do echo "+memory +pids" > "$place/cgroup.subtree_control"; done
-  chown -R "$([ "$1" = root ] && echo 0 || echo "$1")" "$group"
-  echo $BASHPID > "$group/session/cgroup.procs"
-  around=()
-  try "$1" env AUTOCODE_TEST_CONTROL_GROUP=1 "${{@:2}}"
-}}
-{tries}
-wait
+env -i CI=true LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={tree} {variables} \\
+  {users} {tries} 2>&1
 echo done
 sync
 echo o > /proc/sysrq-trigger
@@ -84,22 +63,19 @@ echo o > /proc/sysrq-trigger
 
 @dataclass(frozen=True)
 class Try:
-    """A command that one user runs in the guest.
+    """What one user runs in the guest; see `users.py`.
 
     Args:
         user: root, or a number.
-        command: the program and its arguments.
+        command: the arguments of pytest, or a program and its arguments.
         in_group: whether it runs in a control group that is delegated to the user.
+        tests: whether pytest runs.
     """
 
     user: str
     command: list[str]
     in_group: bool
-
-    def line(self) -> str:
-        """The line of the shell script, which runs the command in the background."""
-        how, name = ("try_in_group", f"{self.user} in a group") if self.in_group else ("try", self.user)
-        return f"{how} {shlex.join([self.user, *self.command])} | sed -u 's/^/as {name}: /' &"
+    tests: bool
 
 
 def script(
@@ -110,7 +86,7 @@ def script(
     Args:
         tree: the folder of this project.
         environment: the folder of the suites' environment.
-        tries: the commands; they run in parallel.
+        tries: what the users run; they do so in parallel.
         variables: environment variables.
         settings: kernel settings, in the form of `sysctl`.
     """
@@ -118,15 +94,16 @@ def script(
     return SCRIPT.format(
         folders=shlex.join(sorted({str(parent) for place in read for parent in place.parents} - {"/"})),
         tree=shlex.quote(str(tree)),
-        tries="\n".join(one.line() for one in tries),
+        users=shlex.join([sys.executable, str(Path(__file__).with_name("users.py"))]),
+        tries=shlex.quote(json.dumps([asdict(one) for one in tries])),
         variables=shlex.join(f"{name}={value}" for name, value in variables.items()),
         settings="\n".join(f"sysctl -q -w {shlex.quote(setting)}" for setting in settings),
     )
 
 
 def tests(arguments: Iterable[str]) -> list[str]:
-    """The command that runs pytest with these arguments."""
-    return [sys.executable, "-m", "pytest", *CHOICE, *arguments]
+    """The arguments of pytest that run what these select."""
+    return [*CHOICE, *arguments]
 
 
 def initial_files(kernel: Kernel, folder: Path, first: str) -> Path:
