@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +90,10 @@ class Generated:
         return self.report.changes
 
 
+_begun: dict[bytes, tuple[Path, Generated]] = {}
+"""What `Runner.begin` has generated, with a copy of its folder, by its arguments."""
+
+
 class Runner:
     """Runs requests with scripts by stage."""
 
@@ -101,6 +107,23 @@ class Runner:
         self.drafts: list[Report | None] = []
         self.offered: list[Report | None] = []
         """What could be used before the end: reports of verified functions, and None where one was taken back."""
+
+    async def begin(self, script: Mapping[str, Script], **arguments: Any) -> Generated:
+        """What `generate` gives in an empty folder, for tests of what comes after it.
+
+        It is generated once in this process; for another test, the folder is copied.
+        """
+        key = pickle.dumps((script, arguments))
+        if key in _begun:
+            folder, produced = _begun[key]
+            shutil.copytree(folder, self.root)
+            return produced
+        assert not self.root.exists()
+        produced = await self.generate(script, **arguments)
+        folder = Path(f"{self.root}-begun-{len(_begun)}")
+        shutil.copytree(self.root, folder)
+        _begun[key] = (folder, produced)
+        return produced
 
     async def generate(
         self,

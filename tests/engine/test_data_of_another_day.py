@@ -48,7 +48,7 @@ def state_of(produced: Generated) -> FunctionRun:
 
 @pytest.mark.local_sandbox
 async def test_a_likely_new_name_is_offered_and_nothing_is_sent(runner: Runner) -> None:
-    await runner.generate(SCRIPT, samples={"sales": sales()})
+    await runner.begin(SCRIPT, samples={"sales": sales()})
     seen: list[Any] = []
     other = sales(seed=1).rename(columns={"price": "amount"})
     with pytest.raises(DataDrift) as raised:
@@ -65,7 +65,7 @@ async def test_a_likely_new_name_is_offered_and_nothing_is_sent(runner: Runner) 
 
 @pytest.mark.local_sandbox
 async def test_what_is_renamed_is_kept_with_the_function_and_asks_no_model(runner: Runner) -> None:
-    first = await runner.generate(SCRIPT, samples={"sales": sales()})
+    first = await runner.begin(SCRIPT, samples={"sales": sales()})
     renames = {"price": "amount"}
     other = sales(seed=1).rename(columns={"price": "amount"})
     samples = renamed_samples({"sales": other}, renames)
@@ -230,7 +230,7 @@ async def test_values_that_drift_are_on_the_card_in_the_result_and_a_warning_at_
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(value_watch, "MOST_OF_CALLS", 1_000.0)
-    first = await runner.generate(SCRIPT, samples={"sales": sales()})
+    first = await runner.begin(SCRIPT, samples={"sales": sales()})
     assert first.report.sample_values["sales"]["rows"] == 2_000 and first.report.drift == ()
     same = await runner.generate({}, samples={"sales": sales(seed=1)})
     assert same.asked == [] and same.report.drift == () and not same.of(DriftFound)
@@ -282,7 +282,7 @@ async def test_the_record_holds_no_value_that_may_not_be_shared(runner: Runner) 
 
 @pytest.mark.local_sandbox
 async def test_a_record_of_another_person_is_compared_as_text(runner: Runner) -> None:
-    await runner.generate(SCRIPT, samples={"sales": sales()})
+    await runner.begin(SCRIPT, samples={"sales": sales()})
     (file,) = runner.root.rglob("report.json")
     record = json.loads(file.read_text("utf-8"))
     record["sample_values"]["sales"]["columns"] = [{"label": "'price'", "missing": 7}]

@@ -32,7 +32,8 @@ def files(runner: Runner) -> tuple[Versions, Path, Path]:
 
 
 async def run_script(runner: Runner, script: Mapping[str, Script] | None = None) -> Report:
-    produced = await runner.generate(script or {})
+    run = runner.begin if script and not runner.root.exists() else runner.generate
+    produced = await run(script or {})
     return produced.report
 
 

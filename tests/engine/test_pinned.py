@@ -52,7 +52,7 @@ def noticed(produced: Generated) -> str:
 
 @pytest.mark.parametrize("settings", OTHERS.values(), ids=OTHERS)
 async def test_a_setting_of_another_person_or_day_writes_nothing_anew(runner: Runner, settings: dict[str, Any]) -> None:
-    first = await runner.generate(SCRIPT)
+    first = await runner.begin(SCRIPT)
     again = await runner.generate({}, settings=settings)
     assert again.report.success, again.error
     assert again.asked == [] and again.report.run_id == first.report.run_id and again.report.kept == "3 rows"
@@ -84,7 +84,7 @@ async def test_a_choice_between_versions_of_such_a_folder_still_counts(runner: R
 
 
 async def test_the_card_says_who_wrote_it_and_whom_refresh_would_ask(runner: Runner) -> None:
-    first = await runner.generate(SCRIPT)
+    first = await runner.begin(SCRIPT)
     assert "written by: openai/scripted" in text_of(first) and "--refresh asks" not in text_of(first)
     settings = {"model": "openai/another", "system_prompt": "Write NumPy docstrings."}
     again = await runner.generate({}, settings=settings)

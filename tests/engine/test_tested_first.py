@@ -64,7 +64,7 @@ def holds(produced: Generated, words: str) -> None:
     ],
 )
 async def test_what_holds_already_asks_no_model(runner: Runner, added: dict[str, Any], words: str) -> None:
-    first = await runner.generate(SCRIPT)
+    first = await runner.begin(SCRIPT)
     again = await runner.generate({}, **added)
     assert again.asked == []
     holds(again, words)
@@ -79,7 +79,7 @@ async def test_what_holds_already_asks_no_model(runner: Runner, added: dict[str,
 
 @pytest.mark.local_sandbox
 async def test_a_new_constraint_is_tested_with_the_existing_function_first(runner: Runner) -> None:
-    await runner.generate(TABLE, outputs=ROWS)
+    await runner.begin(TABLE, outputs=ROWS)
     again = await runner.generate({}, outputs=ROWS, constraints=("revenue is never negative",))
     assert again.asked == []
     holds(again, "a new constraint: revenue is never negative")
@@ -88,7 +88,7 @@ async def test_a_new_constraint_is_tested_with_the_existing_function_first(runne
 
 @pytest.mark.local_sandbox
 async def test_a_constraint_that_no_rule_can_read_asks_for_its_tests_only(runner: Runner) -> None:
-    first = await runner.generate(SCRIPT)
+    first = await runner.begin(SCRIPT)
     further = TESTS.replace("test_sum", "test_order").replace("test_empty", "test_none")
     script = {"tests": [fenced(further)], "constraints": [json.dumps({"constraints": []})]}
     again = await runner.generate(script, constraints=("the order of the rows does not matter",))
@@ -100,7 +100,7 @@ async def test_a_constraint_that_no_rule_can_read_asks_for_its_tests_only(runner
 
 @pytest.mark.local_sandbox
 async def test_what_does_not_hold_is_mended_and_the_old_tests_are_kept(runner: Runner) -> None:
-    first = await runner.generate(SCRIPT)
+    first = await runner.begin(SCRIPT)
     edit = {"find": "return float(", "replace": "return 1 + float(", "mends": ["total > 140.5"]}
     revised = {"find": "return 1 + float(", "replace": "return 0 + float(", "mends": ["test_sum"]}
     script = {"fix_code": [json.dumps({"edits": [edit]}), json.dumps({"edits": [revised]})]}

@@ -30,7 +30,8 @@ OTHER = CODE.replace("return float(", "return 1.0 * float(")
 async def run_script(
     runner: Runner, script: Mapping[str, Script] | None = None, prompt: str = "Total of @sales."
 ) -> Report:
-    produced = await runner.generate(script or {}, prompt=prompt, settings={"second_opinion": "off"})
+    run = runner.begin if script and not runner.root.exists() else runner.generate
+    produced = await run(script or {}, prompt=prompt, settings={"second_opinion": "off"})
     assert produced.report.success, produced.error
     return produced.report
 
