@@ -395,7 +395,7 @@ def test_the_card_is_in_an_executed_and_exported_notebook(reply: Reply, tmp_path
     import nbformat
 
     model = reply()
-    for name, value in environment(model).items():
+    for name, value in {**ONE_OPINION, **environment(model)}.items():
         monkeypatch.setenv(name, value)
     cells = ["%load_ext autocoder_jupyter", DATA, CELL, "print('total', growth.run())"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
