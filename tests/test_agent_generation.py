@@ -63,7 +63,7 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
 ) -> None:
     sales = pd.DataFrame({"v": [1.0, 2.5]})
     with ScriptedModel(answer) as model:
-        agent = AutoCoderAgent(**model.settings, sandbox="local", log=str(tmp_path / "events.jsonl"))
+        agent = AutoCoderAgent(**model.settings, effort="quick", sandbox="local", log=str(tmp_path / "events.jsonl"))
         result = agent.generate("The sum of v in sales", samples={"sales": sales}, name="total", journal_root=tmp_path)
         logged = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
         assert logged[-1]["event"] == "Finished" and logged[-1]["state"] == "ready"
@@ -73,7 +73,7 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
         assert (result.report.sandbox, result.report.sandbox_tier) == ("local", get("local").probe().tier)
         asked = len(model.requests)
         with pytest.raises(SandboxUnavailable, match="is weaker than the sandbox_minimum 'docker'"):
-            AutoCoderAgent(**model.settings, sandbox="local", sandbox_minimum="docker").generate(
+            AutoCoderAgent(**model.settings, effort="quick", sandbox="local", sandbox_minimum="docker").generate(
                 "The sum of v in sales", samples={"sales": sales}, name="total", journal_root=tmp_path
             )
         request = build_request("The sum of v in sales", samples={"sales": sales}, name="total")
@@ -89,10 +89,10 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
 def test_a_locked_agent_replays_what_is_recorded_and_asks_nothing(tmp_path: Path) -> None:
     wanted: dict[str, Any] = {"samples": {"sales": pd.DataFrame({"v": [1.0, 2.5]})}, "name": "total"}
     with ScriptedModel(answer) as model:
-        open_agent = AutoCoderAgent(**model.settings, sandbox="local")
+        open_agent = AutoCoderAgent(**model.settings, effort="quick", sandbox="local")
         open_agent.generate("The sum of v in sales", journal_root=tmp_path, **wanted)
         asked = len(model.requests)
-        locked = AutoCoderAgent(**model.settings, sandbox="local", locked=True)
+        locked = AutoCoderAgent(**model.settings, effort="quick", sandbox="local", locked=True)
         assert locked.generate("The sum of v in sales", journal_root=tmp_path, **wanted).run() == 3.5
         with pytest.raises(Locked, match="openai/scripted must be asked to plan the function") as told:
             locked.generate("The mean of v in sales", journal_root=tmp_path, **wanted)
@@ -101,7 +101,7 @@ def test_a_locked_agent_replays_what_is_recorded_and_asks_nothing(tmp_path: Path
             locked.generate("The sum of v in sales", journal_root=tmp_path / "empty", **wanted)
         assert "Nothing is recorded under total" in told.value.why
         assert len(model.requests) == asked
-        anew = AutoCoderAgent(**model.settings, sandbox="local", locked=True, cache="override")
+        anew = AutoCoderAgent(**model.settings, effort="quick", sandbox="local", locked=True, cache="override")
         with pytest.raises(InvalidRequest, match="cannot ignore recorded answers"):
             anew.generate("The sum of v in sales", journal_root=tmp_path, **wanted)
 
@@ -119,7 +119,7 @@ def test_a_missing_key_is_told_before_a_sandbox_is_looked_for(tmp_path: Path, mo
 
 def test_a_refused_key_is_raised_and_nothing_is_generated(tmp_path: Path) -> None:
     with ScriptedModel(lambda request: Answer(status=401, error="bad key")) as model:
-        agent = AutoCoderAgent(**model.settings, sandbox="local")
+        agent = AutoCoderAgent(**model.settings, effort="quick", sandbox="local")
         with pytest.raises(AuthenticationFailed):
             agent.generate("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, journal_root=tmp_path)
 
@@ -127,11 +127,11 @@ def test_a_refused_key_is_raised_and_nothing_is_generated(tmp_path: Path) -> Non
 def test_a_limit_in_dollars_that_cannot_be_kept_is_told_before_anything_is_sent(tmp_path: Path) -> None:
     sales = pd.DataFrame({"v": [1.0, 2.5]})
     with ScriptedModel(answer) as model:
-        limited = AutoCoderAgent(**model.settings, sandbox="local", max_cost=0.5)
+        limited = AutoCoderAgent(**model.settings, effort="quick", sandbox="local", max_cost=0.5)
         with pytest.raises(ModelError, match="price of openai/scripted is not known"):
             limited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path)
         assert model.requests == []
-        unlimited = AutoCoderAgent(**model.settings, sandbox="local")
+        unlimited = AutoCoderAgent(**model.settings, effort="quick", sandbox="local")
         assert unlimited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path).success
         asked = len(model.requests)
         again = limited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path)
@@ -141,14 +141,18 @@ def test_a_limit_in_dollars_that_cannot_be_kept_is_told_before_anything_is_sent(
 def test_a_limit_in_dollars_is_kept_with_the_persons_own_prices(tmp_path: Path) -> None:
     prices = {"input_cost_per_token": 1e-5, "output_cost_per_token": 1e-5}
     with ScriptedModel(answer) as model:
-        limited = AutoCoderAgent(**model.settings, sandbox="local", max_cost=0.04, litellm_params=prices)
+        limited = AutoCoderAgent(
+            **model.settings, effort="quick", sandbox="local", max_cost=0.04, litellm_params=prices
+        )
         result = limited.generate("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, journal_root=tmp_path)
         assert result.state == "over_budget" and "rest of the budget of $0.04 is too small" in str(result.error)
         cost = result.report.usage.cost
         assert len(model.requests) >= 1 and cost is not None and cost < 0.04
         rooms = [request["max_tokens"] for request in model.requests]
         assert rooms[0] < 8000 and rooms == sorted(rooms, reverse=True)  # as long as the remaining budget allows
-        refused = AutoCoderAgent(**model.settings, sandbox="local", max_cost=0.01, litellm_params=prices)
+        refused = AutoCoderAgent(
+            **model.settings, effort="quick", sandbox="local", max_cost=0.01, litellm_params=prices
+        )
         sales = pd.DataFrame({"w": [1.0]})
         other = refused.generate("The sum of w", samples={"sales": sales}, journal_root=tmp_path)
         assert other.state == "over_budget" and "The budget of $0.01 is too small" in str(other.error)

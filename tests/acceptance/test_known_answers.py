@@ -105,7 +105,7 @@ import json, sys
 from autocoder_jupyter import AutoCoderAgent, File
 
 sandbox, model, api_base, log, request = sys.argv[1:]
-agent = AutoCoderAgent(model=model, api_base=api_base, sandbox=sandbox)
+agent = AutoCoderAgent(model=model, api_base=api_base, sandbox=sandbox, effort="quick")
 result = agent.generate(**json.loads(request), samples={"log": File(log)})
 count, worst, critical = result.run()
 print(json.dumps([result.success, result.plan.assumptions, count, worst, critical]))

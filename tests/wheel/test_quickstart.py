@@ -37,6 +37,7 @@ def test_the_quickstart_runs_without_a_key_or_an_extra(
     for variable in list(os.environ):
         if variable.startswith("AUTOCODE_") or variable.endswith("_API_KEY") or variable == "PYTHONPATH":
             monkeypatch.delenv(variable)
+    monkeypatch.setenv("AUTOCODE_EFFORT", "quick")  # the build of the site examines the same functions
     if name == "local":  # which is chosen where no engine answers
         monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
     folder = tmp_path / "notebooks"
