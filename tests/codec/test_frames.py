@@ -283,7 +283,7 @@ columns = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(max_size=4) | st.integers(), columns, max_size=4), st.integers(0, 4))
 def test_any_frame_crosses(assert_crosses: Callable[..., Any], content: Any, rows: Any) -> None:
     assert_crosses(pd.DataFrame(content).iloc[:rows])

@@ -359,7 +359,7 @@ def exercise(value: pd.DataFrame) -> None:
         pass
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, len(PAYLOAD) - 1), st.integers(0, 255)), min_size=1, max_size=6))
 def test_changed_bytes_are_refused_or_harmless(changes: Any) -> None:
     payload = bytearray(PAYLOAD)
@@ -372,7 +372,7 @@ def test_changed_bytes_are_refused_or_harmless(changes: Any) -> None:
     exercise(value)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, len(HEADER_TEXT) - 1), st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=3))
 def test_a_changed_header_is_refused_or_harmless(place: Any, text: Any) -> None:
     try:
@@ -401,7 +401,7 @@ def spots(value: Any, path: tuple[Any, ...] = ()) -> Any:
 SPOTS = sorted(spots(ENCODED.header), key=repr)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(SPOTS), json_values | st.sampled_from(SPOTS))
 def test_any_part_of_a_header_may_be_anything(spot: Any, other: Any) -> None:
     header = json.loads(HEADER_TEXT)
@@ -421,7 +421,7 @@ def test_any_part_of_a_header_may_be_anything(spot: Any, other: Any) -> None:
     exercise(value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(PAYLOAD)))
 def test_a_payload_cut_short_is_refused(length: Any) -> None:
     header = {**ENCODED.header, "size": length}

@@ -234,13 +234,13 @@ def tables() -> dict[str, pd.DataFrame]:
 
 @pytest.mark.slow
 def test_false_alarms_are_under_one_in_a_hundred() -> None:
-    """Each table is split at random into recorded and later rows, 50 times: no difference is real."""
+    """Each table is split at random into recorded and later rows, 30 times: no difference is real."""
     alarms, trials = 0, 0
     for frame in tables().values():
-        for seed in range(50):
+        for seed in range(30):
             order = np.random.default_rng(seed).permutation(len(frame))
             half = len(frame) // 2
             then = value_profile(frame.iloc[order[:half]], "rows", NOTHING)
             alarms += bool(value_drift("t", frame.iloc[order[half:]], then))
             trials += 1
-    assert trials == 350 and alarms < trials / 100
+    assert trials == 210 and alarms < trials / 100
