@@ -162,7 +162,7 @@ import pathlib
 
 script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
-    agent = AutoCoderAgent(backend="echo", sandbox="again", **model.settings)
+    agent = AutoCoderAgent(backend="echo", sandbox="again", effort="quick", **model.settings)
     result = agent.generate("Total revenue of @sales.", samples={"sales": sales()}, outputs={"total": "float"}).wait()
     assert result.success, result.error
     assert len(echo.created) == 1
@@ -248,7 +248,7 @@ from tests.scripted_model import ScriptedModel, by_marker
 
 script = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
-    agent = AutoCoderAgent(sandbox="local", **model.settings)
+    agent = AutoCoderAgent(sandbox="local", effort="quick", **model.settings)
     result = agent.generate(
         "Total revenue of @sales.", samples={"sales": sales()}, outputs={"total": "float"}, notes=["be calm"],
         name="growth", journal_root=".autocode",
