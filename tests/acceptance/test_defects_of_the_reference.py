@@ -190,7 +190,7 @@ def test_the_limits_of_a_generation_are_never_forgotten_by_run(run_script: Scrip
         "    '''The region of the installation.'''\n    assert run(seconds=0.0) == 'eu0'"
     )
     run_script.says |= {"plan": json.dumps(plan), "code": fenced(code), "tests": fenced(tests)}
-    settings = {"env_vars": {"REGION": "eu"}, "timeout": 4, "resources": {"memory": "512Mi"}}
+    settings = {"env_vars": {"REGION": "eu"}, "timeout": 8, "resources": {"memory": "512Mi"}}
     result = run_script.generate(
         {},
         settings=settings,
