@@ -41,9 +41,9 @@ def write_column(values: Any, out: ArrowWriter, path: str) -> Note:
     """
     if isinstance(values, pd.arrays.NumpyExtensionArray) and not isinstance(values.dtype, pd.StringDtype):
         values = values.to_numpy()
-    dtype: Any = values.dtype
     if isinstance(values, np.ndarray):
         return _write_numpy(values, out, path)
+    dtype: Any = values.dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
         return {**_write_ticks(values, "datetime", out, path), "zone": zone_to_json(dtype.tz, path)}
     if isinstance(dtype, pd.PeriodDtype):
@@ -135,6 +135,8 @@ def read_numbers(notes: Sequence[Mapping[str, Any]], source: ArrowReader) -> Any
 
 def _native(values: Any) -> Any:
     """`values` as a contiguous array in the machine's byte order. Copied only if necessary."""
+    if values.flags.c_contiguous and values.dtype.isnative:
+        return values
     return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
 
 

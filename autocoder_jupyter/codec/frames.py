@@ -41,7 +41,7 @@ def write_frame(frame: Any) -> Encoded:
         "columns": write_index(frame.columns, out, "the column labels"),
         "values": [
             write_array(values, out, f"column {label!r}")
-            for label, values in zip(frame.columns.tolist(), _arrays_of(frame), strict=True)
+            for label, values in zip(frame.columns.tolist(), arrays_of(frame), strict=True)
         ],
         **_extras(frame),
     }
@@ -86,7 +86,7 @@ def read_series(header: Mapping[str, Any], payload: memoryview, *, trusted: bool
     return _with_extras(series, header)
 
 
-def _arrays_of(frame: Any) -> Iterable[Any]:
+def arrays_of(frame: Any) -> Iterable[Any]:
     """The arrays of the columns. pandas' own iterator makes no Series of each, which takes as long as all the rest."""
     arrays = getattr(frame, "_iter_column_arrays", None)
     return arrays() if arrays is not None else (column.array for _, column in frame.items())

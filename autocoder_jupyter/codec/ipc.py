@@ -139,7 +139,7 @@ class ArrowWriter:
         else:
             self._sink.write(bytes(-self._sink.size % _ALIGNMENT))
             self._numbers.append([rows, width, place, 1])
-        self._sink.write(array.view("u1"))
+        self._sink.write(array)
         return reference
 
     def _place_of(self, array: Any) -> Reference:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from autocoder_jupyter.codec.frames import arrays_of
 from autocoder_jupyter.data.cells import label_literal
 from autocoder_jupyter.data.column_profile import dtype_name
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
@@ -29,8 +30,8 @@ def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
     """
     columns = (
         [
-            [column_literal(label), _dtype_of(value, place, dtype)]
-            for place, (label, dtype) in enumerate(zip(value.columns, value.dtypes, strict=True))
+            [column_literal(label), _dtype_of(value, place, array.dtype)]
+            for place, (label, array) in enumerate(zip(value.columns.tolist(), arrays_of(value), strict=True))
         ]
         if isinstance(value, pd.DataFrame)
         else [[column_literal(value.name), _dtype_of(value, 0, value.dtype)]]

@@ -8,8 +8,9 @@ import secrets
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from autocoder_jupyter.errors import (
@@ -28,7 +29,7 @@ from autocoder_jupyter.sandbox.host.changes import changed
 from autocoder_jupyter.sandbox.host.exchange import Expired, Malformed, NotTaken, OnFrame, ProcessStreams, StreamEnded
 from autocoder_jupyter.sandbox.host.packing import describe, digest, envelope_of, pack_arguments
 from autocoder_jupyter.sandbox.host.process import Process
-from autocoder_jupyter.sandbox.host.replies import CallAnswer
+from autocoder_jupyter.sandbox.host.replies import CallAnswer, Digests, EarlyOutputs
 from autocoder_jupyter.sandbox.host.testing import Testing
 from autocoder_jupyter.sandbox.host.text import clean, stable
 from autocoder_jupyter.sandbox.host.verdicts import Verdicts
@@ -163,8 +164,9 @@ class ChannelWorker:
             SandboxError: the program or the sandbox failed.
         """
         packed = pack_arguments(program, arguments)
+        early = EarlyOutputs(program.outputs)
         with self._lock:
-            return self._outcome(program, self._answer(program, packed, spec))
+            return self._outcome(program, self._answer(program, packed, spec, early.read), early.outputs)
 
     def batch(
         self,
@@ -281,7 +283,8 @@ class ChannelWorker:
     def _seconds(self, seconds: float | None) -> float:
         return self._limits.seconds if seconds is None else seconds
 
-    def _answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
+    def _answer(self, program: Program, packed: Packed, spec: CallSpec, early: OnFrame | None = None) -> CallAnswer:
+        """Call the function and return the answer. `early` gets its frame before the worker has reported the end."""
         described = describe(program)
         name = digest(described)
         request = {
@@ -295,7 +298,8 @@ class ChannelWorker:
         seconds = self._seconds(spec.seconds)
         deadline = time.monotonic() + seconds
         pieces = [pack(request), *packed.pieces]
-        answer = self._request(pieces, name, again=spec.reuse, keep=spec.reuse or watched, seconds=seconds)
+        keep = spec.reuse or watched
+        answer = self._request(pieces, name, again=spec.reuse, keep=keep, seconds=seconds, early=early)
         if not watched:
             return answer
         if answer.header["kind"] != "result":
@@ -311,9 +315,18 @@ class ChannelWorker:
             self._end(str(error))
             raise
 
-    def _request(self, pieces: Sequence[Any], name: bytes, *, again: bool, keep: bool, seconds: float) -> CallAnswer:
+    def _request(
+        self,
+        pieces: Sequence[Any],
+        name: bytes,
+        *,
+        again: bool,
+        keep: bool,
+        seconds: float,
+        early: OnFrame | None = None,
+    ) -> CallAnswer:
         """Send a request and return its only answer."""
-        return self._answers(pieces, name, 1, again=again, keep=keep, seconds=seconds)[0]
+        return self._answers(pieces, name, 1, again=again, keep=keep, seconds=seconds, early=early)[0]
 
     def _answers(
         self,
@@ -325,6 +338,7 @@ class ChannelWorker:
         keep: bool,
         seconds: float,
         partly: bool = False,
+        early: OnFrame | None = None,
     ) -> list[CallAnswer]:
         """Send a request and return its answers, at least one."""
         answers: list[tuple[dict[str, Any], memoryview]] = []
@@ -338,6 +352,8 @@ class ChannelWorker:
             if room < 0:
                 raise Malformed("answers that are larger than allowed")
             answers.append((header, payload))
+            if early is not None:
+                early(header, payload)
 
         envelope = envelope_of(pieces, program=name, again=again, keep=keep)
         try:
@@ -476,7 +492,10 @@ class ChannelWorker:
             return f"The tests wrote more than 16 MiB to {report['flooded']} and were stopped."
         return str(replies.crash(report, stderr=stable(report["stderr"], self._folder)))
 
-    def _outcome(self, program: Program, answer: CallAnswer) -> CallOutcome:
+    def _outcome(
+        self, program: Program, answer: CallAnswer, outputs: Callable[[], tuple[dict[str, Any], Digests]] | None = None
+    ) -> CallOutcome:
+        """The outcome of an answer, or its error. `outputs` returns them if they are read already."""
         header = answer.header
         if header["kind"] == "error":
             error = replies.program_error(header, stderr=answer.stderr, folder=self._folder)
@@ -487,7 +506,8 @@ class ChannelWorker:
         try:
             if header["kind"] != "result" or taken is None:
                 raise replies.refused("an answer that is not a result")
-            values, digests = replies.read_outputs(header, answer.payload, program.outputs)
+            read = outputs or partial(replies.read_outputs, header, answer.payload, program.outputs)
+            values, digests = read()
         except OutputRefused as error:
             self._end(str(error))
             raise

@@ -119,6 +119,33 @@ def read_outputs(
     return values, Digests(makers)
 
 
+class EarlyOutputs:
+    """The outputs of an answer, which are read as soon as it has come: meanwhile the worker ends the call.
+
+    Args:
+        specs: the declared outputs.
+    """
+
+    def __init__(self, specs: Sequence[OutputSpec]) -> None:
+        self._specs = specs
+        self._read: tuple[dict[str, Any], Digests] | None = None
+        self._error: Exception | None = None
+
+    def read(self, header: Mapping[str, Any], payload: memoryview) -> None:
+        """Read the outputs of a frame, if it is a result."""
+        if header["kind"] == "result":
+            try:
+                self._read = read_outputs(header, payload, self._specs)
+            except Exception as error:  # what the worker reports of the program comes first
+                self._error = error
+
+    def outputs(self) -> tuple[dict[str, Any], Digests]:
+        """What `read_outputs` has returned of the frame, or its error."""
+        if self._read is None:
+            raise self._error or refused("an answer that is not a result")
+        return self._read
+
+
 def seconds_of(value: object) -> float | None:
     """The duration in a header; None if the value is not a number of seconds, or too large."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
