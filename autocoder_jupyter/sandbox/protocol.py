@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 class WorkerNotReady(EngineGone):
-    """The worker had ended, or did not take the request. No program has run, so another worker can take it."""
+    """The worker had ended, or did not take the request. Another worker can take it: at most a kept process, which ended
+    with the worker, has begun with it."""
 
 
 @dataclass(frozen=True)

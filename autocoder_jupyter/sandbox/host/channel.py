@@ -135,6 +135,7 @@ class ChannelWorker:
         self._dead = False
         self._fault = ""
         self._killed = False
+        self._kept = b""  # the program of the child that is kept
 
     @property
     def alive(self) -> bool:
@@ -304,6 +305,7 @@ class ChannelWorker:
             return answer
         if answer.header["kind"] != "result":
             if not spec.reuse:  # its process is no longer needed, and the sandbox would continue to watch it
+                self._kept = b""
                 with contextlib.suppress(SandboxError):  # the next caller will get the error
                     self._ask(DISMISS)
             return answer
@@ -355,9 +357,8 @@ class ChannelWorker:
             if early is not None:
                 early(header, payload)
 
-        envelope = envelope_of(pieces, program=name, again=again, keep=keep)
         try:
-            report = self._exchange([envelope], on_frame, seconds, body=pieces)
+            report = self._requested(pieces, name, on_frame, again=again, keep=keep, seconds=seconds)
             if not report["finished"] or report["out_of_memory"] or not answers:
                 raise self._failed(report)
             stdout, stderr = clean(report["stdout"]), stable(report["stderr"], self._folder)
@@ -372,11 +373,21 @@ class ChannelWorker:
         name, begun = testing.name, testing.may_stay
         while True:
             body = testing.request
-            envelope = envelope_of(body, program=name, again=begun, keep=True)
-            report = self._exchange([envelope], testing.take, testing.seconds_left, body=body)
+            seconds = testing.seconds_left
+            report = self._requested(body, name, testing.take, again=begun, keep=True, seconds=seconds)
             if not report["finished"] or not testing.make_call():
                 return report
             begun = True
+
+    def _requested(
+        self, pieces: Sequence[Any], name: bytes, on_frame: OnFrame, *, again: bool, keep: bool, seconds: float
+    ) -> dict[str, Any]:
+        """Send a request of the program `name`. Returns the report of its end."""
+        envelope = envelope_of(pieces, program=name, again=again, keep=keep)
+        to_kept, self._kept = again and name == self._kept, b""
+        report = self._exchange([envelope], on_frame, seconds, body=pieces, to_kept=to_kept)
+        self._kept = name if report.get("kept") else b""
+        return report
 
     def _ask(self, envelope: bytes) -> None:
         """Send an envelope without a request, and wait until the worker reports that it is ready."""
@@ -406,7 +417,8 @@ class ChannelWorker:
         on_frame: OnFrame,
         seconds: float,
         *,
-        body: Iterable[Any] = (),
+        body: Sequence[Any] = (),
+        to_kept: bool = False,
         until: str = "done",
         take_seconds: float = TAKE_SECONDS,
     ) -> dict[str, Any]:
@@ -418,7 +430,13 @@ class ChannelWorker:
         self._process.watch(at_work=True)
         try:
             report = self._streams.exchange(
-                pieces, on_frame, body=body, until=until, seconds=seconds, take_seconds=take_seconds
+                pieces,
+                on_frame,
+                body=body,
+                to_kept=to_kept,
+                until=until,
+                seconds=seconds,
+                take_seconds=take_seconds,
             )
         except Expired:
             late = _too_long(seconds)

@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from autocoder_jupyter.codec.bounded_json import Allowance, parse
@@ -337,7 +337,8 @@ class ProcessStreams:
         pieces: Iterable[Any],
         on_frame: OnFrame,
         *,
-        body: Iterable[Any] = (),
+        body: Sequence[Any] = (),
+        to_kept: bool = False,
         until: str,
         seconds: float,
         take_seconds: float,
@@ -351,6 +352,8 @@ class ProcessStreams:
         Args:
             pieces: bytes-like objects, sent one after the other without a copy. Do not change them meanwhile.
             body: likewise; they are sent when the request is taken.
+            to_kept: the request is for the kept child, which runs the same program. Then `body` is sent at once; if
+                that child has ended, the one that takes the request gets it again.
             on_frame: called with header and payload of each data frame. It may raise to stop the exchange.
             until: kind of the last report.
             seconds: time limit from the report "taken" to the end. The wait for that report does not count.
@@ -367,6 +370,7 @@ class ProcessStreams:
         taken = False
         deadline = time.monotonic() + take_seconds
         route = self._data
+        kept = self._links.get(self._last_link) if to_kept else None
         end: int | None = None
         poll, polled = select.poll(), None
 
@@ -375,9 +379,10 @@ class ProcessStreams:
             if header["kind"] == "taken" and not taken:
                 taken = True
                 deadline = time.monotonic() + seconds
-                route = self._route_to(header.get("link"))
-                end = None
-                outgoing.extend(frames.views(body))
+                before, route, end = route, self._route_to(header.get("link")), None
+                if route is not before or route.link is None:
+                    outgoing.clear()
+                    outgoing.extend(frames.views(body))
             else:
                 reports.append(header)
 
@@ -385,6 +390,11 @@ class ProcessStreams:
         try:
             if self._links:  # else the worker is starting
                 self.send_links()
+            if kept is not None:
+                self._send(outgoing, route)
+                if not outgoing:
+                    route = kept
+                    outgoing.extend(frames.views(body))
             while True:
                 if reports:
                     report = reports[-1]
@@ -395,8 +405,9 @@ class ProcessStreams:
                         if route.link is not None:
                             self._settle(report, route, unsent=bool(outgoing))
                         return report
-                if polled != (state := (route.source, route.ended, bool(outgoing))):
-                    poll, polled = self._poll(route, sending=bool(outgoing)), state
+                reads = taken or route.link is None  # what the kept child sends before counts if it takes the request
+                if polled != (state := (route.source, reads and not route.ended, bool(outgoing))):
+                    poll, polled = self._poll(route, reading=state[1], sending=state[2]), state
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise Expired
@@ -406,7 +417,7 @@ class ProcessStreams:
                     raise StreamEnded
                 if outgoing and ready.get(route.sink, 0) & ~select.POLLIN:
                     self._send(outgoing, route)
-                if in_memory or ready.get(route.source, 0) & ~select.POLLOUT:
+                if reads and (in_memory or ready.get(route.source, 0) & ~select.POLLOUT):
                     route.read(on_frame)
                     if reply := route.frames.take_reply():
                         if outgoing:
@@ -477,13 +488,13 @@ class ProcessStreams:
         while self._links:
             self._links.popitem()[1].close()
 
-    def _poll(self, route: Route, *, sending: bool) -> select.poll:
+    def _poll(self, route: Route, *, reading: bool, sending: bool) -> select.poll:
         """Waits for what an exchange needs. It is made anew only when that changes: a large frame takes many waits."""
         wanted = {self._control_fd: select.POLLIN, self._woken: select.POLLIN}
-        if not route.ended:
+        if reading:
             wanted[route.source] = select.POLLIN
-            if sending:
-                wanted[route.sink] = wanted.get(route.sink, 0) | select.POLLOUT
+        if sending and not route.ended:
+            wanted[route.sink] = wanted.get(route.sink, 0) | select.POLLOUT
         poll = select.poll()
         for fd, events in wanted.items():
             poll.register(fd, events)
