@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 
 class WorkerNotReady(EngineGone):
-    """The worker had ended, or did not take the request. Another worker can take it: at most a kept process, which ended
-    with the worker, has begun with it."""
+    """The worker had ended, or did not take the request, so another worker can take it.
+
+    At most a kept process, which has ended with the worker, has begun with it.
+    """
 
 
 @dataclass(frozen=True)

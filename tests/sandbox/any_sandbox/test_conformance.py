@@ -277,6 +277,28 @@ def test_reuse_keeps_one_child_for_one_program(worker: Worker) -> None:
     assert worker.call(counting, {}).values["n"] == 1
 
 
+@pytest.mark.parametrize("rows", [1, 500_000], ids=["small", "larger than a buffer"])
+def test_a_request_for_a_kept_process_that_has_ended_goes_to_a_fresh_one(worker: Worker, rows: int) -> None:
+    body = """
+        import builtins
+        builtins.n = getattr(builtins, 'n', 0) + 1
+        threading.Timer(0.1, os._exit, [0]).start()
+        return builtins.n * 1_000_000 + int(frame['x'].sum())
+    """
+    ends, frame = program(body, {"frame": "DataFrame"}, {"n": "int"}), pd.DataFrame({"x": [1] * rows})
+    assert worker.call(ends, {"frame": frame}, CallSpec(reuse=True)).values["n"] == 1_000_000 + rows
+    time.sleep(0.5)
+    assert worker.call(ends, {"frame": frame}, CallSpec(reuse=True)).values["n"] == 1_000_000 + rows
+
+
+def test_a_kept_process_gets_the_requests_of_its_own_program_only(worker: Worker) -> None:
+    keeps = "import builtins\nbuiltins.seen = getattr(builtins, 'seen', '') + text\nreturn builtins.seen"
+    one, other = program(keeps, {"text": "str"}), program(f"pass\n{keeps}", {"text": "str"})
+    calls = ((one, "a"), (one, "b"), (other, "c"), (one, "d"), (one, "e"))
+    told = [worker.call(each, {"text": text}, CallSpec(reuse=True)).values["said"] for each, text in calls]
+    assert told == ["a", "ab", "c", "d", "de"]
+
+
 def test_a_reused_program_finds_the_files_of_its_module_and_none_of_earlier_calls(worker: Worker) -> None:
     source = """
 import os

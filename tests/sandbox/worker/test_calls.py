@@ -309,37 +309,6 @@ def test_a_fresh_child_remembers_nothing_and_a_reused_one_does(worker: ChannelWo
     assert worker.call(wanted, {}, CallSpec(reuse=True)).values["result"] == 1
 
 
-@pytest.mark.parametrize("rows", [1, 500_000], ids=["small", "larger than a buffer"])
-def test_a_request_for_a_kept_child_that_has_ended_goes_to_a_fresh_one(
-    worker: ChannelWorker, program: MakeProgram, rows: int
-) -> None:
-    assert worker._streams.linked
-    code = (
-        "import os, threading\nn = 0\n"
-        "def run(frame):\n"
-        "    global n; n += 1\n"
-        "    threading.Timer(0.1, os._exit, [0]).start()\n"
-        "    return n * 1_000_000 + int(frame['x'].sum())\n"
-    )
-    wanted, frame = program(code, "frame: DataFrame"), pd.DataFrame({"x": [1] * rows})
-    assert worker.call(wanted, {"frame": frame}, CallSpec(reuse=True)).values["result"] == 1_000_000 + rows
-    time.sleep(0.5)
-    assert worker.call(wanted, {"frame": frame}, CallSpec(reuse=True)).values["result"] == 1_000_000 + rows
-
-
-def test_another_program_never_gets_what_was_sent_for_the_kept_child(
-    worker: ChannelWorker, program: MakeProgram
-) -> None:
-    code = "seen = []\ndef run(text):\n    seen.append(text)\n    return ' '.join(seen)"
-    one, other = program(code, "text: str", "result: str"), program(code + "\n", "text: str", "result: str")
-    reuse = CallSpec(reuse=True)
-    told = [
-        worker.call(each, {"text": text}, reuse).values["result"]
-        for each, text in ((one, "a"), (one, "b"), (other, "c"), (one, "d"), (one, "e"))
-    ]
-    assert told == ["a", "a b", "c", "d", "d e"]
-
-
 def at_work(worker: ChannelWorker) -> bool:
     assert isinstance(worker._process, PlainProcess)
     return worker._process.at_work
