@@ -21,6 +21,7 @@ The work of the threads of `threads`:
 | `autocode-call` | one call | a call of a function from its arguments to its values (`background.run_on_thread`) |
 | `autocode-call` | one call | a blocking call that the loop awaits (`background.call_blocking`) |
 | `autocode-side` | one call | a call of one of two solutions that are compared |
+| `autocode-copy` | one step of a large answer | copies the second half of it from the memory of a child |
 | `autocode-card`, `-result` | one run | draw the newest state of a card; show a result that was waited for |
 | `autocode-prepare` | once | imports the model client while a user types |
 | `autocode-warm`, `-spare` | one start | start workers in advance |

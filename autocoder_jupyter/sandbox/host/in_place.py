@@ -18,14 +18,20 @@ import os
 import select
 import socket
 import struct
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.sandbox.worker.in_place import MOST_PLACES
 
 STEP = 16 << 20
 """Most bytes of one system call. It cannot be interrupted, and the time limit is checked after it."""
+
+_SHORT = 4 << 20
+"""Bytes up to which one thread copies. It copies more in the time that another one needs to begin, and memory is twice
+as fast for two (measured: 88 MB in 5.2 instead of 10 ms)."""
 
 _TO_DIE_MILLISECONDS = 1000
 _ADDRESSES = 1 << 63
@@ -76,14 +82,14 @@ class AnswerInPlace:
         return bool(self._places)
 
     def read(self, room: memoryview) -> int:
-        """Copy the next bytes into `room`, at most `STEP`. Returns their number; 0 if there are none.
+        """Copy the next bytes into `room`, at most twice `STEP`. Returns their number; 0 if there are none.
 
         Raises:
             ChildEnded: the process has ended.
             BadOffer: a place is not in its memory.
         """
         try:
-            return self._copied(room[:STEP])
+            return self._copied(room[: 2 * STEP])
         except OSError:
             raise BadOffer("memory that cannot be read") from None
 
@@ -94,34 +100,91 @@ class AnswerInPlace:
             self._process = -1
 
     def _copied(self, room: memoryview) -> int:
-        wanted, pieces = 0, []
-        while self._places and wanted < len(room):
-            start, size = self._places.popleft()
-            part = min(size, len(room) - wanted)
-            pieces.append(_Piece(start, part))
-            wanted += part
-            if part < size:
-                self._places.appendleft((start + part, size - part))
-        if not wanted:
-            return 0
-        target = (ctypes.c_char * wanted).from_buffer(room)
-        ours = _Piece(ctypes.addressof(target), wanted)
-        copied = _reader()(self._pid, ctypes.byref(ours), 1, (_Piece * len(pieces))(*pieces), len(pieces), 0)
-        number = ctypes.get_errno()
+        half = len(room) if len(room) <= _SHORT else len(room) // 2
+        copies = [_Copy(self._pid, part, self._next(len(part))) for part in (room[:half], room[half:])]
+        _make([copy for copy in copies if copy.wanted])
+        missing = [copy for copy in copies if copy.copied != copy.wanted]
         # The memory of a process that is killed is gone shortly before the process has ended.
-        about_to_end = copied != wanted and (copied >= 0 or number in (errno.ESRCH, errno.EFAULT))
+        about_to_end = any(copy.copied >= 0 or copy.errno in (errno.ESRCH, errno.EFAULT) for copy in missing)
         if self._has_ended(_TO_DIE_MILLISECONDS if about_to_end else 0):
             raise ChildEnded
-        if copied < 0:
-            raise OSError(number, os.strerror(number))
-        if copied < wanted:
+        for copy in missing:
+            if copy.copied < 0:
+                raise OSError(copy.errno, os.strerror(copy.errno))
             raise BadOffer("memory that is not there")
-        return wanted
+        return sum(copy.wanted for copy in copies)
+
+    def _next(self, limit: int) -> list[_Piece]:
+        """The next places of the process, with at most `limit` bytes in all."""
+        pieces = []
+        while self._places and limit:
+            start, size = self._places.popleft()
+            part = min(size, limit)
+            pieces.append(_Piece(start, part))
+            limit -= part
+            if part < size:
+                self._places.appendleft((start + part, size - part))
+        return pieces
 
     def _has_ended(self, milliseconds: int) -> bool:
         poll = select.poll()
         poll.register(self._process, select.POLLIN)
         return bool(poll.poll(milliseconds))
+
+
+class _Copy:
+    """One system call that copies.
+
+    Args:
+        pid: of the process.
+        room: the bytes go to its beginning.
+        pieces: places in the memory of the process.
+
+    Attributes:
+        wanted: bytes of all pieces.
+        copied: bytes that were copied; less than 0 if none could be.
+        errno: the reason.
+    """
+
+    def __init__(self, pid: int, room: memoryview, pieces: list[_Piece]) -> None:
+        self._pid, self._room, self._pieces = pid, room, pieces
+        self.wanted: int = sum(piece.size for piece in pieces)
+        self.copied = self.errno = 0
+
+    def make(self) -> None:
+        """Copy."""
+        count = len(self._pieces)
+        target = (ctypes.c_char * self.wanted).from_buffer(self._room)
+        ours = _Piece(ctypes.addressof(target), self.wanted)
+        self.copied = _reader()(self._pid, ctypes.byref(ours), 1, (_Piece * count)(*self._pieces), count, 0)
+        self.errno = ctypes.get_errno()
+
+
+def _make(copies: list[_Copy]) -> None:
+    """Make these copies, each but the first on a thread of its own.
+
+    Raises:
+        OSError: this system has no such call.
+    """
+    _reader()
+    others = []
+    for copy in copies[1:]:
+        over = threading.Event()
+        others.append(over)
+        start_thread(functools.partial(_make_and_tell, copy, over), "autocode-copy")
+    try:
+        for copy in copies[:1]:
+            copy.make()
+    finally:
+        for over in others:
+            over.wait()
+
+
+def _make_and_tell(copy: _Copy, over: threading.Event) -> None:
+    try:
+        copy.make()
+    finally:
+        over.set()
 
 
 @functools.cache

@@ -49,6 +49,11 @@ class Holder:
         self._popen.communicate()
 
 
+@pytest.fixture(params=[in_place._SHORT, 2], ids=["one thread", "two threads"], autouse=True)
+def copied_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_place, "_SHORT", request.param)
+
+
 @pytest.fixture
 def holder() -> Iterator[Holder]:
     holder = Holder()
