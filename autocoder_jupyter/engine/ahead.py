@@ -46,14 +46,17 @@ class Ahead:
         self._adviser = adviser
         self._examiner = examiner
         self._is_over = threading.Event()
+        self._turn = threading.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
-    def begin(self, program: Program) -> None:
+    def begin(self, program: Program, turn: threading.Event) -> None:
         """Begin, if anybody will need it.
 
         Args:
             program: the function. It has run on the sample.
+            turn: set when calls may begin. Tests that are written come first.
         """
+        self._turn = turn
         is_examined = EFFORTS[self._state.setup.config.effort].is_examined
         if not self._is_over.is_set() and (is_examined or self._adviser.is_wanted):
             self._tasks = list(map(asyncio.create_task, (self._of_function(program), self._of_second(program))))
@@ -82,6 +85,8 @@ class Ahead:
                 await self._run(second_program(program, second), with_sample=True)
 
     def _goes_on(self) -> bool:
+        """Wait until it is the turn of the next call. False if there is none."""
+        self._turn.wait(SLOWEST)
         return not self._is_over.is_set()
 
     async def _run(self, program: Program, *, with_sample: bool) -> None:

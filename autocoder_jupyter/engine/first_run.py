@@ -94,6 +94,6 @@ class FirstRun:
         self.worker = sample.worker if sample is not None else ""
         if sample is not None and sample.error is None:
             self.tests.begin(program, self.worker)
-            self.ahead.begin(program)
+            self.ahead.begin(program, self.tests.idle)
         await show_outputs(state, sample, is_verified=False)
         return sample

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -44,6 +45,7 @@ class TestsAhead:
     Attributes:
         calls: the calls that they made.
         workers: the ids of the workers in which the function was called.
+        idle: whether none of them runs.
     """
 
     __test__ = False
@@ -55,6 +57,8 @@ class TestsAhead:
         self._text = ""
         self._grew = asyncio.Event()
         self._begun: set[str] = set()
+        self.idle = threading.Event()
+        self.idle.set()
         self._work: asyncio.Task[None] | None = None
         state.setup.talk.hear("tests", self._hear)
 
@@ -86,11 +90,14 @@ class TestsAhead:
                 await self._grew.wait()
                 self._grew.clear()
                 suite = await call_blocking(lambda: self._next(self._text))
-                if self._state.suite is not None:
-                    return
-                if suite is not None:
-                    await self._state.setup.session.work_with_two(self._job(program, suite, ran_in))
-                    await self._state.stub_runs.passing(program, suite)
+                if suite is not None and self._state.suite is None:
+                    self.idle.clear()
+                    try:
+                        await self._state.setup.session.work_with_two(self._job(program, suite, ran_in))
+                        if self._state.suite is None:
+                            await self._state.stub_runs.passing(program, suite)
+                    finally:
+                        self.idle.set()
 
     def _job(self, program: Program, suite: TestSuite, ran_in: str) -> Callable[[Worker, Worker], None]:
         def job(one: Worker, other: Worker) -> None:

@@ -27,8 +27,11 @@ from autocoder_jupyter.sandbox.host.spares import QUIET_SECONDS, Spares
 from autocoder_jupyter.sandbox.protocol import Sandbox, Worker, WorkerSpec, origin_of
 
 IDLE_SECONDS = 600.0
-MOST_IDLE = max(3, usable_cores())
-"""As many as can be at work (a call in `calls/queue` has a core of its own), and as many as a generation needs."""
+MOST_IDLE = max(5, usable_cores())
+"""As many as can be at work (a call in `calls/queue` has a core of its own), and as many as a generation uses at once:
+if one were ended, it could be the only one with another hash seed."""
+ENOUGH_IDLE = 3
+"""If as many are idle, no spare is started."""
 SPARE_SECONDS = 120.0
 CHECK_SECONDS = 5.0
 """Seconds between two checks whether there is still enough memory for the spare."""
@@ -262,7 +265,7 @@ class Pool:
         future: Future[Worker] = Future()
         with self._changed:
             idle = [idle for idle in self._idle if idle.spec == spec and idle.worker.alive]
-            enough = len(idle) >= self._most_idle or any(each.spare for each in idle)
+            enough = len(idle) >= min(ENOUGH_IDLE, self._most_idle) or any(each.spare for each in idle)
             if self._closed or enough or self._starting[spec]:
                 return
             self._starting[spec].append(future)
