@@ -22,6 +22,9 @@ _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCT
 _OPENAI = frozenset({"openai", "azure", "custom_openai", "text-completion-openai"})
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
+_AT_FIRST_REQUEST = ("litellm._service_logger", "anyio._backends._asyncio")
+"""Modules that litellm and httpx import in the first request, with those that these need."""
+
 _NEW_OBJECTS = 100_000
 """The threshold of the garbage collector during the import of a large library; the default is 700 or 2,000 objects."""
 
@@ -38,6 +41,7 @@ def load() -> ModuleType:
                 _litellm = importlib.import_module("litellm")
                 # Every stream imports this module in the end. It sets TIKTOKEN_CACHE_DIR, which is undone here.
                 importlib.import_module("litellm.litellm_core_utils.default_encoding")
+            _without_proxy(importlib.import_module("litellm.main"))
             _litellm.suppress_debug_info = True
             for name in _LOGGERS:
                 logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -57,9 +61,12 @@ def load_client(model: str) -> None:
         provider = litellm.get_llm_provider(model)[1]
     except litellm.exceptions.BadRequestError:
         return
-    if provider in _OPENAI or provider in litellm.openai_compatible_providers:
-        with collecting_rarely():
+    with collecting_rarely():
+        if provider in _OPENAI or provider in litellm.openai_compatible_providers:
             importlib.import_module("openai.resources")
+        for name in _AT_FIRST_REQUEST:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
 
 
 def is_loaded() -> bool:
@@ -72,6 +79,20 @@ async def preload() -> ModuleType:
     if is_loaded():
         return cast(ModuleType, _litellm)
     return await background.call_blocking(load)
+
+
+def _without_proxy(main: ModuleType) -> None:
+    """Let the first request not import the server of litellm, which is needed only for messages with files."""
+    name = "update_messages_with_model_file_ids"
+    original = getattr(main, name, None)
+    if original is None:
+        return
+
+    def update(messages: list[Any], *args: Any, **more: Any) -> Any:
+        texts = all(isinstance(message.get("content"), str) for message in messages)
+        return messages if texts else original(messages, *args, **more)
+
+    setattr(main, name, update)
 
 
 @contextlib.contextmanager

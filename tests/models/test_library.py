@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.models import library
+from tests.scripted_model import ScriptedModel
 
 
 def run(program: str, folder: Path) -> str:
@@ -50,10 +51,16 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Facts about one process that imports litellm, which takes seconds."""
     folder = tmp_path_factory.mktemp("notebook")
     (folder / ".env").write_text("FROM_DOTENV=1\n")
+    with ScriptedModel(["fine"]) as model:
+        return loaded_with(model, folder)
+
+
+def loaded_with(model: ScriptedModel, folder: Path) -> dict[str, Any]:
     program = f"""
-        import gc, json, os, socket, sys
+        import asyncio, gc, json, os, socket, sys
         def refuse(*args, **more):
             raise AssertionError(f"network: {{args}}")
+        lookup, connect = socket.getaddrinfo, socket.socket.connect
         socket.getaddrinfo = socket.socket.connect = refuse
         del sys.argv[:]
         from autocoder_jupyter.models import library
@@ -74,6 +81,19 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                 os._exit(0)
             os.wait()
             seen["client"][model] = os.read(reader, 10) == b"imported"
+        reader, writer = os.pipe()
+        if not os.fork():
+            from autocoder_jupyter.models.client import LiteLLMModel
+            from autocoder_jupyter.models.protocol import ModelConfig, Question
+            socket.getaddrinfo, socket.socket.connect = lookup, connect
+            library.load_client("openai/scripted")
+            before = set(sys.modules)
+            asked = LiteLLMModel(ModelConfig("openai/scripted", api_base={model.url!r}))
+            asyncio.run(asked.ask(Question(stage="plan", messages=({{"role": "user", "content": "?"}},))))
+            os.write(writer, json.dumps(sorted(set(sys.modules) - before)).encode())
+            os._exit(0)
+        os.wait()
+        seen["imported by a request"] = json.loads(os.read(reader, 60_000))
         gc.set_threshold(0, 5, 5)  # a person who switched it off
         with library.collecting_rarely():
             seen["threshold while loading"] = gc.get_threshold()
@@ -99,6 +119,22 @@ def test_the_import_looks_for_garbage_rarely_and_leaves_that_as_it_was(loaded: d
 @pytest.mark.slow
 def test_the_client_of_a_model_is_imported_before_its_first_request(loaded: dict[str, Any]) -> None:
     assert loaded["client"] == NEEDED
+
+
+@pytest.mark.slow
+def test_the_first_request_imports_little_and_not_the_server_of_litellm(loaded: dict[str, Any]) -> None:
+    imported = loaded["imported by a request"]
+    assert len(imported) < 10 and not [name for name in imported if name.startswith("litellm.proxy")], imported
+
+
+@pytest.mark.slow
+def test_messages_with_files_are_still_changed_by_litellm() -> None:
+    library.load()
+    from litellm.main import update_messages_with_model_file_ids as update
+
+    named = {"type": "file", "file": {"file_id": "ours"}}
+    (message,) = update([{"role": "user", "content": [named]}], "m", {"ours": {"m": "theirs"}})
+    assert message["content"][0]["file"]["file_id"] == "theirs"
 
 
 async def test_the_event_loop_goes_on_while_litellm_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
