@@ -11,9 +11,20 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.engine.plan import plan_messages
+from autocoder_jupyter.engine.prompt import SYSTEM
+from autocoder_jupyter.request import Request
 from tests.magics.forked_kernels import run_all
 from tests.scripted_model import ScriptedModel
-from tools.record import Answers, Recorded, environment_of, move_earlier, record
+from tools.record import (
+    Answers,
+    Recorded,
+    environment_of,
+    move_earlier,
+    record,
+    recorded_answers,
+    take_from_elsewhere,
+)
 
 EXAMPLES = Path(__file__).parents[1] / "notebooks" / "examples"
 FUNCTION = Path(".autocode/log_health")
@@ -91,6 +102,39 @@ def test_a_question_without_an_answer_is_listed(shipped: Path) -> None:
     write(shipped, lacking)
     assert record(shipped / NOTEBOOK) == ["prompt_only: no answer for log_health, tests"]
     assert entries(shipped) == lacking
+
+
+def test_what_a_program_wrote_elsewhere_takes_the_place_of_its_record(shipped: Path, tmp_path: Path) -> None:
+    """As the programs that are killed do, whose notebook plays a record."""
+    elsewhere, now = tmp_path / "t", entries(shipped)
+    shutil.copytree(shipped / ".autocode", elsewhere / "x1" / ".autocode")
+    older = json.loads(json.dumps(now).replace("You plan one Python function", "Plan one Python function, please"))
+    plan = next(entry["exchange"] for entry in older if entry.get("exchange", {}).get("stage") == "plan")
+    plan["key"], plan["seconds"] = "0" * 64, 12.5
+    write(shipped, older)
+    answers = list(recorded_answers(shipped))
+    assert take_from_elsewhere(elsewhere, shipped, answers) == [FUNCTION.name]
+    written = entries(shipped)
+    (told,) = (entry["exchange"] for entry in written if entry.get("exchange", {}).get("stage") == "plan")
+    first = next(entry["exchange"] for entry in now if entry.get("exchange", {}).get("stage") == "plan")
+    assert told == {**first, "seconds": 12.5} and len(written) == len(now)
+    files = contents(shipped)
+    assert take_from_elsewhere(elsewhere, shipped, list(recorded_answers(shipped))) == []
+    assert contents(shipped) == files
+
+
+def test_every_shipped_record_has_the_questions_of_today() -> None:
+    """`make record` brings them up to date after a change of a prompt."""
+    plans = plan_messages(Request(name="x", prompt="p"), (), "")[1]["content"].rpartition("\n\nYou plan")[2]
+    functions = [*EXAMPLES.glob(".autocode/*"), *EXAMPLES.parent.glob(".autocode/*")]
+    journals = [path for folder in functions for path in folder.glob("versions/*/journal.jsonl")]
+    assert {"week_totals", "week_by_agent", "growth"} <= {path.parts[-4] for path in journals}
+    for path in journals:
+        for entry in map(json.loads, path.read_text("utf-8").splitlines()):
+            system, *rest = entry["exchange"]["messages"] if entry["kind"] == "exchange" else [{}]
+            if system.get("role") == "system" and "You turn sentences" not in system["content"]:
+                assert system["content"] == SYSTEM, (path, entry["exchange"]["stage"])
+                assert entry["exchange"]["stage"] != "plan" or plans in rest[0]["content"], path
 
 
 @pytest.mark.slow

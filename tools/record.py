@@ -5,7 +5,8 @@
 Each notebook is executed in a copy of its folder, in the real sandbox. A question that did not change is replayed. A
 question that changed is answered with the recorded answer of the same result and stage whose question is most like it,
 and the function is tested again. Then the journals of what changed are written to the notebooks' folder, with the times
-and costs of the old ones. A version that is recorded under the key or in the layout of an earlier version of this
+and costs of the old ones. So are those that a program of a notebook wrote to a temporary folder, with answers that the
+notebook played from a record. A version that is recorded under the key or in the layout of an earlier version of this
 package takes its new place. Nothing else is changed: without a changed question there is no changed file.
 
 Prints what was recorded anew, and the questions without an answer. These need one: from a model, or by hand. The exit
@@ -40,6 +41,18 @@ ROOT = Path(__file__).parents[1]
 RUN = Path(__file__).with_name("run_notebook.py")
 JOURNALS = ("journal.jsonl", "conversation.jsonl")
 TOP_FILES = ("solution.py", "test_solution.py", "function.toml")
+ENOUGH_TIME = """\
+import dataclasses
+
+from autocoder_jupyter.engine.second_opinion import trial
+from autocoder_jupyter.settings import efforts
+
+trial.SECONDS *= 20
+for name, effort in efforts.EFFORTS.items():
+    efforts.EFFORTS[name] = dataclasses.replace(effort, seconds=20 * effort.seconds)
+"""
+"""Runs first in each process of a notebook, so that a busy machine records the same evidence as an idle one."""
+
 KEPT_OF_REPORT = ("usage", "seconds", "started", "timeline", "overspent")
 """Fields of a report that tell when and at what cost the answers were made."""
 
@@ -157,22 +170,60 @@ def main() -> int:
 def record(notebook: Path) -> list[str]:
     """Record one notebook anew; returns what must be done by hand."""
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "notebooks"
+        folder, elsewhere = Path(temporary) / "notebooks", Path(temporary) / "t"
+        elsewhere.mkdir()
         shutil.copytree(notebook.parent, folder, ignore=shutil.ignore_patterns("examples", "outputs", "*.ipynb"))
-        recorded = list(_recorded(notebook.parent))
+        recorded = list(recorded_answers(notebook.parent))
         for path in [*_files(folder, *JOURNALS)]:
             _forget_result(path.parent)
         shutil.copy(notebook, folder)
         answers = Answers(folder, recorded)
         with ScriptedModel(answers) as model:
-            done = _executed(folder / notebook.name, model)
+            done = _executed(folder / notebook.name, model, elsewhere)
         if answers.missing or done.returncode:
             why = [f"{notebook.stem}: no answer for {what}" for what in answers.missing]
             return why or [f"{notebook.stem}: it fails.\n{done.stdout[-3_000:]}"]
-        for run in _renewed_runs(folder, notebook.parent, answers.used):
+        renewed = _renewed_runs(folder, notebook.parent, answers.used)
+        for run in renewed:
             _take_over(folder, notebook.parent, run, answers.used)
-            print(f"recorded {notebook.stem}: {_name(run)}", flush=True)
+        for name in [*map(_name, renewed), *take_from_elsewhere(elsewhere, notebook.parent, recorded)]:
+            print(f"recorded {notebook.stem}: {name}", flush=True)
         return []
+
+
+def take_from_elsewhere(elsewhere: Path, shipped: Path, recorded: list[Recorded]) -> list[str]:
+    """Write the records that programs of a notebook made in temporary folders; returns the names of what was written.
+
+    Args:
+        elsewhere: the folder with the temporary ones.
+        shipped: the notebooks' folder. What it has no record of is left out.
+        recorded: its recorded answers.
+    """
+    names = []
+    for journal in sorted(elsewhere.glob(f"*/.autocode/*/{VERSIONS}/*/journal.jsonl")):
+        root = journal.parents[4]
+        run = journal.parent.relative_to(root)
+        used = list(_answered_elsewhere(_entries(journal), [one for one in recorded if one.name == _name(run)]))
+        if used:
+            for old in (shipped / run.parent).glob("*"):
+                if not (root / run.parent / old.name).exists():
+                    shutil.copytree(old, root / run.parent / old.name)
+                    _forget_result(root / run.parent / old.name)
+            _take_over(root, shipped, run, used)
+            names.append(_name(run))
+    return names
+
+
+def _answered_elsewhere(entries: list[dict[str, Any]], recorded: list[Recorded]) -> Iterator[Recorded]:
+    """The recorded answers that changed questions got."""
+    left = list(recorded)
+    for exchange in [entry["exchange"] for entry in entries if entry["kind"] == "exchange"]:
+        same = [one for one in left if all(one.exchange[part] == exchange[part] for part in ("stage", "answer"))]
+        if same:
+            left.remove(same[0])
+        if same and same[0].exchange["key"] != exchange["key"]:
+            same[0].new_key = exchange["key"]
+            yield same[0]
 
 
 def move_earlier(folder: Path) -> None:
@@ -198,7 +249,8 @@ def _files(folder: Path, *names: str) -> list[Path]:
     )
 
 
-def _recorded(folder: Path) -> Iterator[Recorded]:
+def recorded_answers(folder: Path) -> Iterator[Recorded]:
+    """The recorded answers of a folder of notebooks."""
     for path in _files(folder, *JOURNALS):
         entries = _entries(path)
         blocks = {entry["key"]: entry["outcome"]["blocks"] for entry in entries if entry.get("step") == "agent answer"}
@@ -224,10 +276,12 @@ def environment_of(model: ScriptedModel) -> dict[str, str]:
     return {**without_keys(), **keys, **addresses}
 
 
-def _executed(notebook: Path, model: ScriptedModel) -> subprocess.CompletedProcess[str]:
+def _executed(notebook: Path, model: ScriptedModel, temporary: Path) -> subprocess.CompletedProcess[str]:
+    (temporary / "sitecustomize.py").write_text(ENOUGH_TIME, "utf-8")
+    places = {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join([str(temporary), str(ROOT)])}
     return subprocess.run(
         [sys.executable, str(RUN), str(notebook)],
-        env=environment_of(model),
+        env={**environment_of(model), **places},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

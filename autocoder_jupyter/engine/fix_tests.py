@@ -27,7 +27,7 @@ its input; look at all of its assertions. Then answer:
 - verdict "wrong": the request and the plan demand something else. Then `replacement` is the corrected test function,
   whole, with the same name and docstring, and no weaker than before.
 - verdict "undecided": neither the request nor the plan nor a rule decides what the test expects. It will be dropped.
-`derivation` is your sum, in a few lines."""
+`derivation` has your steps, in a few lines."""
 
 
 class TestVerdict(BaseModel):

@@ -15,21 +15,24 @@ from autocoder_jupyter.types import CodePlan, InputSpec
 _INSTRUCTIONS = """\
 You plan one Python function, `run`, and write no code. Its code and its tests are written apart from each other, from
 your plan and the rules above: leave nothing to guess that both need to know. Decide:
-- outputs: the name, type and exact meaning of each (unit, order, what is counted; for an int that is no count and a
-  list of fixed length also what stands for nothing). Of a DataFrame also how its rows are sorted, and its columns in
-  order, each with dtype (int64, float64, str, bool, datetime64[us], category) and meaning; none where they depend on
-  the data. Declared outputs stay; else propose the fewest that answer the request.
+- outputs: the name, type and exact meaning of each (unit, order, what is counted; of a list of fixed length what stands
+  at each place; of an int that is no count what stands for nothing). Of a DataFrame also how its rows are sorted, and
+  its columns in order, each with dtype (int64, float64, str, bool, datetime64[us], category) and meaning; none where
+  they depend on the data. Declared outputs stay; else propose the fewest that answer the request.
 - parameters: usually none. Only a number or word of the request that a person will want to vary, as a single value,
-  with that of the request as default; meanings then write its name, not its value. None that an output's name fixes
+  with that of the request as default; meanings then write its name, not its value. None for what an output's name says
   (`orders_in_2019`). The inputs above are given already.
 - assumptions: how you read what a reader could take otherwise: which date counts; duplicates, unmatched keys; which
   standard deviation; whether bounds are included; time zones; where the data win over the request; what holds where a
-  rule above is not meant. Decide each, ask nothing, invent no error. Short sentences, the important ones first.
+  rule above is not meant. Decide each, ask nothing, plan no error. Short sentences, the important ones first.
 - approach: a few sentences, with the pandas operations that matter.
-- holds: properties of `run` on any data, which are tested; leave out what is not certain. `order`: another order of the
-  input's rows changes no value, also among ties. `rows`: the output is a table, and each row of it needs one row of the
-  largest input alone. `groups:customer`: the output is a table, each row of it belongs to a customer of the largest
-  input, and needs the rows of that customer alone.
+- holds: which of these `run` keeps on any data; each is tested, so leave out what is not certain:
+  `order`: another order of the input's rows changes no value, also among ties.
+  `twice`: each row of the largest input twice changes nothing, as for means, medians, shares and distinct values, but
+  not for sums, counts or a deviation by n - 1.
+  `rows`: the output is a table, and each row of it needs one row of the largest input alone.
+  `groups:customer`: the output is a table, and each row of it needs the rows of one customer alone, where `customer` is
+  a column of the largest input.
 - packages beyond the standard library, pandas and numpy: well-known ones, by their names on the Python package index,
   and only when they earn it. System packages (apt) almost never.
 

@@ -31,7 +31,7 @@ Where the request says of the data what is not so (a format, name, dtype or valu
 
 The module, for whoever writes code:
 - defines `run` exactly as under <interface>; several outputs come as a tuple in that order. At its top level stand only
-  imports (of packages with compiled wheels), constants, functions and classes.
+  imports (of no package that needs a compiler), constants, functions and classes.
 - works on any input of the same columns and dtypes. It hard-codes no value of the data but what the request or the plan
   names, changes no input, prints nothing, opens no connection, hides no error, and gives the same result every time.
 - returns the exact types: a DataFrame has the plan's columns, dtypes and order and the index 0, 1, 2 …; scalars are
@@ -39,7 +39,8 @@ The module, for whoever writes code:
 
 What the function gives, unless the request, the plan or the meaning of an output says otherwise:
 - no rows, or none that fit: the same columns without rows, [], {{}}, 0 for a count or sum, NaN for any other number,
-  False, "" or the request's own word for "else"; ValueError is only for a column that is not there.
+  False, "" or the request's word for every other case. A list of fixed length keeps it, a dict its fixed keys; each
+  entry is what a single value would be. ValueError is only for a column that is not there.
 - a statistic that is not defined (too few values, all alike, division by 0) is NaN, and a verdict on it False.
 - a cell that cannot be read as what its column holds is missing; what is missing is in no sum, mean or count, and makes
   no group.
@@ -47,14 +48,14 @@ What the function gives, unless the request, the plan or the meaning of an outpu
 - nothing is rounded; where it is asked for, halves go to even, as `round` does.
 
 The tests, only for whoever writes tests, one pytest module:
-- `from solution import run`, called by keyword, in another process: nothing can be patched, only values and exceptions
-  come back; a call that changes its inputs fails by itself.
+- `from solution import run`; it is called by keyword, in another process: nothing can be patched, only values and
+  exceptions come back; a call that changes its inputs fails by itself.
 - 4 to 8 tests; each checks one sentence of the request, a constraint or an assumption: its docstring, one line. First
-  one for each plausible misreading of the request, in which that reading gives another value; then edges that something
+  one for each plausible misreading of the request, on rows for which it gives another value; then edges that something
   decides: missing values, ties (of whole numbers or halves), a bound, no rows, all rows alike.
 - inputs are made in the test, with the columns and dtypes of the data (whole numbers may be float64, to hold NaN) and
-  as few rows as the rule needs: mostly 2 to 8, at least 11 for |z| > 3.
-- expected values are worked out by hand, the sum in a comment, checked twice; where that is too long, what must always
+  as few rows as the rule needs: mostly 2 to 8, at least 11 where a z-score exceeds 3.
+- expected values are worked out by hand, the steps in a comment, checked twice; where that is long, what must always
   hold: totals, ranges, order, one row per key, independence of row order. Of a p-value, the side of the threshold on
   data far from it, or 3 or 4 rows with a closed form.
 - floats by pytest.approx, frames by columns and values. Not tested is what nothing decides: the words of an error, a

@@ -18,8 +18,8 @@ from autocoder_jupyter.untrusted.parsing import TESTS, TooLong, parse
 
 _INSTRUCTIONS = """\
 You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be
-trusted: a wrong expectation does as much harm as a missing one. Answer with the whole module in one ```python block,
-and nothing else."""
+trusted: a wrong expectation does as much harm as a missing one. Keep to the rules for the tests above. Answer with the
+whole module in one ```python block, and nothing else."""
 
 _REFUSAL = (
     "{problem} Write the whole test module again.",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.plan import plan_messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
+from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.prompt import plan_text
 from autocoder_jupyter.engine.second_opinion.writer import second_messages
+from autocoder_jupyter.engine.tests import tests_messages as messages_of_tests
 from autocoder_jupyter.engines.staged.code import code_messages
-from autocoder_jupyter.request import Request
+from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 from tests.questions import shared, texts_of_all_stages
 from tests.runner import PLAN
@@ -32,7 +35,7 @@ def test_of_what_is_sent_after_the_first_question_a_cache_can_serve_four_fifths(
 
 def test_what_no_cache_can_serve_is_short(questions: dict[str, str]) -> None:
     first, *later = (questions[stage] for stage in ("plan", "code", "tests"))
-    assert len(first) + sum(len(text) - len(shared(first, text)) for text in later) < 10_100
+    assert len(first) + sum(len(text) - len(shared(first, text)) for text in later) < 10_450
 
 
 def test_what_is_shared_ends_with_the_data_and_is_long_enough_to_be_kept(questions: dict[str, str]) -> None:
@@ -80,7 +83,7 @@ def test_other_libraries_of_figures_are_spoken_of_where_the_request_does() -> No
         "of the data what is not so (a format, name, dtype or value), the data win",
         "no value of the data but what the request or the plan\n  names",
         "a statistic that is not defined (too few values, all alike, division by 0) is NaN, and a verdict on it False",
-        'False, "" or the request\'s own word for "else"',
+        'False, "" or the request\'s word for every other case',
         "nothing is rounded; where it is asked for, halves go to even",
         "unless the request, the plan or the meaning of an output says otherwise",
         "Of a p-value, the side of the threshold",
@@ -88,6 +91,26 @@ def test_other_libraries_of_figures_are_spoken_of_where_the_request_does() -> No
 )
 def test_every_stage_knows_what_nobody_says_otherwise(questions: dict[str, str], rule: str) -> None:
     assert all(rule in text for text in questions.values())
+
+
+def test_every_question_says_what_a_list_of_fixed_length_and_a_dict_of_fixed_keys_give_for_no_rows() -> None:
+    orders = pd.DataFrame({"day": ["Mon", "Sun", "Mon"], "n": [1, 2, 3]})
+    outputs = (OutputSpec(name="by_weekday", type="list", elements="int"),)
+    request = Request("weekdays", "Orders of each weekday in @orders.", {"orders": orders}, outputs=outputs)
+    prepared = prepare(request, AgentConfig())
+    plan = merge(PlanAnswer.model_validate_json(PLAN), prepared.inputs, outputs)
+    brief = Brief(request, plan, prepared.context.text)
+    asked = {
+        "plan": plan_messages(request, prepared.inputs, brief.context),
+        "code": code_messages(brief, None),
+        "tests": messages_of_tests(brief),
+        "second": second_messages(request, prepared.inputs, brief.context),
+    }
+    rule = "A list of fixed length keeps it, a dict its fixed keys; each\n  entry is what a single value would be."
+    for stage, (system, told) in asked.items():
+        assert rule in system["content"], stage
+        assert "list[int]" in told["content"], stage
+    assert "of a list of fixed length what stands\n  at each place" in asked["plan"][1]["content"]
 
 
 def test_a_stage_is_told_what_is_not_its_part(questions: dict[str, str]) -> None:
@@ -116,3 +139,5 @@ def test_the_second_question_speaks_of_no_plan_and_shows_its_outputs_beside_the_
     asked = second_messages(request, (InputSpec(name="sales", type="DataFrame"),), "")[1]["content"]
     assert '<interface>\nOUTPUTS = {"total": "float"}\n\ndef run(sales: pd.DataFrame): ...\n</interface>' in asked
     assert "There is\nno plan, and there are no tests: what the rules above leave to a plan, you decide." in asked
+    assert "Where a rule above (no rows, missing, ties) decides what this person may not expect, keep to it" in asked
+    assert "list[str], dict[str, float] and the\n  like (with the type of what they hold)" in asked

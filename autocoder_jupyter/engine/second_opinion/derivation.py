@@ -27,7 +27,7 @@ exist. Then answer:
 """
 
 _ANSWER = """\
-- `derivation`: your sum, in a few lines.
+- `derivation`: your steps, in a few lines.
 - `sentence`: the one sentence of the request, or the assumption of the plan, that decides the outcome, in one line.
 - `decided`: false when neither the request nor the plan decides what must come out.
 - `values`: for each place under <asked> its values, as JSON: numbers to at least four digits, dates and times as ISO

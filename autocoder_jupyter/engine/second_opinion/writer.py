@@ -29,8 +29,9 @@ The module:
   period is compared, which date counts, what becomes of nulls, duplicates and ties, which standard deviation, inclusive
   or exclusive bounds, time zones, rounding): one line each that begins with "- ", short, the important ones first.
   Where a rule above (no rows, missing, ties) decides what this person may not expect, keep to it, and a line says so.
-- has, below it, `OUTPUTS = {"name": "type", ...}`: what `run` returns, in order. The types are str, int, float, bool,
-  datetime, date, timedelta, DataFrame, Series, dict, list, File, Dir and Figure.
+- has, below it, `OUTPUTS = {"name": "type", ...}`: what `run` returns, in order; as under <interface> if it is there.
+  The types are str, int, float, bool, datetime, date, timedelta, DataFrame, Series, list[str], dict[str, float] and the
+  like (with the type of what they hold), File, Dir and Figure.
 - defines the function `run` with the parameters under <interface>; one output is returned bare, several as a tuple.
   Helper functions are fine. No code runs on import but imports and constants.
 - works with missing values too, and on a single row. Plain pandas and numpy, no other packages unless the request
