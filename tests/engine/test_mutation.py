@@ -122,6 +122,19 @@ async def test_tests_that_only_fail_because_others_ran_before_notice_nothing(run
     assert [bool(change.noticed_by) for change in counting.changes] == [bool(one.noticed_by) for one in plain.changes]
 
 
+SLOW = f"import time\n{BOUND}".replace("    sales =", "    time.sleep(4)\n    sales =")
+
+
+async def test_tests_that_the_end_of_the_time_cuts_notice_nothing(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine was busy: that says nothing of the tests."""
+    efforts = {name: replace(effort, seconds=min(effort.seconds, 2.0)) for name, effort in EFFORTS.items()}
+    monkeypatch.setattr(f"{PLACE}.examiner.EFFORTS", efforts)
+    found = strength(await runner.generate(script(FILTERED, SLOW), samples={"sales": orders()}, settings=NORMAL))
+    assert found.noticed == 0 and found.ended == "the time was up"
+
+
 async def test_a_change_that_gives_no_other_answer_does_not_count(runner: Runner) -> None:
     samples = {"sales": pd.DataFrame({"price": [10.0, 20.0], "quantity": [5, 7]})}  # none at the bound
     found = strength(await runner.generate(script(FILTERED, BOUND), samples=samples, settings=NORMAL))

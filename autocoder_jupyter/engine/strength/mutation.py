@@ -38,6 +38,8 @@ VARIATIONS = 8
 CALL_SECONDS = 5.0
 """Wall-clock seconds for a call of a changed function, because a change can make it endless."""
 
+ENDLESS = "a test that did not end"
+
 
 ON_SAMPLE = "on the sample"
 """The words for the sample itself."""
@@ -159,28 +161,35 @@ class MutationTrial:
                 self._search_next(callee)
                 continue
             tried = self.differing.pop(0)
-            self.found.append(replace(tried, noticed_by=self._noticed_by(tried.mutant, tester, callee)))
+            self.found += self._tried(tried, tester, callee)
         self._confirm(tester, callee)
 
     def again(self, tester: Worker, callee: Worker) -> None:
         """Run the tests on the changes that no test noticed, because there are more tests now."""
         for place, tried in enumerate(self.found):
-            if not tried.noticed_by and time.monotonic() < self.deadline:
-                self.found[place] = replace(tried, noticed_by=self._noticed_by(tried.mutant, tester, callee))
+            if not tried.noticed_by and self._has_time:
+                self.found[place : place + 1] = self._tried(tried, tester, callee) or [tried]
         self._confirm(tester, callee)
+
+    def _tried(self, tried: TriedMutant, tester: Worker, callee: Worker) -> list[TriedMutant]:
+        """A change with what noticed it; nothing if the time was up before the tests ended."""
+        noticed_by = self._noticed_by(tried.mutant, tester, callee)
+        return [replace(tried, noticed_by=noticed_by)] if self._has_time or noticed_by != ENDLESS else []
 
     def _confirm(self, tester: Worker, callee: Worker) -> None:
         """Run the tests of each change in a process of its own, if they fail on the function itself after the others.
 
         Such tests leave something behind, or count how often they run, and would seem to notice every change.
         """
-        noticed = [place for place, tried in enumerate(self.found) if tried.noticed_by]
-        if not (self._shares and noticed and callee.alive and tester.alive):
+        if not (self._shares and any(tried.noticed_by for tried in self.found) and callee.alive and tester.alive):
             return
-        self._shares = not self._noticed_by(None, tester, callee)
-        for place in () if self._shares else noticed:
-            mutant = self.found[place].mutant
-            self.found[place] = replace(self.found[place], noticed_by=self._noticed_by(mutant, tester, callee))
+        failed = self._noticed_by(None, tester, callee)
+        if failed == ENDLESS and not self._has_time:
+            return
+        self._shares = not failed
+        if failed:
+            again = ([one] if not one.noticed_by else self._tried(one, tester, callee) for one in self.found)
+            self.found[:] = [one for found in again for one in found]
 
     def _search_next(self, callee: Worker) -> None:
         """Find out which of the next changes count. Without an answer of the function itself, none does."""
@@ -306,11 +315,11 @@ class MutationTrial:
                 if failed_test := next((o.id for o in run.outcomes if o.outcome in ("failed", "error")), ""):
                     return failed_test if module is self.suite else blind_id(failed_test)
                 if not run.passed:
-                    return "a test that did not end"
+                    return ENDLESS
         except PROGRAM_FAILURES as error:
             if was_killed(error):
                 raise
-            return "a test that did not end"
+            return ENDLESS
         return ""
 
     @property
