@@ -279,9 +279,10 @@ def environment_of(model: ScriptedModel) -> dict[str, str]:
 def _executed(notebook: Path, model: ScriptedModel, temporary: Path) -> subprocess.CompletedProcess[str]:
     (temporary / "sitecustomize.py").write_text(ENOUGH_TIME, "utf-8")
     places = {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join([str(temporary), str(ROOT)])}
+    patience = {"AUTOCODE_SECOND_OPINION_SECONDS": "2400"}  # see `ENOUGH_TIME`
     return subprocess.run(
         [sys.executable, str(RUN), str(notebook)],
-        env={**environment_of(model), **places},
+        env={**environment_of(model), **places, **patience},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -360,8 +361,8 @@ def _write_run(new: Path, new_before: Path, to: Path, before: Path, used: list[R
             report |= {name: earlier[name] for name in KEPT_OF_REPORT if name in earlier}
             kept = {name: value for name, value in report.items() if name in earlier or name != "seal"}
             (to / path.name).write_text(json.dumps(kept, indent=1, ensure_ascii=False), "utf-8")
-        elif path.is_file():
-            shutil.copy(path, to / path.name)
+        elif path.is_file() and not (path.name == "request.json" and (to / path.name).exists()):
+            shutil.copy(path, to / path.name)  # the same place has the same request, with the settings of its cell
 
 
 def _renewed(

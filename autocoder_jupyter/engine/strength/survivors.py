@@ -142,7 +142,7 @@ def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> lis
     few = _few_rows(trial, ours, deadline)
     if few is not None:
         found[few.source] = few
-    for tried in (one for one in trial.found if not one.noticed_by):
+    for tried in (one for one in trial.found if not one.noticed_by and not one.with_rows):
         if len(found) == MOST or time.monotonic() >= deadline or not (tester.alive and callee.alive):
             break
         other = Side("a changed function", tester, replace(trial.program, code=tried.mutant.code))
@@ -158,7 +158,7 @@ def _few_rows(trial: MutationTrial, ours: Side, deadline: float) -> SmallInput |
     matter = [0] * len(parts)
     with suppress(TrialEnded):  # those that were tried decide
         answers = [ours.on({**trial.others, **part}, deadline, reuse=True, kept=True) for part in parts]
-        for tried in trial.found:
+        for tried in (one for one in trial.found if not one.with_rows):
             changed = Side("a changed function", ours.worker, replace(ours.program, code=tried.mutant.code))
             for place, (part, answer) in enumerate(zip(parts, answers, strict=True)):
                 other = changed.on({**trial.others, **part}, deadline, reuse=True)
