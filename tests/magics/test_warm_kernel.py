@@ -63,7 +63,8 @@ def test_a_kernel_finds_what_is_installed_whatever_path_its_server_was_started_w
 ) -> None:
     import nbformat
 
-    other = dataclasses.replace(forked_kernels.KERNELS, name=f"other-{os.getpid()}")
+    least = ("tests.light_jsonschema", "ipykernel.kernelapp", "ipykernel.ipkernel")
+    other = dataclasses.replace(forked_kernels.KERNELS, name=f"other-{os.getpid()}", modules=least)
     monkeypatch.setattr(forked_kernels, "KERNELS", other)
     with monkeypatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
