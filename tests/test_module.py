@@ -46,7 +46,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.local_sandbox
 async def test_a_script_imports_a_function_of_its_project_from_anywhere(project: Path, tmp_path: Path) -> None:
-    produced = await Runner(project / ".autocode", "local").generate(SCRIPT)
+    produced = await Runner(project / ".autocode", "local").begin(SCRIPT)
     assert produced.report.success, produced.error
     for cwd, script in ((project, "reports/weekly.py"), (tmp_path, "project/reports/weekly.py")):
         done = python(cwd, script)
@@ -57,7 +57,7 @@ async def test_a_script_imports_a_function_of_its_project_from_anywhere(project:
 
 @pytest.mark.local_sandbox
 def test_importing_runs_no_code_of_a_folder(project: Path) -> None:
-    asyncio.run(Runner(project / ".autocode", "local").generate(SCRIPT))
+    asyncio.run(Runner(project / ".autocode", "local").begin(SCRIPT))
     bad = "import pathlib; pathlib.Path('owned').write_text('x')\n"
     for path in project.rglob("solution.py"):
         path.write_text(bad + path.read_text())
