@@ -81,10 +81,9 @@ async def preload() -> ModuleType:
     return await background.call_blocking(load)
 
 
-def _without_proxy(main: ModuleType) -> None:
+def _without_proxy(main: Any) -> None:
     """Let the first request not import the server of litellm, which is needed only for messages with files."""
-    name = "update_messages_with_model_file_ids"
-    original = getattr(main, name, None)
+    original = getattr(main, "update_messages_with_model_file_ids", None)
     if original is None:
         return
 
@@ -92,7 +91,7 @@ def _without_proxy(main: ModuleType) -> None:
         texts = all(isinstance(message.get("content"), str) for message in messages)
         return messages if texts else original(messages, *args, **more)
 
-    setattr(main, name, update)
+    main.update_messages_with_model_file_ids = update
 
 
 @contextlib.contextmanager
