@@ -92,6 +92,7 @@ ORIGINS = {
     "magics/references.py::referred": USER,
     "magics/version_manager.py::bind": USER,
     "magics/inspection.py::NotebookCaller._variable": KERNEL,
+    "engine/programs/alternatives.py::run": INSIDE,
     "engine/programs/checker.py::run": INSIDE,
     "sandbox/programs/loader.py::Modules.exec_module": INSIDE,
     "sandbox/worker/calls.py::load": INSIDE,

@@ -45,7 +45,7 @@ def shipped(tmp_path: Path) -> Path:
 def forked_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notebooks are executed from here, in forked kernels; a new program and its kernel import for five seconds."""
 
-    def executed(notebook: Path, model: ScriptedModel) -> subprocess.CompletedProcess[str]:
+    def executed(notebook: Path, model: ScriptedModel, temporary: Path) -> subprocess.CompletedProcess[str]:
         import nbformat  # takes a second, and every worker collects this
 
         with pytest.MonkeyPatch.context() as patch:
