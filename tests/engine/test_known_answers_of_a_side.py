@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.sides import MOST_CELLS, Answer, KnownAnswers, TrialEnded
+from autocoder_jupyter.engine.second_opinion.sides import MOST_CELLS, Answer, KnownAnswers, Side, TrialEnded
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, Worker
+from autocoder_jupyter.sandbox.worker.entries import Packed
+from autocoder_jupyter.types import InputSpec, OutputSpec
 
 
 def soon() -> float:
@@ -86,3 +90,33 @@ def test_what_is_made_from_a_sample_is_made_once() -> None:
     assert varied.variations and varied.variations is varied.variations
     assert len(varied.parts) == 5 and varied.parts is varied.parts
     assert varied.trimmed["x"] is varied.trimmed["x"] and varied.larger(100) is varied.larger(100)
+
+
+class Batches:
+    """A worker that answers many calls at once, and counts them."""
+
+    alive = True
+
+    def __init__(self) -> None:
+        self.counts = list[int]()
+
+    def batch(self, program: Program, calls: Sequence[Packed], seconds: float, **_: Any) -> list[CallOutcome]:
+        self.counts.append(len(calls))
+        return [CallOutcome({"out": 1.0}, {}, (), "", "", 0.0) for _ in calls]
+
+
+def test_many_that_somebody_else_has_given_up_are_got_at_once_again() -> None:
+    known, worker = KnownAnswers(), Batches()
+    program = Program("", (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),))
+    side = Side("f", cast(Worker, worker), program, known)
+    many = [{"x": pd.DataFrame({"n": [number]})} for number in range(5)]
+    claims, _ = known.claimed(many[1:])
+    thread = threading.Thread(target=lambda: side.get_ready(many, soon()))
+    thread.start()
+    claims[0].keep(Answer({"out": 7.0}))
+    for claim in claims[1:]:
+        claim.give_up(TrialEnded("gone"))
+    thread.join(60)
+    assert worker.counts == [1, 3]
+    values = [side.on(inputs, soon(), reuse=True, kept=True).values["out"] for inputs in many]
+    assert values == [1.0, 7.0, 1.0, 1.0, 1.0] and worker.counts == [1, 3]

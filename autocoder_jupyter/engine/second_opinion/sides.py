@@ -34,6 +34,10 @@ MOST_CELLS = 100_000
 """The maximum number of values in an answer that is kept."""
 
 
+Inputs = Mapping[str, Any]
+"""Values by the names of the inputs."""
+
+
 class TrialEnded(Exception):
     """Nothing more can be run: the time is up, or a worker is gone. Its text says which."""
 
@@ -109,14 +113,20 @@ class KnownAnswers:
             if known.exception() is None:
                 return known.result()
 
-    def claimed(self, many: Iterable[Mapping[str, Any]]) -> list[Claim]:
-        """Those inputs of a used process whose answers are neither known nor about to be.
+    def claimed(self, many: Iterable[Mapping[str, Any]]) -> tuple[list[Claim], list[tuple[Inputs, Future[Answer]]]]:
+        """Those inputs of a used process whose answers are neither known nor about to be; and all others.
 
         Args:
             many: the inputs. Whoever asks for those that are returned waits until their answers are kept, or given up.
         """
-        pairs = (self._claimed(_key(inputs, True), inputs) for inputs in many)
-        return [mine for _, mine in pairs if mine is not None]
+        claims, others = list[Claim](), list[tuple[Inputs, Future[Answer]]]()
+        for inputs in many:
+            answer, mine = self._claimed(_key(inputs, True), inputs)
+            if mine is None:
+                others.append((inputs, answer))
+            else:
+                claims.append(mine)
+        return claims, others
 
     def _claimed(self, key: Hashable, inputs: Mapping[str, Any]) -> tuple[Future[Answer], Claim | None]:
         with self._lock:
@@ -182,7 +192,15 @@ class Side:
             many: inputs, by name.
             deadline: on the monotonic clock.
         """
-        claims = self.known.claimed(many)
+        wanted = list(many)
+        while wanted:
+            claims, others = self.known.claimed(wanted)
+            self._get(claims, deadline)
+            wait([answer for _, answer in others], max(0.0, deadline - time.monotonic()))
+            # What somebody else has given up is got here.
+            wanted = [inputs for inputs, answer in others if answer.done() and answer.exception() is not None]
+
+    def _get(self, claims: list[Claim], deadline: float) -> None:
         try:
             while claims and (left := deadline - time.monotonic()) > 0:
                 packed = [pack_arguments(self.program, claim.inputs) for claim in claims[:AT_ONCE]]

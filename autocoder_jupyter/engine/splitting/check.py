@@ -123,13 +123,16 @@ class SplitCheck:
             )
         return self._split(_Kind("whole"), comparisons, against, ordered=True)
 
-    def on(self, tables: Mapping[str, Any], demanded: DeclaredSplit, deadline: float) -> str | None:
+    def on(
+        self, tables: Mapping[str, Any], demanded: DeclaredSplit, deadline: float, divisions: int | None = None
+    ) -> str | None:
         """What speaks against a way to split on one input; "" if nothing does, None if nothing was compared.
 
         Args:
             tables: the tables among the inputs, by name.
             demanded: the way to split.
             deadline: on the monotonic clock.
+            divisions: the maximum number of ways to divide the table; None for all.
 
         Raises:
             TrialEnded: the time was up.
@@ -138,7 +141,7 @@ class SplitCheck:
         self._answers.clear()
         kind = _Kind(demanded.kind, demanded.keys)
         compared: str | None = None
-        for division in self._divisions(kind, tables[self.table]):
+        for division in itertools.islice(self._divisions(kind, tables[self.table]), divisions):
             said = self._compared(kind, 0, division)
             if said:
                 return said

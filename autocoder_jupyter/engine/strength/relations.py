@@ -194,8 +194,9 @@ def tried(
             return
     for one in found:
         try:
-            where = _question(one, side, others)
-            broken = _broken(one, where, [base] if one.name in (ORDER, ZONE) else [base, *parts], deadline)
+            where, few = _question(one, side, others), _question(one, side, others, divisions=1)
+            small = () if one.name in (ORDER, ZONE) else parts
+            broken = _broken(one, where, [(where, base), *((few, part) for part in small)], deadline)
         except TrialEnded:
             return
         if broken is not None:
@@ -217,18 +218,18 @@ def breaks(side: Side, one: Broken, others: Mapping[str, Any], deadline: float) 
     return one.tables is not None and bool(_question(one, side, others)(deadline, one.tables))
 
 
-def _question(one: Broken, side: Side, others: Mapping[str, Any]) -> Where:
-    """What finds the first output that differs."""
+def _question(one: Broken, side: Side, others: Mapping[str, Any], divisions: int | None = None) -> Where:
+    """What finds the first output that differs. `divisions` limits the ways to divide a table."""
     if one.split is not None:
-        return partial(_where_apart, side, one.split, others)
+        return partial(_where_apart, side, one.split, others, divisions)
     return partial(_where, side, one, others)
 
 
-def _broken(one: Broken, where: Where, frames: Sequence[Tables], deadline: float) -> Broken | None:
+def _broken(one: Broken, where: Where, asked: Sequence[tuple[Where, Tables]], deadline: float) -> Broken | None:
     """A relation with the output that differs and the smallest input; None if nothing was compared."""
     compared = False
-    for tables in frames:
-        output = where(deadline, tables)
+    for ask, tables in asked:
+        output = ask(deadline, tables)
         if output:
             return replace(one, where=output, tables=searched(tables, lambda given, until: bool(where(until, given))))
         compared = compared or output is not None
@@ -236,7 +237,12 @@ def _broken(one: Broken, where: Where, frames: Sequence[Tables], deadline: float
 
 
 def _where_apart(
-    side: Side, split: DeclaredSplit, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
+    side: Side,
+    split: DeclaredSplit,
+    others: Mapping[str, Any],
+    divisions: int | None,
+    deadline: float,
+    tables: Mapping[str, Any],
 ) -> str | None:
     """The first output that is another one if parts of the rows have their answer apart; see `_where`."""
 
@@ -252,7 +258,7 @@ def _where_apart(
             continue
         check = SplitCheck(ask, side.program, spec.name, {**others, **tables}, split.input, in_order=False)
         try:
-            said = check.on(tables, split, deadline)
+            said = check.on(tables, split, deadline, divisions)
         except _Refused:
             return None
         if said:
