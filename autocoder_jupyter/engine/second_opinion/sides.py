@@ -1,7 +1,7 @@
 """The function and the second solution, each in a worker of its own.
 
 Neither can find the other one, nor the comparison, which is made in the notebook. A call of the trial is the same call
-as that of a user.
+as that of a user. Many on other inputs share a process; a difference or an error there is asked again in a new one.
 """
 
 from __future__ import annotations

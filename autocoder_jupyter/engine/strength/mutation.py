@@ -39,7 +39,7 @@ CALL_SECONDS = 5.0
 """Wall-clock seconds for a call of a changed function, because a change can make it endless."""
 
 ENDLESS = "a test that did not end"
-
+"""What noticed a change, if no test failed."""
 
 ON_SAMPLE = "on the sample"
 """The words for the sample itself."""
@@ -231,11 +231,11 @@ class MutationTrial:
         """Conditions that may hang on the number of rows, and that matter on the sample, or on one several times as
         large.
         """
-        changes, large = ways_of_size(self.program.code), self.varied.larger(largest_number(self.program.code))
-        side, changed = (
-            Side("the function", callee, self.program, self.known),
-            self._alternatives(callee, changes),
-        )
+        changes = ways_of_size(self.program.code)
+        if not changes:
+            return
+        side, changed = Side("the function", callee, self.program, self.known), self._alternatives(callee, changes)
+        large = self.varied.larger(largest_number(self.program.code))
         where = {ON_SAMPLE: self._inputs[0][0], **({large.name: large.tables} if large is not None else {})}
         try:
             for number, change in enumerate(changes):
