@@ -209,26 +209,32 @@ class SandboxSession:
         secrets = hidden_values(secret_values(self._config.secrets), self._config.env_vars)
         connected = not self._config.block_network if network is None else network
         held: list[Worker] = []
+        holding = threading.Lock()
         abandoned = threading.Event()
 
         def attempt() -> T:
             assert environment is not None, "provide() comes first"
             with ExitStack() as leases:
                 taken = []
-                for other in others:
-                    spec = WorkerSpec(other or environment, self.limits, network=connected)
-                    lease = self._services.pool.lease(spec, other_than=other_than, unlike=unlike)
-                    worker = leases.enter_context(lease)
-                    held.append(worker)
-                    taken.append(RedactingWorker(worker, secrets))
-                    if abandoned.is_set():
-                        raise Cancelled("Cancelled before the sandbox was ready.")
-                return job(taken)
+                try:
+                    for other in others:
+                        spec = WorkerSpec(other or environment, self.limits, network=connected)
+                        lease = self._services.pool.lease(spec, other_than=other_than, unlike=unlike)
+                        worker = leases.enter_context(lease)
+                        held.append(worker)
+                        taken.append(RedactingWorker(worker, secrets))
+                        if abandoned.is_set():
+                            raise Cancelled("Cancelled before the sandbox was ready.")
+                    return job(taken)
+                finally:
+                    with holding:  # a cancel that comes later must not kill the workers of others
+                        held.clear()
 
         def abandon() -> None:
             abandoned.set()
-            for worker in held:
-                worker.kill()
+            with holding:
+                for worker in held:
+                    worker.kill()
 
         retries_left, was_healed = self._config.sandbox_retries, False
         while True:

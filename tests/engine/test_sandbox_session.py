@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
@@ -54,3 +54,26 @@ async def test_what_a_command_says_holds_no_secret(pool: LendingPool, monkeypatc
     monkeypatch.setenv("DOOR", "sesame-4711")
     outcome = await session(pool, AgentConfig(secrets=(Secret(key="DOOR"),))).command("ls", {}, 5.0)
     assert outcome.output == "ls: <DOOR>"
+
+
+async def test_a_cancel_after_the_job_kills_no_worker_that_others_may_have_by_now(
+    pool: LendingPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy loop hears of the end of a job late, and may be told to cancel it before."""
+    cancels, killed = list[Callable[[], None]](), list[str]()
+
+    async def called(function: Callable[[], Any], on_cancel: Callable[[], None]) -> Any:
+        cancels.append(on_cancel)
+        return function()
+
+    def job(worker: Any) -> str:
+        worker._worker.kill = lambda: killed.append(worker.id)
+        if worker.id in during:
+            cancels[-1]()
+        return str(worker.id)
+
+    monkeypatch.setattr("autocoder_jupyter.engine.sandbox_session.call_blocking", called)
+    for during, ended in (((), []), (("one",), ["one"])):
+        assert await session(pool, AgentConfig()).work(job) == "one"
+        cancels[-1]()
+        assert killed == ended
