@@ -156,8 +156,8 @@ def run_on_thread(coroutine: Coroutine[Any, Any, T]) -> T:
         else:
             future.set_result(result)
 
-    start_thread(work, "autocode-call")
     try:
+        start_thread(work, "autocode-call")
         return wait(future, about=about)
     finally:
         if not future.done():

@@ -43,7 +43,7 @@ from autocoder_jupyter.engine.second_opinion.writer import read_second
 from autocoder_jupyter.engine.splitting.tables import large_enough
 from autocoder_jupyter.engine.start import tests_problem
 from autocoder_jupyter.engine.strength.conditions import _below, reads
-from autocoder_jupyter.engine.strength.mutants import CHARACTERS, mutants
+from autocoder_jupyter.engine.strength.mutants import CHARACTERS, mutants, ways_of_size
 from autocoder_jupyter.engine.strength.other_inputs import is_general, raised_in
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engine.tests_ahead import whole_statements
@@ -121,7 +121,9 @@ def _examined(text: str, _: Path) -> object:
         raised_in(text),
         is_general(text, ()),
         mutants(text, ["a"]),
+        ways_of_size(text),
         mutants(part, ["a"]),
+        ways_of_size(part),
         _below(Program(text, (), ()), "pass"),
     )
 
@@ -700,11 +702,13 @@ READERS: dict[str, Reader] = {
         {
             **_sources("names", "functions", "f-strings"),
             "calls of calls": lambda: "x = a" + ".agg('sum')" * 1_900,
+            "conditions": lambda: "x = len(a) > 400\n" * 1_000,
             "masks": lambda: "m = a > 1\n" + "b[m] = b[m].dropna().sum(skipna=True)\n" * 500,
             "dates": lambda: "x = '2024-01-01'\n" * 1_000,
         },
         (
             "engine.strength.mutants:mutants",
+            "engine.strength.mutants:ways_of_size",
             "engine.strength.mutants:_dates",
             "engine.strength.conditions:reads",
             "engine.strength.conditions:_below",
