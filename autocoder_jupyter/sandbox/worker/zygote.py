@@ -125,8 +125,8 @@ class Zygote:
             raise
         out_of_memory = call.out_of_memory
         stays = call.finished and self.envelope.keep and not call.flooded and not out_of_memory
-        if not call.finished:
-            child.kill()  # one that has answered is killed after the report, because to free its memory takes a while
+        if not stays:
+            child.kill()
         call.drain()
         self.report(
             "done",
@@ -144,7 +144,6 @@ class Zygote:
         if stays:
             self.kept = child
         else:
-            child.kill()
             self._reap(child)
 
     def _spawn(self) -> Child:
