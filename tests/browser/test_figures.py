@@ -236,14 +236,18 @@ def test_a_chart_in_its_frame_requests_nothing_whatever_it_contains(notebook: Op
     for cell, count, least in ((1, 10, 5), (2, 3, 1)):
         drawn = frames_inside(page, cell, count)
         assert len(drawn) >= least, "most of what is in these charts is drawn, without what they would fetch"
-        shown = set()
-        for element, frame in drawn:
+        shown, seen = set[str](), set[int]()
+        for element, frame in drawn * 3:  # a chart that is still drawn shows nothing under the pointer
             element.scroll_into_view_if_needed()
             box = element.bounding_box()
             assert box is not None
+            if any(canary.address in text for text in shown) and len(seen) == len(drawn):
+                break
+            seen.add(id(element))
             for across in (0.1, 0.2, 0.3, 0.5, 0.7):
                 for down in (0.3, 0.6):
                     tab.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+                    tab.wait_for_timeout(30)
                     shown |= set(frame.locator(".tooltip, .hoverlayer").all_text_contents())
             tab.mouse.click(box["x"] + box["width"] / 5, box["y"] + box["height"] / 2)
         assert any(canary.address in text for text in shown), "the values under the pointer are text"
