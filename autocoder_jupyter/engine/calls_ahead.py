@@ -63,7 +63,7 @@ class CallsAhead:
 
 
 @dataclass(frozen=True)
-class _Making:
+class _WithCalls:
     callee: Callee
     calls: CallsAhead
 
@@ -71,6 +71,8 @@ class _Making:
     def alive(self) -> bool:
         return self.callee.alive
 
+
+class _Making(_WithCalls):
     def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         future = self.calls.begin(_name(program, packed, spec))
         try:
@@ -85,15 +87,7 @@ class _Making:
         return answer
 
 
-@dataclass(frozen=True)
-class _Taking:
-    callee: Callee
-    calls: CallsAhead
-
-    @property
-    def alive(self) -> bool:
-        return self.callee.alive
-
+class _Taking(_WithCalls):
     def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         future = self.calls.take(_name(program, packed, spec))
         if future is not None:

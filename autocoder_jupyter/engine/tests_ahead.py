@@ -1,8 +1,7 @@
 """Runs each test as soon as it is written, while the model writes the next ones.
 
 What such a test finds is not looked at. Only the calls that it made are kept, for the run of all tests, and whether it
-passes on stubs. Nothing here
-can fail a generation.
+passes on stubs. Nothing here can fail a generation.
 """
 
 from __future__ import annotations

@@ -236,8 +236,7 @@ def answers_of_both(
     Raises:
         TrialEnded, SandboxError: see `Side.on`. Then neither side is at work any more.
     """
-    ours, theirs = both(first, second, lambda side: side.on(inputs, deadline, reuse=reuse, kept=kept))
-    return ours, theirs
+    return both(first, second, lambda side: side.on(inputs, deadline, reuse=reuse, kept=kept))
 
 
 def both(first: Side, second: Side, do: Callable[[Side], T]) -> tuple[T, T]:

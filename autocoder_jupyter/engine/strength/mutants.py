@@ -15,6 +15,7 @@ from itertools import chain, islice, takewhile, zip_longest
 from typing import Any
 
 from autocoder_jupyter.engine.interface import FUNCTION
+from autocoder_jupyter.engine.second_opinion.sizes import MOST as ROWS_OF_PART
 from autocoder_jupyter.untrusted.parsing import parse
 
 MOST = 200
@@ -28,9 +29,6 @@ WIDEST = 1_000
 
 LONGEST = 80
 """Characters of an expression that is shown."""
-
-LARGEST_PART = 20
-"""Numbers up to this one are reached by the rows of small parts."""
 
 _Operator = Callable[[ast.expr], Iterator[ast.expr]]
 """Yields other expressions that may stand in the place of one."""
@@ -97,7 +95,7 @@ def ways_of_size(code: str) -> tuple[Mutant, ...]:
 
 def _is_of_size(condition: ast.Compare) -> bool:
     return any(
-        (isinstance(node, ast.Constant) and type(node.value) is int and node.value > LARGEST_PART)
+        (isinstance(node, ast.Constant) and type(node.value) is int and node.value > ROWS_OF_PART)
         or (isinstance(node, ast.Name) and (node.id == "len" or node.id.isupper()))
         or (isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "count"))
         for node in ast.walk(condition)
