@@ -310,7 +310,8 @@ class ChannelWorker:
                     self._ask(DISMISS)
             return answer
         question = [pack({"kind": "arguments", "payload": 0})]
-        after = self._request(question, name, again=True, keep=spec.reuse, seconds=deadline - time.monotonic())
+        left = deadline - time.monotonic()
+        after = self._request(question, name, again=True, continues=True, keep=spec.reuse, seconds=left)
         try:
             return replace(answer, changed=changed(packed, after.header, after.payload))
         except OutputRefused as error:
@@ -325,10 +326,13 @@ class ChannelWorker:
         again: bool,
         keep: bool,
         seconds: float,
+        continues: bool = False,
         early: OnFrame | None = None,
     ) -> CallAnswer:
         """Send a request and return its only answer."""
-        return self._answers(pieces, name, 1, again=again, keep=keep, seconds=seconds, early=early)[0]
+        return self._answers(
+            pieces, name, 1, again=again, keep=keep, seconds=seconds, continues=continues, early=early
+        )[0]
 
     def _answers(
         self,
@@ -339,6 +343,7 @@ class ChannelWorker:
         again: bool,
         keep: bool,
         seconds: float,
+        continues: bool = False,
         partly: bool = False,
         early: OnFrame | None = None,
     ) -> list[CallAnswer]:
@@ -358,7 +363,9 @@ class ChannelWorker:
                 early(header, payload)
 
         try:
-            report = self._requested(pieces, name, on_frame, again=again, keep=keep, seconds=seconds)
+            report = self._requested(
+                pieces, name, on_frame, again=again, keep=keep, seconds=seconds, continues=continues
+            )
             if not report["finished"] or report["out_of_memory"] or not answers:
                 raise self._failed(report)
             stdout, stderr = clean(report["stdout"]), stable(report["stderr"], self._folder)
@@ -370,22 +377,58 @@ class ChannelWorker:
 
     def _run_tests(self, testing: Testing) -> dict[str, Any]:
         """Run tests to their end, with all calls that they make. Returns the report of the last exchange."""
-        name, begun = testing.name, testing.may_stay
+        continues = False
         while True:
-            body = testing.request
-            seconds = testing.seconds_left
-            report = self._requested(body, name, testing.take, again=begun, keep=True, seconds=seconds)
+            report = self._requested(
+                testing.request,
+                testing.name,
+                testing.take,
+                again=continues or testing.may_stay,
+                continues=continues,
+                keep=True,
+                seconds=testing.seconds_left,
+            )
             if not report["finished"] or not testing.make_call():
                 return report
-            begun = True
+            continues = True
 
     def _requested(
-        self, pieces: Sequence[Any], name: bytes, on_frame: OnFrame, *, again: bool, keep: bool, seconds: float
+        self,
+        pieces: Sequence[Any],
+        name: bytes,
+        on_frame: OnFrame,
+        *,
+        again: bool,
+        keep: bool,
+        seconds: float,
+        continues: bool = False,
     ) -> dict[str, Any]:
-        """Send a request of the program `name`. Returns the report of its end."""
+        """Send a request of the program `name`. Returns the report of its end.
+
+        Args:
+            pieces: the request.
+            name: of the program.
+            on_frame: called with each frame of the child.
+            again: the child of the last request may serve it, if that had the same name.
+            keep: keep the child for a next request.
+            seconds: time limit.
+            continues: only the child of the last request can serve it. Otherwise another child gets it once more if
+                the first one had ended before it could take it, and has sent nothing.
+        """
+        came = False
+        started = time.monotonic()
+
+        def counted(header: dict[str, Any], payload: memoryview) -> None:
+            nonlocal came
+            came = True
+            on_frame(header, payload)
+
         envelope = envelope_of(pieces, program=name, again=again, keep=keep)
         to_kept, self._kept = again and name == self._kept, b""
-        report = self._exchange([envelope], on_frame, seconds, body=pieces, to_kept=to_kept)
+        report = self._exchange([envelope], counted, seconds, body=pieces, to_kept=to_kept)
+        if report["ended_before"] and not (report["finished"] or came or continues):
+            left = seconds - (time.monotonic() - started)
+            report = self._exchange([envelope], counted, left, body=pieces)
         self._kept = name if report.get("kept") else b""
         return report
 

@@ -352,8 +352,7 @@ class ProcessStreams:
         Args:
             pieces: bytes-like objects, sent one after the other without a copy. Do not change them meanwhile.
             body: likewise; they are sent when the request is taken.
-            to_kept: the request is for the kept child, which runs the same program. Then `body` is sent at once; if
-                that child has ended, the one that takes the request gets it again.
+            to_kept: the request is for the kept child, which runs the same program. Then `body` is sent at once.
             on_frame: called with header and payload of each data frame. It may raise to stop the exchange.
             until: kind of the last report.
             seconds: time limit from the report "taken" to the end. The wait for that report does not count.
@@ -380,9 +379,10 @@ class ProcessStreams:
                 taken = True
                 deadline = time.monotonic() + seconds
                 before, route, end = route, self._route_to(header.get("link")), None
-                if route is not before or route.link is None:
-                    outgoing.clear()
+                if before.link is None:
                     outgoing.extend(frames.views(body))
+                elif before is not route:
+                    raise Malformed("another child than the kept one took its request")
             else:
                 reports.append(header)
 

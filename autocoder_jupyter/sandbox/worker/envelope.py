@@ -21,7 +21,8 @@ def pack(size: int, program: bytes, *, again: bool, keep: bool) -> bytes:
     Args:
         size: number of bytes of the request after it; 0 asks whether the worker can take requests.
         program: 32 bytes that identify the program.
-        again: send the request to the kept child, if that runs the same program.
+        again: send the request to the kept child, if that runs the same program, even if it has ended: it may have
+            read the request before, which comes over its link at the same time.
         keep: keep the child after its answer. With size 0: do not end the kept child.
     """
     return _LAYOUT.pack(size, _AGAIN * again | _KEEP * keep, program)

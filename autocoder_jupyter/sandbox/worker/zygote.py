@@ -103,7 +103,7 @@ class Zygote:
     def _is_for(self, kept: Child) -> bool:
         if self.envelope.empty:
             return self.envelope.keep
-        return self.envelope.again and kept.program == self.envelope.program and kept.alive
+        return self.envelope.again and kept.program == self.envelope.program
 
     def _end_kept(self, kept: Child) -> None:
         self.kept = None
@@ -114,6 +114,7 @@ class Zygote:
         """Send the current request to its child, and the child's frames to the host."""
         child = self.kept or self.spare
         assert child is not None
+        ended_before = not child.alive
         self.report("taken", link=child.link)  # a failure after this report is one of the program
         self.kept = self.spare = None
         child.program = self.envelope.program
@@ -133,6 +134,7 @@ class Zygote:
             data_bytes=call.moved,
             finished=call.finished,
             kept=stays,
+            ended_before=ended_before,
             signal=child.signal,
             exit_code=child.exit_code,
             flooded=call.flooded,
