@@ -241,9 +241,20 @@ def _read_string(note: Mapping[str, Any], source: ArrowReader) -> Any:
     array = source.take(note["at"])
     if array.type != pa.large_string():
         raise Corrupt(f"{array.type} where text belongs")
+    return strings(array, note["storage"], note["missing"])
+
+
+def strings(array: Any, storage: str, missing: str) -> Any:
+    """The texts of an Arrow array as pandas stores them.
+
+    Args:
+        array: of large strings.
+        storage: "python" or "pyarrow".
+        missing: "NA" or "nan".
+    """
     make: Any = pd.StringDtype
-    storage = "python" if note["storage"] == "python" else "pyarrow"
-    if note["missing"] == "NA":
+    storage = "python" if storage == "python" else "pyarrow"
+    if missing == "NA":
         return make(storage).__from_arrow__(array)
     try:
         dtype = make(storage, na_value=np.nan)

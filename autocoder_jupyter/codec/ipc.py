@@ -168,6 +168,7 @@ class ArrowReader:
             raise Corrupt(f"{len(streams)} streams")
         self._payload, self._base = _writable(payload)
         self._arrays: dict[tuple[int, int], Any] = {}
+        self._texts: dict[tuple[int, int], list[Any]] = {}
         self._numbers: dict[tuple[int, int], tuple[int, int]] = {}
         self._unbacked_left = payload.nbytes + UNBACKED_BYTES // share
         self.allowance = Allowance.part(share)
@@ -186,9 +187,9 @@ class ArrowReader:
         if streams and not trusted:
             self._refuse_shared_bytes(first_stream)
         for rows, place, texts in layout.get("texts", ()):
-            array = self._arrays[rows, place] = pa.array(texts, _TEXT)
-            if len(array) != rows:
-                raise Corrupt(f"{len(array)} texts where {rows} were announced")
+            if type(texts) is not list or len(texts) != rows:
+                raise Corrupt(f"no list of {rows} texts where one was announced")
+            self._texts[rows, place] = texts
 
     def take(self, reference: Sequence[int]) -> Any:
         """Take the Arrow array at `reference`. It cannot be taken twice, because two views would share its bytes.
@@ -197,10 +198,17 @@ class ArrowReader:
             Corrupt: there is no such array, or it was already taken.
         """
         rows, place = reference
+        if (texts := self.take_texts(reference)) is not None:
+            return pa.array(texts, _TEXT)
         try:
             return self._arrays.pop((rows, place))
         except KeyError:
             raise Corrupt(f"no array at {rows, place}, or used twice") from None
+
+    def take_texts(self, reference: Sequence[int]) -> list[Any] | None:
+        """Take the texts at `reference`, if they are in the header; they are not checked. None if they are not."""
+        rows, place = reference
+        return self._texts.pop((rows, place), None)
 
     def numpy(self, reference: Sequence[int], dtype: str) -> Any:
         """Take the numbers at `reference` as a writable numpy view.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from .collisions import without_collisions
-from .columns import MAX_UNBACKED_ROWS, Note
+from .columns import MAX_UNBACKED_ROWS, Note, strings
 from .errors import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
 from .plain import frequency_name, from_json, to_json
@@ -68,11 +70,27 @@ def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *
             raise Corrupt(f"a range of {len(index)} labels")
         source.count_unbacked(8 * max(len(index) - backed, 0))
         return index
+    if (texts := _header_texts(note["values"], source)) is not None:
+        kept = _of_texts(tuple(texts), note["values"]["storage"], note["values"]["missing"])
+        return kept.copy(name=name, deep=True)
     values = read(note["values"], source)
     if "freq" not in note:
         return pd.Index(values, dtype=values.dtype, name=name, copy=False)
     make = pd.TimedeltaIndex if values.dtype.kind == "m" else pd.DatetimeIndex
     return make(values, freq=frequency_name(note["freq"]), name=name)
+
+
+def _header_texts(note: Mapping[str, Any], source: ArrowReader) -> list[Any] | None:
+    return source.take_texts(note["at"]) if note["kind"] == "string" else None
+
+
+@functools.lru_cache(maxsize=32)
+def _of_texts(texts: tuple[Any, ...], storage: str, missing: str) -> Any:
+    """An Index of few texts. The tables of a map have the same names, and making this Index takes a fifth of reading a
+    small table. Each gets a copy of it, so that nobody changes the labels of another table.
+    """
+    values = strings(pa.array(texts, pa.large_string()), storage, missing)
+    return pd.Index(values, dtype=values.dtype, copy=False)
 
 
 def require_unique(labels: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 from collections import OrderedDict
@@ -122,6 +123,16 @@ def test_attrs_that_cannot_cross_are_refused_by_their_key() -> None:
 def test_a_frame_that_allows_no_duplicate_labels_still_does_not(cross: Callable[..., Any]) -> None:
     frame = pd.DataFrame({"a": [1]}).set_flags(allows_duplicate_labels=False)
     assert not cross(frame).flags.allows_duplicate_labels
+
+
+def test_tables_with_the_same_labels_do_not_share_them(cross: Callable[..., Any]) -> None:
+    one, other = (cross(pd.DataFrame({"a": [1], "b": [2]})) for _ in range(2))
+    one.columns.name = "changed"
+    with contextlib.suppress(ValueError):  # read-only, from pandas 3 on
+        one.columns.array[0] = "c"
+    assert not one.columns.is_(other.columns)
+    assert other.columns.tolist() == ["a", "b"] and other.columns.name is None
+    assert cross(pd.DataFrame({"a": [1], "b": [2]})).columns.tolist() == ["a", "b"]
 
 
 def test_an_index_that_cannot_cross_is_refused_by_name() -> None:

@@ -203,7 +203,7 @@ class MutationTrial:
             return
         wanted = self.most - len(self.differing) - len(self.found)
         changes, self.left = self.left[:wanted], self.left[wanted:]
-        side = self._alternatives(callee, changes)
+        side = self.alternatives(callee, changes)
         differs: dict[int, Tables] = {}
         for inputs in (self._inputs[:1], self._inputs[1:]):  # most differ on the first one
             asked = [(number, *one) for number in range(len(changes)) if number not in differs for one in inputs]
@@ -234,7 +234,7 @@ class MutationTrial:
         changes = ways_of_size(self.program.code)
         if not changes:
             return
-        side, changed = Side("the function", callee, self.program, self.known), self._alternatives(callee, changes)
+        side, changed = Side("the function", callee, self.program, self.known), self.alternatives(callee, changes)
         large = self.varied.larger(largest_number(self.program.code))
         where = {ON_SAMPLE: self._inputs[0][0], **({large.name: large.tables} if large is not None else {})}
         try:
@@ -280,7 +280,7 @@ class MutationTrial:
         compared = (spec.name for spec in self.program.outputs if KINDS[spec.whole].is_compared)
         return any(not equal(one[name], other[name]) for name in compared)
 
-    def _alternatives(self, callee: Worker, changes: Sequence[Mutant]) -> Side:
+    def alternatives(self, callee: Worker, changes: Sequence[Mutant]) -> Side:
         """A program that runs one of several changed functions. Its first input is the number of the change."""
         defaults = {spec.name: spec.default for spec in self.program.inputs if not spec.required}
         code = program_text("alternatives", CODES=[change.code for change in changes], DEFAULTS=defaults)

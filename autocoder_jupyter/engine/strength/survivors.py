@@ -20,11 +20,12 @@ from autocoder_jupyter.engine.kept_tests import joined, without_tests
 from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.engine.second_opinion.counterexample import is_complete
 from autocoder_jupyter.engine.second_opinion.rehearsal import asserts
-from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded
-from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
+from autocoder_jupyter.engine.second_opinion.sides import AT_ONCE, Side, TrialEnded, answers_of_both
+from autocoder_jupyter.engine.second_opinion.smallest import Differs, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
-from autocoder_jupyter.engine.strength.mutation import MutationTrial, TriedMutant
+from autocoder_jupyter.engine.second_opinion.variations import Tables
+from autocoder_jupyter.engine.strength.mutation import NUMBER, MutationTrial, TriedMutant
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.sandbox.protocol import TestSpec, Worker
@@ -39,7 +40,7 @@ TRIALS = 80
 SEARCH_SECONDS = 10.0
 """Wall-clock seconds for all inputs."""
 
-PARTS, ROWS = 40, 12
+PARTS, ROWS = 20, 12
 """How many small parts of the sample are looked at, and how many rows the tables of one may have together, so that it
 can be worked out by hand."""
 
@@ -139,43 +140,78 @@ def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> lis
     """
     deadline, found = time.monotonic() + SEARCH_SECONDS, dict[str, SmallInput]()
     ours = Side("the function", callee, trial.program, trial.known)
-    few = _few_rows(trial, ours, deadline)
+    changes = [one for one in trial.found if not one.with_rows]
+    parts = _parts(trial, ours, changes, deadline)
+    few = _few_rows(trial, parts)
     if few is not None:
         found[few.source] = few
-    for tried in (one for one in trial.found if not one.noticed_by and not one.with_rows):
+    for number, tried in enumerate(changes):
+        if tried.noticed_by:
+            continue
         if len(found) == MOST or time.monotonic() >= deadline or not (tester.alive and callee.alive):
             break
         other = Side("a changed function", tester, replace(trial.program, code=tried.mutant.code))
-        small = _smallest(trial, tried, partial(_differ, trial, ours, other, deadline), deadline)
+        tables = min((part.tables for part in parts if number in part.matter), key=_rows, default=tried.tables)
+        small = _smallest(trial, tables, partial(_differ, trial, ours, other, deadline), deadline)
         if small is not None:
             found.setdefault(small.source, small)
     return list(found.values())
 
 
-def _few_rows(trial: MutationTrial, ours: Side, deadline: float) -> SmallInput | None:
-    """The small part of the sample on which the most changes matter; None if none matters on one."""
-    parts = [part for part in trial.varied.parts[:PARTS] if sum(map(len, part.values())) <= ROWS]
-    matter = [0] * len(parts)
-    with suppress(TrialEnded):  # those that were tried decide
-        answers = [ours.on({**trial.others, **part}, deadline, reuse=True, kept=True) for part in parts]
-        for tried in (one for one in trial.found if not one.with_rows):
-            changed = Side("a changed function", ours.worker, replace(ours.program, code=tried.mutant.code))
-            for place, (part, answer) in enumerate(zip(parts, answers, strict=True)):
-                other = changed.on({**trial.others, **part}, deadline, reuse=True)
-                both = not answer.error and not other.error
-                matter[place] += both and trial.differ(answer.values, other.values)
-    for place in sorted(range(len(parts)), key=lambda place: -matter[place]):
-        small = SmallInput.of(Smallest("", parts[place]), {**trial.others, **trial.varied.tables})
-        if matter[place] and small is not None:
+@dataclass(frozen=True)
+class _Part:
+    """A small part of the sample, and the numbers of the changes that matter on it."""
+
+    tables: Tables
+    matter: frozenset[int]
+
+
+def _parts(trial: MutationTrial, ours: Side, changes: Sequence[TriedMutant], deadline: float) -> list[_Part]:
+    """Small parts of the sample, until all changes matter on one, or as far as the time allows."""
+    found = list[_Part]()
+    if not changes:
+        return found
+    few = [part for part in trial.varied.parts[:PARTS] if _rows(part) <= ROWS]
+    inputs = [{**trial.others, **part} for part in few]
+    changed = trial.alternatives(ours.worker, [one.mutant for one in changes])
+    at_once = max(1, AT_ONCE // len(changes))
+    with suppress(TrialEnded):
+        ours.get_ready(inputs, deadline)
+        for start in range(0, len(few), at_once):
+            asked = [[{**one, NUMBER: number} for number in range(len(changes))] for one in inputs[start:][:at_once]]
+            changed.get_ready((each for calls in asked for each in calls), deadline)
+            for part, one, calls in zip(few[start:], inputs[start:], asked, strict=False):
+                answer = ours.on(one, deadline, reuse=True, kept=True)
+                others = [changed.on(call, deadline, reuse=True, kept=True) for call in calls]
+                matter = (
+                    number
+                    for number, other in enumerate(others)
+                    if not answer.error and not other.error and trial.differ(answer.values, other.values)
+                )
+                found.append(_Part(part, frozenset(matter)))
+                if len(found[-1].matter) == len(changes):
+                    return found
+    return found
+
+
+def _few_rows(trial: MutationTrial, parts: Sequence[_Part]) -> SmallInput | None:
+    """The part on which the most changes matter; None if none matters on one."""
+    for part in sorted(parts, key=lambda part: -len(part.matter)):
+        small = SmallInput.of(Smallest("", part.tables), {**trial.others, **trial.varied.tables})
+        if part.matter and small is not None:
             return small
     return None
 
 
-def _smallest(trial: MutationTrial, tried: TriedMutant, differs: Any, deadline: float) -> SmallInput | None:
+def _rows(tables: Tables) -> int:
+    return sum(map(len, tables.values()))
+
+
+def _smallest(trial: MutationTrial, tables: Tables, differs: Differs, deadline: float) -> SmallInput | None:
     def has_time() -> bool:
         return time.monotonic() < deadline
 
-    tables = smallest(tried.tables, differs, TRIALS, has_time)
+    tables = smallest(tables, differs, TRIALS, has_time)
     tables = simplified(tables, differs, has_time)
     return SmallInput.of(Smallest("", tables), {**trial.others, **trial.varied.tables})
 
@@ -183,7 +219,7 @@ def _smallest(trial: MutationTrial, tried: TriedMutant, differs: Any, deadline: 
 def _differ(trial: MutationTrial, ours: Side, other: Side, deadline: float, tables: Mapping[str, Any]) -> bool:
     inputs = {**trial.others, **tables}
     try:
-        answers = [side.on(inputs, deadline, reuse=True) for side in (ours, other)]
+        answers = answers_of_both(ours, other, inputs, deadline, reuse=True)
     except TrialEnded:
         return False
     return not any(answer.error for answer in answers) and trial.differ(answers[0].values, answers[1].values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -99,6 +100,7 @@ _FAMILIES = (
 )
 
 
+@functools.lru_cache(maxsize=1000)
 def _family(dtype: str) -> str | None:
     """The kind of values of a dtype; None for an unknown name."""
     name = dtype.strip().lower()
