@@ -44,7 +44,8 @@ def change_items(strength: Strength | None) -> tuple[Block, ...]:
         return ()
     noticed = [change for change in strength.changes if change.noticed_by]
     shown = [*strength.survivors, *noticed][:MOST]
-    ended = f"Not all changes were tried: {strength.ended}." if strength.ended else ""
+    start = "Not all changes were tried" if strength.changes else "The tests were not tried on changed code"
+    ended = f"{start}: {strength.ended}." if strength.ended else ""
     added = f"Added because changes were not noticed: {', '.join(strength.added)}." if strength.added else ""
     notes = (muted(clipped(words, 500)) for words in (ended, added, strength.note) if words)
     return (*((Items(tuple(map(_item, shown))),) if shown else ()), *notes)

@@ -18,6 +18,7 @@ from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.engine.strength.mutation import MutationTrial
 from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec
@@ -99,6 +100,17 @@ async def test_weak_tests_let_changes_pass(runner: Runner) -> None:
     told = {change.words for change in found.survivors}
     assert "line 5: sales['quantity'] > 2 instead of sales['quantity'] >= 2" in told
     assert 0 < found.noticed < len(found.changes)
+
+
+async def test_a_function_of_which_no_change_matters_is_not_said_to_have_tests_that_notice(runner: Runner) -> None:
+    once = "def run(sales):\n    return float(sales['price'].sum())"
+    alike = pd.DataFrame({"price": [0.0] * 20, "quantity": [1] * 20})
+    produced = await runner.generate(
+        script(once, WEAK.replace("5.0", "1.0")), samples={"sales": alike}, settings=NORMAL
+    )
+    found = strength(produced)
+    assert found.changes == () and found.ended == "no small change of it gives another answer"
+    assert f"tests not tried on changed code: {found.ended}" in verified(produced.report.evidence, None, 1).lacks
 
 
 COUNTS = '''\

@@ -47,6 +47,8 @@ DATA, CHANGES, OTHERS = LAYERS = "clock, chance and changes of the data", "chang
 NO_SAMPLE = "there is no sample"
 NO_TESTS = "there are no tests"
 TIME_IS_UP = "the time was up"
+NO_CHANGE = "no small change of it gives another answer"
+NO_TEST_TAKES = "takes a way that no test takes"
 
 
 class Examiner:
@@ -265,7 +267,7 @@ class Examiner:
         )
 
     async def _run(self, trial: MutationTrial) -> str:
-        """Try the changes. Returns why not all were tried, or ""."""
+        """Try the changes. Returns why not all were tried, or why none counts; "" if there is nothing to say."""
         try:
             for _ in range(LOST_WORKERS):
                 if trial.is_over:
@@ -276,7 +278,9 @@ class Examiner:
             return error.what
         except Exception as error:  # odd data and values of untrusted code must not fail a verified function
             return f"they cannot be compared ({type(error).__name__})"
-        return TIME_IS_UP if time.monotonic() >= trial.deadline else ""
+        if time.monotonic() >= trial.deadline:
+            return TIME_IS_UP
+        return NO_CHANGE if trial.is_over and all(one.with_rows for one in trial.found) else ""
 
     @contextmanager
     def _timed(self, layer: str) -> Iterator[None]:
@@ -310,7 +314,7 @@ def _with_changes(strength: Strength, trial: MutationTrial) -> Strength:
 def _way(found: TriedMutant) -> Relation:
     """A condition that more rows make another one, if no test has so many."""
     mutant = found.mutant
-    said = f"line {mutant.line} ({mutant.was}) takes a way that no test takes"
+    said = f"line {mutant.line} ({mutant.was}) {NO_TEST_TAKES}"
     return Relation(name=found.with_rows, holds=False, said=said)
 
 

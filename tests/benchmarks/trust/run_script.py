@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART
+from autocoder_jupyter.engine.strength.examiner import NO_TEST_TAKES
 from autocoder_jupyter.run.events import Event, EvidenceGathered
 from autocoder_jupyter.types import Report
 from tests.benchmarks.trust.task import Change, Task
@@ -33,8 +34,9 @@ LAYERS = (
 )
 """What can speak against a function: a test that fails; the run on the sample; an output that says nothing; a further
 test that fails; a change of the data that matters; a dependence on the clock, chance or the process; the second
-solution on the sample and its variations, on small parts, and on the sample several times as large. The last one,
-tests that notice too few changes, speaks of the tests and not of the function."""
+solution on the sample and its variations, on small parts, and on the sample several times as large. The last one
+speaks of the tests and not of the function: they notice too few changes, there is none to notice, or a condition takes
+a way that no test takes."""
 
 OUTSIDE = "if "
 """The start of the words for a variation that the data do not allow. A difference there is no evidence."""
@@ -148,14 +150,16 @@ def layers(report: Report) -> set[str]:
     """The layers that found something against the function of a report."""
     evidence, opinion = report.evidence, report.second_opinion
     strength = evidence.strength
+    broken = strength.broken if strength is not None else ()
+    untested = any(NO_TEST_TAKES in one.said for one in broken)
     differs_on = [on for on in opinion.differs_on if not on.startswith(OUTSIDE)] if opinion is not None else []
     found = {
         "tests": any(test.outcome != "passed" for test in evidence.tests),
         "run": any(not check.passed for check in evidence.checks),
         "outputs": bool(evidence.remarks),
         "further": strength is not None and bool(strength.dropped),
-        CHANGES: strength is not None and strength.is_weak,
-        "relations": strength is not None and bool(strength.broken),
+        CHANGES: strength is not None and (strength.is_weak or not strength.changes or untested),
+        "relations": any(NO_TEST_TAKES not in one.said for one in broken),
         "depends": strength is not None and any(one.differs for one in strength.dependences),
         "second": any(on != SMALL_PART and LARGER not in on for on in differs_on),
         "parts": SMALL_PART in differs_on,
