@@ -49,7 +49,7 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
         outputs: the number of its outputs.
         beside: what still runs.
     """
-    tests = _tests(evidence)
+    tests = _tests(evidence, opinion)
     if TRIAL in beside and evidence.strength is None:
         tests = Verified(tests.rests_on, (f"{TRIAL} running",))
     second = Verified(lacks=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
@@ -59,7 +59,10 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
     )
 
 
-def _tests(evidence: Evidence) -> Verified:
+def _tests(evidence: Evidence, opinion: SecondOpinion | None) -> Verified:
+    """What the tests are worth. That no change can show it only counts where no second opinion agrees."""
+    from autocoder_jupyter.types.strength import NO_CHANGE
+
     passed, strength = sum(outcome.outcome == "passed" for outcome in evidence.tests), evidence.strength
     examples, own, _ = _own_counts(evidence)
     if not passed and not examples and not own:
@@ -68,7 +71,9 @@ def _tests(evidence: Evidence) -> Verified:
     if strength is None:
         return Verified((tests,), ("tests not tried on changed code",))
     if not strength.changes:
-        return Verified((tests,), (f"tests not tried on changed code: {strength.ended}",) if strength.ended else ())
+        is_missed = strength.ended != NO_CHANGE or opinion is None or opinion.state != "agree"
+        lacks = (f"tests not tried on changed code: {strength.ended}",) if strength.ended and is_missed else ()
+        return Verified((tests,), lacks)
     verb = "notices" if passed == 1 else "notice"
     words = f"{tests} that {verb} {strength.noticed} of {counted(len(strength.changes), 'change')}"
     return Verified(lacks=(f"only {words}",)) if strength.is_weak else Verified((words,))

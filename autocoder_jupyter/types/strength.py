@@ -15,6 +15,9 @@ LONGEST = 200
 ENOUGH = 0.8
 """The share of changes that tests must notice. If more than a fifth passes, a sentence of the request has no test."""
 
+NO_CHANGE = "no small change of it gives another answer"
+"""Why no change counts, if nothing went wrong."""
+
 ZONE = "the same instants in another time zone"
 """The name of a relation. It may matter, because it moves the limits of days."""
 

@@ -25,7 +25,7 @@ from autocoder_jupyter.types import (
     Strength,
     TestOutcome,
 )
-from autocoder_jupyter.types.strength import ZONE
+from autocoder_jupyter.types.strength import NO_CHANGE, ZONE
 
 PASSED = tuple(TestOutcome(id=f"test_{number}", outcome="passed") for number in range(7))
 AGREES = SecondOpinion(state="agree", compared=("a", "b"), parts=60)
@@ -127,6 +127,14 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
 def test_what_is_missing_or_weak_is_named(evidence: Evidence, opinion: SecondOpinion | None, lacks: str) -> None:
     found = verified(evidence, opinion, 2)
     assert found.lacks == (lacks,) and found.line.startswith("verified in part: ")
+
+
+def test_that_no_change_shows_what_the_tests_notice_counts_only_without_a_second_opinion() -> None:
+    evidence = Evidence(tests=PASSED, strength=Strength(ended=NO_CHANGE))
+    assert verified(evidence, AGREES, 2).lacks == ()
+    missed = f"tests not tried on changed code: {NO_CHANGE}"
+    assert verified(evidence, None, 2).lacks == (missed, "no second opinion")
+    assert missed in verified(evidence, SecondOpinion(state="not compared"), 2).lacks
 
 
 def test_examples_tests_and_checks_of_the_user_are_counted_apart() -> None:

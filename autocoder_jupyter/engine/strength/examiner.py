@@ -31,6 +31,7 @@ from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength, TestFailure
+from autocoder_jupyter.types.strength import NO_CHANGE
 
 LOST_WORKERS = 4
 """How many workers changes may end, until no more of them are tried."""
@@ -47,7 +48,6 @@ DATA, CHANGES, OTHERS = LAYERS = "clock, chance and changes of the data", "chang
 NO_SAMPLE = "there is no sample"
 NO_TESTS = "there are no tests"
 TIME_IS_UP = "the time was up"
-NO_CHANGE = "no small change of it gives another answer"
 NO_TEST_TAKES = "takes a way that no test takes"
 
 

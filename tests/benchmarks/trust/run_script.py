@@ -152,13 +152,14 @@ def layers(report: Report) -> set[str]:
     strength = evidence.strength
     broken = strength.broken if strength is not None else ()
     untested = any(NO_TEST_TAKES in one.said for one in broken)
+    agrees = opinion is not None and opinion.state == "agree"
     differs_on = [on for on in opinion.differs_on if not on.startswith(OUTSIDE)] if opinion is not None else []
     found = {
         "tests": any(test.outcome != "passed" for test in evidence.tests),
         "run": any(not check.passed for check in evidence.checks),
         "outputs": bool(evidence.remarks),
         "further": strength is not None and bool(strength.dropped),
-        CHANGES: strength is not None and (strength.is_weak or not strength.changes or untested),
+        CHANGES: strength is not None and (strength.is_weak or untested or not (strength.changes or agrees)),
         "relations": any(NO_TEST_TAKES not in one.said for one in broken),
         "depends": strength is not None and any(one.differs for one in strength.dependences),
         "second": any(on != SMALL_PART and LARGER not in on for on in differs_on),
