@@ -159,16 +159,16 @@ def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> lis
 
 
 @dataclass(frozen=True)
-class _Part:
+class _TriedPart:
     """A small part of the sample, and the numbers of the changes that matter on it."""
 
     tables: Tables
     matter: frozenset[int]
 
 
-def _parts(trial: MutationTrial, ours: Side, changes: Sequence[TriedMutant], deadline: float) -> list[_Part]:
+def _parts(trial: MutationTrial, ours: Side, changes: Sequence[TriedMutant], deadline: float) -> list[_TriedPart]:
     """Small parts of the sample, until all changes matter on one, or as far as the time allows."""
-    found = list[_Part]()
+    found = list[_TriedPart]()
     if not changes:
         return found
     few = [part for part in trial.varied.parts[:PARTS] if _rows(part) <= ROWS]
@@ -188,13 +188,13 @@ def _parts(trial: MutationTrial, ours: Side, changes: Sequence[TriedMutant], dea
                     for number, other in enumerate(others)
                     if not answer.error and not other.error and trial.differ(answer.values, other.values)
                 )
-                found.append(_Part(part, frozenset(matter)))
+                found.append(_TriedPart(part, frozenset(matter)))
                 if len(found[-1].matter) == len(changes):
                     return found
     return found
 
 
-def _few_rows(trial: MutationTrial, parts: Sequence[_Part]) -> SmallInput | None:
+def _few_rows(trial: MutationTrial, parts: Sequence[_TriedPart]) -> SmallInput | None:
     """The part on which the most changes matter; None if none matters on one."""
     for part in sorted(parts, key=lambda part: -len(part.matter)):
         small = SmallInput.of(Smallest("", part.tables), {**trial.others, **trial.varied.tables})
