@@ -117,10 +117,9 @@ def _bytes(value: Any) -> int:
             return path.stat().st_size
         except (OSError, ValueError):
             return len(str(value))
-    if hasattr(value, "memory_usage") and hasattr(type(value), "dtypes"):  # pandas makes `dtypes` anew for each access
-        return 8 * int(
-            math.prod(value.shape)
-        )  # it counts the bytes of all columns, which takes longer than to send them
+    # To count the bytes of all columns takes longer than to send them; and pandas makes `dtypes` anew for each access.
+    if hasattr(value, "memory_usage") and hasattr(type(value), "dtypes"):
+        return 8 * int(math.prod(value.shape))
     if hasattr(value, "columns"):
         return SMALL
     return len(value) * 64 if hasattr(value, "__len__") else 64

@@ -20,7 +20,7 @@ from autocoder_jupyter.engine.kept_tests import joined, without_tests
 from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.engine.second_opinion.counterexample import is_complete
 from autocoder_jupyter.engine.second_opinion.rehearsal import asserts
-from autocoder_jupyter.engine.second_opinion.sides import AT_ONCE, Side, TrialEnded, answers_of_both
+from autocoder_jupyter.engine.second_opinion.sides import AT_ONCE, Answer, Side, TrialEnded, answers_of_both
 from autocoder_jupyter.engine.second_opinion.smallest import Differs, simplified, smallest
 from autocoder_jupyter.engine.second_opinion.telling import may_be_told
 from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
@@ -172,24 +172,21 @@ def _parts(trial: MutationTrial, ours: Side, changes: Sequence[TriedMutant], dea
     if not changes:
         return found
     few = [part for part in trial.varied.parts[:PARTS] if _rows(part) <= ROWS]
-    inputs = [{**trial.others, **part} for part in few]
+    inputs = [(part, {**trial.others, **part}) for part in few]
+    numbers = range(len(changes))
     changed = trial.alternatives(ours.worker, [one.mutant for one in changes])
     at_once = max(1, AT_ONCE // len(changes))
     with suppress(TrialEnded):
-        ours.get_ready(inputs, deadline)
-        for start in range(0, len(few), at_once):
-            asked = [[{**one, NUMBER: number} for number in range(len(changes))] for one in inputs[start:][:at_once]]
-            changed.get_ready((each for calls in asked for each in calls), deadline)
-            for part, one, calls in zip(few[start:], inputs[start:], asked, strict=False):
-                answer = ours.on(one, deadline, reuse=True, kept=True)
+        ours.get_ready((one for _, one in inputs), deadline)
+        for start in range(0, len(inputs), at_once):
+            asked = [(part, one, [{**one, NUMBER: n} for n in numbers]) for part, one in inputs[start:][:at_once]]
+            changed.get_ready((call for *_, calls in asked for call in calls), deadline)
+            for part, one, calls in asked:
+                right = ours.on(one, deadline, reuse=True, kept=True)
                 others = [changed.on(call, deadline, reuse=True, kept=True) for call in calls]
-                matter = (
-                    number
-                    for number, other in enumerate(others)
-                    if not answer.error and not other.error and trial.differ(answer.values, other.values)
-                )
-                found.append(_TriedPart(part, frozenset(matter)))
-                if len(found[-1].matter) == len(changes):
+                matter = frozenset(n for n in numbers if _are_different(trial, right, others[n]))
+                found.append(_TriedPart(part, matter))
+                if len(matter) == len(changes):
                     return found
     return found
 
@@ -222,4 +219,8 @@ def _differ(trial: MutationTrial, ours: Side, other: Side, deadline: float, tabl
         answers = answers_of_both(ours, other, inputs, deadline, reuse=True)
     except TrialEnded:
         return False
-    return not any(answer.error for answer in answers) and trial.differ(answers[0].values, answers[1].values)
+    return _are_different(trial, *answers)
+
+
+def _are_different(trial: MutationTrial, one: Answer, other: Answer) -> bool:
+    return not one.error and not other.error and trial.differ(one.values, other.values)

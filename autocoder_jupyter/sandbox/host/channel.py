@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from autocoder_jupyter.errors import (
     RAN_OUT_OF_TIME,
@@ -58,6 +58,10 @@ ANSWER_SECONDS = 15.0
 """Seconds in which a worker must answer that it is ready. It may still clean up after the previous program."""
 _SEED_BITS = 64
 _SIGKILL = 9
+
+_Child = Literal["fresh", "kept", "same"]
+"""Which child serves a request: one that is forked for it; the one of the last request, if that had the same program
+and the child was kept, else a fresh one; or only the one of the last request, because the request continues that."""
 
 
 def connect(
@@ -190,7 +194,7 @@ class ChannelWorker:
         pieces = [pack(request), *(piece for each in calls for piece in each.pieces)]
         with self._lock:
             name = digest(described)
-            answers = self._answers(pieces, name, len(calls), again=False, keep=False, seconds=seconds, partly=partly)
+            answers = self._answers(pieces, name, len(calls), child="fresh", keep=False, seconds=seconds, partly=partly)
             return [self._outcome_or_error(program, answer) for answer in answers]
 
     def _outcome_or_error(self, program: Program, answer: CallAnswer) -> CallOutcome | SandboxError:
@@ -259,7 +263,7 @@ class ChannelWorker:
         pieces = commands.request(command, files, seconds)
         allowed = seconds + commands.GRACE_SECONDS
         with self._lock:
-            answer = self._request(pieces, secrets.token_bytes(32), again=False, keep=False, seconds=allowed)
+            answer = self._request(pieces, secrets.token_bytes(32), child="fresh", keep=False, seconds=allowed)
             try:
                 return commands.outcome(answer)
             except OutputRefused:
@@ -300,7 +304,8 @@ class ChannelWorker:
         deadline = time.monotonic() + seconds
         pieces = [pack(request), *packed.pieces]
         keep = spec.reuse or watched
-        answer = self._request(pieces, name, again=spec.reuse, keep=keep, seconds=seconds, early=early)
+        child: _Child = "kept" if spec.reuse else "fresh"
+        answer = self._request(pieces, name, child=child, keep=keep, seconds=seconds, early=early)
         if not watched:
             return answer
         if answer.header["kind"] != "result":
@@ -311,7 +316,7 @@ class ChannelWorker:
             return answer
         question = [pack({"kind": "arguments", "payload": 0})]
         left = deadline - time.monotonic()
-        after = self._request(question, name, again=True, continues=True, keep=spec.reuse, seconds=left)
+        after = self._request(question, name, child="same", keep=spec.reuse, seconds=left)
         try:
             return replace(answer, changed=changed(packed, after.header, after.payload))
         except OutputRefused as error:
@@ -323,16 +328,13 @@ class ChannelWorker:
         pieces: Sequence[Any],
         name: bytes,
         *,
-        again: bool,
+        child: _Child,
         keep: bool,
         seconds: float,
-        continues: bool = False,
         early: OnFrame | None = None,
     ) -> CallAnswer:
         """Send a request and return its only answer."""
-        return self._answers(
-            pieces, name, 1, again=again, keep=keep, seconds=seconds, continues=continues, early=early
-        )[0]
+        return self._answers(pieces, name, 1, child=child, keep=keep, seconds=seconds, early=early)[0]
 
     def _answers(
         self,
@@ -340,10 +342,9 @@ class ChannelWorker:
         name: bytes,
         most: int,
         *,
-        again: bool,
+        child: _Child,
         keep: bool,
         seconds: float,
-        continues: bool = False,
         partly: bool = False,
         early: OnFrame | None = None,
     ) -> list[CallAnswer]:
@@ -363,9 +364,7 @@ class ChannelWorker:
                 early(header, payload)
 
         try:
-            report = self._requested(
-                pieces, name, on_frame, again=again, keep=keep, seconds=seconds, continues=continues
-            )
+            report = self._requested(pieces, name, on_frame, child=child, keep=keep, seconds=seconds)
             if not report["finished"] or report["out_of_memory"] or not answers:
                 raise self._failed(report)
             stdout, stderr = clean(report["stdout"]), stable(report["stderr"], self._folder)
@@ -377,58 +376,36 @@ class ChannelWorker:
 
     def _run_tests(self, testing: Testing) -> dict[str, Any]:
         """Run tests to their end, with all calls that they make. Returns the report of the last exchange."""
-        continues = False
+        name, take = testing.name, testing.take
+        child: _Child = "kept" if testing.may_stay else "fresh"
         while True:
-            report = self._requested(
-                testing.request,
-                testing.name,
-                testing.take,
-                again=continues or testing.may_stay,
-                continues=continues,
-                keep=True,
-                seconds=testing.seconds_left,
-            )
+            seconds = testing.seconds_left
+            report = self._requested(testing.request, name, take, child=child, keep=True, seconds=seconds)
             if not report["finished"] or not testing.make_call():
                 return report
-            continues = True
+            child = "same"
 
     def _requested(
-        self,
-        pieces: Sequence[Any],
-        name: bytes,
-        on_frame: OnFrame,
-        *,
-        again: bool,
-        keep: bool,
-        seconds: float,
-        continues: bool = False,
+        self, pieces: Sequence[Any], name: bytes, on_frame: OnFrame, *, child: _Child, keep: bool, seconds: float
     ) -> dict[str, Any]:
         """Send a request of the program `name`. Returns the report of its end.
 
-        Args:
-            pieces: the request.
-            name: of the program.
-            on_frame: called with each frame of the child.
-            again: the child of the last request may serve it, if that had the same name.
-            keep: keep the child for a next request.
-            seconds: time limit.
-            continues: only the child of the last request can serve it. Otherwise another child gets it once more if
-                the first one had ended before it could take it, and has sent nothing.
+        If its child had ended before it could take it, and has sent nothing, a fresh one gets it, unless only the same
+        child can serve it.
         """
-        came = False
-        started = time.monotonic()
+        deadline, came = time.monotonic() + seconds, False
 
-        def counted(header: dict[str, Any], payload: memoryview) -> None:
+        def noticed(header: dict[str, Any], payload: memoryview) -> None:
             nonlocal came
             came = True
             on_frame(header, payload)
 
+        again = child != "fresh"
         envelope = envelope_of(pieces, program=name, again=again, keep=keep)
         to_kept, self._kept = again and name == self._kept, b""
-        report = self._exchange([envelope], counted, seconds, body=pieces, to_kept=to_kept)
-        if report["ended_before"] and not (report["finished"] or came or continues):
-            left = seconds - (time.monotonic() - started)
-            report = self._exchange([envelope], counted, left, body=pieces)
+        report = self._exchange([envelope], noticed, seconds, body=pieces, to_kept=to_kept)
+        if report["ended_before"] and not (report["finished"] or came or child == "same"):
+            report = self._exchange([envelope], noticed, deadline - time.monotonic(), body=pieces)
         self._kept = name if report.get("kept") else b""
         return report
 
