@@ -128,9 +128,7 @@ async def _checked(
 
     def work(worker: Worker) -> Split:
         side = Side(visible(function.name), RedactingWorker(worker, secrets), program)
-        return SplitCheck(
-            lambda given, until: side.on(given, until, reuse=True), program, output, arguments, table
-        ).run(demanded)
+        return SplitCheck(side.running, program, output, arguments, table).run(demanded)
 
     on_worker = OnWorker(function, options, work)
     return await in_turn(f"{function.name}: how it may be split", on_worker, options, on_worker.done)

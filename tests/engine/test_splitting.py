@@ -9,40 +9,49 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.engine.second_opinion.numbers import code_with, numbers_in, value_with
 from autocoder_jupyter.engine.second_opinion.sides import TIME_IS_UP, Answer, TrialEnded
 from autocoder_jupyter.engine.second_opinion.variations import stretched
 from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
 from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
-from autocoder_jupyter.engine.splitting.tables import MOST_ROWS, large_enough
+from autocoder_jupyter.engine.splitting.tables import LEAST_ROWS, SMALL, large_enough, small_numbers
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
-from autocoder_jupyter.types.split import Split
+from autocoder_jupyter.types.split import DeclaredSplit, Split
 from tests.engine.splitting_functions import BUILT_WITH, NOT_SEEN, orders
 
 LONG = 3600.0
 """Seconds that no check of these functions takes on any machine."""
 
 
-def check(expression: str, table: pd.DataFrame, seconds: float = LONG, **more: Any) -> Split:
+ROWS = DeclaredSplit(input="df", kind="rows")
+
+
+def check(
+    expression: str, table: pd.DataFrame, seconds: float = LONG, only: DeclaredSplit | None = None, **more: Any
+) -> Split:
     """Check the split of a function, which runs here and not in a sandbox."""
     names = ", ".join(["df", *more])
     code = f"import pandas as pd\n\ndef run({names}):\n    return {expression}\n"
-    namespace: dict[str, Any] = {}
-    exec(code, namespace)
+    functions: dict[str, Any] = {}
 
-    def ask(inputs: Mapping[str, Any], deadline: float) -> Answer:
+    def ask(program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
         if time.monotonic() > deadline:
             raise TrialEnded(TIME_IS_UP)
+        if program.code not in functions:
+            namespace: dict[str, Any] = {}
+            exec(program.code, namespace)
+            functions[program.code] = namespace["run"]
         try:
             copies = {name: value.copy() if name == "df" else value for name, value in inputs.items()}
-            return Answer({"answer": namespace["run"](**copies)})
+            return Answer({"answer": functions[program.code](**copies)})
         except Exception as error:
             return Answer(error=f"{type(error).__name__}: {error}")
 
     inputs = (InputSpec(name="df", type="DataFrame"), *(InputSpec(name=name, type="int") for name in more))
     program = Program(code, inputs, (OutputSpec(name="answer", type="DataFrame"),))
-    return SplitCheck(ask, program, "answer", {"df": table, **more}, "df", seconds).run()
+    return SplitCheck(ask, program, "answer", {"df": table, **more}, "df", seconds).run(only)
 
 
 @pytest.mark.slow
@@ -58,10 +67,57 @@ def test_the_freest_kind_that_holds_is_found(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_number_in_an_argument_counts_as_one_in_the_code() -> None:
-    assert check("df.head(n)", orders(60), n=700).kind == "merge"
-    found = check("df.head(n)", orders(60), n=70_000)
-    assert found.kind == "whole"
-    assert "has the number 70,000 and counts rows (head)" in found.counterexample
+    for number in (700, 70_000, 700_000):
+        found = check("df.head(n)", orders(120), n=number)
+        assert (found.kind, found.ordered) == ("merge", True)
+    assert "with 40 in place of 700,000" in found.counterexample
+
+
+LIMITS = (
+    "df.head(10**5)",
+    "df.head(100 * 1000)",
+    "df.sample(10**5, random_state=0) if len(df) > 10**5 else df",
+    "df if len(df) < 10**4 else df.head(3)",
+    "df[:int(3e5)]",
+    "df[:300_000]",
+    "df[-300_000:]",
+    "df.loc[:300_000]",
+    "df[df.index < 300_000]",
+    "df.query('index < 300_000')",
+    "df[df.groupby('region').cumcount() < 300_000]",
+    "df[df.amount.rank() <= 300_000]",
+    "df if df.order_id.count() < 300_000 else df[:1]",
+    "df[df.order_id.isin(sorted(df.order_id.unique())[:10**5])]",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expression", LIMITS)
+def test_a_number_that_no_table_reaches_is_a_limit_all_the_same(expression: str) -> None:
+    """It is tried as a small number."""
+    assert check(expression, orders(120), only=ROWS).kind == "whole"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limits", [[100_000], {"rows": [100_000]}], ids=["list", "dict"])
+def test_a_number_in_a_list_or_dict_counts_as_well(limits: Any) -> None:
+    expression = "df.head(limits[0] if isinstance(limits, list) else limits['rows'][0])"
+    assert check(expression, orders(120), limits=limits).kind == "merge"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "df[['amount']] / 1_000_000",
+        "df[df.amount < 1e6]",
+        "df[df.order_id % 1_000_003 != 5]",
+        "df.assign(day=pd.to_datetime('20240101') + pd.to_timedelta(df.order_id * 86_400, unit='s'))",
+        "df[df.order_id != 20_240_101]",
+    ],
+)
+def test_a_large_number_that_is_no_limit_does_not_count(expression: str) -> None:
+    assert check(expression, orders(120), only=ROWS).kind == "rows"
 
 
 def test_a_key_is_not_taken_for_another_one_with_which_it_goes_together() -> None:
@@ -133,12 +189,23 @@ def test_answers_are_compared_by_their_rows_and_not_by_row_numbers_or_the_order_
     assert list(below([one.set_index("k"), one.set_index("k")]).index) == ["a", "b", "c"] * 2
 
 
-def test_tables_reach_five_times_each_number_of_the_code() -> None:
-    assert large_enough("def run(df):\n    return df.head(10_000)\n", [])[0] == 50_001
-    assert large_enough("def run(df):\n    return df\n", [1000])[0] == 5_001
-    rows, beyond = large_enough("def run(df):\n    return df if len(df) < 1e6 else df.iloc[:1]\n", [])
-    assert (rows, "1,000,000" in beyond) == (MOST_ROWS, True)
-    assert large_enough("def run(df):\n    return df.assign(a=df.a / 1_000_000)\n", []) == (MOST_ROWS, "")
+def test_tables_reach_five_times_each_number_that_they_can_reach() -> None:
+    assert large_enough([10_000, 3]) == 50_001
+    assert large_enough([7]) == LEAST_ROWS
+    assert large_enough([10_000, 10**6, float("inf"), float("nan")]) == 50_001
+    assert small_numbers([10**6, 10_000, -(10**5), 10**6]) == {10**5: SMALL, 10**6: SMALL + 1}
+
+
+def test_numbers_are_found_and_replaced_in_code() -> None:
+    code = (
+        "def run(df):\n    return df.head(-10**5).query('a < 100_000 and b1 > 7') / 1e5 + 2 ** 200 + 10 ** 10 ** 10\n"
+    )
+    assert {10**5, 100_000.0, 7, 2} <= set(numbers_in(code))
+    changed = code_with(code, {10**5: 40})
+    assert changed == (
+        "def run(df):\n    return df.head(-40).query('a < 40 and b1 > 7') / 40.0 + 2 ** 200 + 10 ** 10 ** 10"
+    )
+    assert value_with({"a": [10**5, -(10**5), "x", True]}, {10**5: 40}) == {"a": [40, -40, "x", True]}
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float64", "Int64", "Float64"])

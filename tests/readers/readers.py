@@ -38,9 +38,10 @@ from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.patches import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.second_opinion.matching import askable
+from autocoder_jupyter.engine.second_opinion.numbers import code_with, numbers_in
 from autocoder_jupyter.engine.second_opinion.sizes import largest_number
 from autocoder_jupyter.engine.second_opinion.writer import read_second
-from autocoder_jupyter.engine.splitting.tables import large_enough
+from autocoder_jupyter.engine.splitting.tables import counts_rows, small_numbers
 from autocoder_jupyter.engine.start import tests_problem
 from autocoder_jupyter.engine.strength.conditions import _below, reads
 from autocoder_jupyter.engine.strength.mutants import CHARACTERS, mutants, ways_of_size
@@ -712,7 +713,7 @@ READERS: dict[str, Reader] = {
             "engine.strength.mutants:_dates",
             "engine.strength.conditions:reads",
             "engine.strength.conditions:_below",
-            "engine.second_opinion.sizes:numbers_in",
+            "engine.second_opinion.numbers:numbers_in",
             "engine.strength.other_inputs:raised_in",
             "engine.strength.other_inputs:is_general",
         ),
@@ -723,12 +724,12 @@ READERS: dict[str, Reader] = {
         ("data.columns_read:_columns_read",),
     ),
     "numbers in code": Reader(
-        lambda text, _: large_enough(text, []),
+        lambda text, _: (code_with(text, small_numbers(numbers_in(text))), counts_rows(text)),
         {
             **_sources(),
             "numbers": lambda: f"len((1, 1e300, 1e999, 2**9, 0x7fffffffffffffffffffffff, 0x7{'f' * 400}))\n" * 4_000,
         },
-        ("engine.splitting.tables:large_enough",),
+        ("engine.second_opinion.numbers:code_with", "engine.splitting.tables:counts_rows"),
     ),
     "classes of exceptions": Reader(
         _redacted, _sources("classes", "names"), ("redaction.words:Redaction._own_classes",)

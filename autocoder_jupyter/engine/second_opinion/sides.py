@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from autocoder_jupyter.concurrency.threads import start_thread
@@ -182,6 +182,10 @@ class Side:
             if not self.worker.alive:
                 raise TrialEnded(f"{self.label} was stopped ({_told(error)})") from error
             return _answer(error)
+
+    def running(self, program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
+        """The answer of another program in its place, in the process of the last call of this program; see `on`."""
+        return replace(self, program=program).on(inputs, deadline, reuse=True)
 
     def get_ready(self, many: Iterable[Mapping[str, Any]], deadline: float) -> None:
         """Get answers that will be asked for, with `reuse` and `kept`: many in one process, which takes less time.

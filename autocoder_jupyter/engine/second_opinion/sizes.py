@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.engine.second_opinion.numbers import numbers_in
 from autocoder_jupyter.engine.second_opinion.variations import (
     SEED,
     Profile,
@@ -22,7 +22,6 @@ from autocoder_jupyter.engine.second_opinion.variations import (
     variations,
     with_rows,
 )
-from autocoder_jupyter.untrusted.parsing import parse
 
 T = TypeVar("T")
 
@@ -125,16 +124,6 @@ def larger(tables: Mapping[str, Any], more_than: int = 0) -> Variation | None:
     of = "" if len(base) == 1 else f" of {name}"
     words = f"{what}{of}" if is_new else f"if all rows{of} came {times} times"
     return Variation(words, {**base, name: whole}, has_new_texts=any(table.dtypes.iloc[at].kind == "O" for at in moved))
-
-
-def numbers_in(code: str) -> list[int | float]:
-    """The numbers in a module.
-
-    Raises:
-        SyntaxError: it does not parse.
-    """
-    values = (node.value for node in ast.walk(parse(code)) if isinstance(node, ast.Constant))
-    return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
 
 
 def largest_number(*codes: str) -> int:

@@ -9,18 +9,19 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.engine.second_opinion.numbers import code_with, numbers_in, numbers_of, value_with
 from autocoder_jupyter.engine.second_opinion.sides import Answer, TrialEnded
 from autocoder_jupyter.engine.second_opinion.variations import Variation, enlarged, taken, trimmed
 from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
 from autocoder_jupyter.engine.splitting.pieces import Division, by_groups, by_rows
-from autocoder_jupyter.engine.splitting.tables import compared_tables, large_enough
+from autocoder_jupyter.engine.splitting.tables import compared_tables, counts_rows, large_enough, small_numbers
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types.split import DeclaredSplit, Split, SplitKind
 from autocoder_jupyter.untrusted.visible import visible
@@ -37,8 +38,8 @@ GROWTH = 1.5
 MOST_KEYS = 12
 MOST_PAIRS = 24
 
-Ask = Callable[[Mapping[str, Any], float], Answer]
-"""Calls the function: inputs by name, and a deadline on the monotonic clock."""
+Ask = Callable[[Program, Mapping[str, Any], float], Answer]
+"""Calls a function: its program, inputs by name, and a deadline on the monotonic clock."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,10 @@ class _Found:
     comparisons: int = 0
     on_sample: bool = False
     against: str = ""
+
+    @property
+    def is_too_little(self) -> bool:
+        return not self.against and (self.comparisons < LEAST or not self.on_sample)
 
 
 @dataclass
@@ -88,6 +93,8 @@ class SplitCheck:
     _deadline: float = 0.0
     _rows: int = 0
     _ordered: bool | None = None
+    _small: SplitCheck | None = None
+    _small_words: str = ""
 
     def run(self, demanded: DeclaredSplit | None = None) -> Split:
         """The freest kind that holds.
@@ -97,10 +104,12 @@ class SplitCheck:
         """
         self._deadline = time.monotonic() + self.seconds
         tables = {name: value for name, value in self.inputs.items() if isinstance(value, pd.DataFrame | pd.Series)}
-        others = [value for name, value in self.inputs.items() if name not in tables]
-        self._rows, beyond = large_enough(self.program.code, others)
-        if beyond:
-            return self._split(_Kind("whole"), 0, {"whole": beyond}, ordered=True)
+        others = {name: value for name, value in self.inputs.items() if name not in tables}
+        try:
+            numbers = [*numbers_in(self.program.code), *numbers_of(others)]
+        except SyntaxError:
+            return self._split(_Kind("whole"), 0, {"whole": "its code cannot be read"}, ordered=True)
+        self._rows = large_enough(numbers)
         self._variations = list(compared_tables(tables, self.table, self._rows))
         against: dict[str, str] = {}
         comparisons = 0
@@ -108,12 +117,17 @@ class SplitCheck:
             first = self._whole(0)
             if first.error:
                 return self._split(_Kind("whole"), 0, {"whole": f"on the sample: {visible(first.error)}"}, ordered=True)
+            if small := small_numbers(numbers):
+                self._use_small(small, others)
             kinds = [_Kind(demanded.kind, demanded.keys)] if demanded else self._kinds()
             for kind in kinds:
                 found = self._tried(kind)
                 comparisons += found.comparisons + bool(found.against)
+                if found.is_too_little:
+                    found.against = "too little could be compared"
                 if not found.against:
-                    return self._split(kind, found.comparisons, against, ordered=self._is_ordered())
+                    ordered = self._is_ordered() or (self._small is not None and self._small._is_ordered())
+                    return self._split(kind, found.comparisons, against, ordered=ordered)
                 if kind.kind not in against:
                     against[kind.kind] = f"{kind.label}: {found.against}"
         except TrialEnded as ended:
@@ -195,11 +209,41 @@ class SplitCheck:
                     return found
                 found.comparisons += 1
                 found.on_sample = found.on_sample or place == 0
-        if found.comparisons < LEAST or not found.on_sample:
-            found.against = "too little could be compared"
-        elif kind.kind == "merge":
+        if found.is_too_little:
+            return found
+        if self._small_words:
+            found.against = self._with_small(kind)
+        if kind.kind == "merge" and not found.against and self._small is None:
             found.against = self._growth()
         return found
+
+    def _use_small(self, small: Mapping[int | float, int], others: Mapping[str, Any]) -> None:
+        """Prepare the same check with small numbers in place of those that no table reaches.
+
+        *The first 300,000 rows* may not be split by rows, which only a larger table shows, or a smaller number.
+        """
+        old, new = (", ".join(f"{number:,}" for number in numbers) for numbers in (small, small.values()))
+        self._small_words = f"with {new} in place of {old}"
+        try:
+            code = code_with(self.program.code, small)
+        except SyntaxError:
+            return
+        inputs = {**self.inputs, **value_with(others, small)}
+        check = replace(self, program=replace(self.program, code=code), inputs=inputs, _answers={}, _small_words="")
+        if not check._whole(0).error:
+            self._small = check
+
+    def _with_small(self, kind: _Kind) -> str:
+        """What speaks against a kind if numbers are small, see `_use_small`; "" for nothing.
+
+        If the function then fails, or gives nothing to compare, such a number is taken for a limit if rows are counted.
+        """
+        if self._small is not None:
+            found = self._small._tried(kind)
+            if not found.is_too_little:
+                return found.against and f"{self._small_words}, {found.against}"
+        counted = counts_rows(self.program.code)
+        return counted and f"{self._small_words} it shows nothing, and its code counts rows ({counted})"
 
     def _divisions(self, kind: _Kind, table: Any) -> Iterable[Division]:
         if kind.kind == "groups":
@@ -273,7 +317,7 @@ class SplitCheck:
         return self._answers[place]
 
     def _asked(self, tables: Mapping[str, Any]) -> Answer:
-        return self.ask({**self.inputs, **tables}, self._deadline)
+        return self.ask(self.program, {**self.inputs, **tables}, self._deadline)
 
 
 def _is_name(table: pd.DataFrame, name: Any) -> bool:

@@ -88,10 +88,7 @@ async def run_split(
     def work(worker: Worker) -> list[Split]:
         side = Side("the function", worker, program)
         return [
-            SplitCheck(
-                lambda given, until: side.on(given, until, reuse=True), program, output, dict(samples), demanded.input
-            ).run(demanded)
-            for output in outputs
+            SplitCheck(side.running, program, output, dict(samples), demanded.input).run(demanded) for output in outputs
         ]
 
     found = await session.work(work)

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from autocoder_jupyter.engine.second_opinion.sizes import numbers_in
 from autocoder_jupyter.engine.second_opinion.variations import Variation, stretched, variations
 from autocoder_jupyter.untrusted.parsing import parse
 
@@ -16,6 +15,9 @@ LEAST_ROWS = 2_500
 REACH = 5
 """How often the large tables have as many rows as the largest number in the code: *the 500 largest* of 240 rows are
 all rows."""
+
+SMALL = 40
+"""In place of a number that is out of reach: more than most samples' groups have rows, and fewer than all tables."""
 
 
 def compared_tables(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Variation]:
@@ -38,33 +40,34 @@ def compared_tables(tables: Mapping[str, Any], name: str, rows: int) -> Iterator
     yield from later
 
 
-def large_enough(code: str, arguments: Iterable[Any]) -> tuple[int, str]:
-    """How many rows a table needs, so that a number in the code or in an argument is no limit that it does not reach.
-
-    Args:
-        code: the source of the function.
-        arguments: the inputs that are no tables.
-
-    Returns:
-        The number of rows; and, if a number that may limit rows is too large for that, a sentence, else "".
+def large_enough(numbers: Iterable[int | float]) -> int:
+    """How many rows a table needs, so that none of these numbers is a limit that it does not reach; at most
+    `MOST_ROWS`.
     """
-    try:
-        nodes = list(ast.walk(parse(code)))
-    except SyntaxError:
-        return MOST_ROWS, "its code cannot be read"
-    given = [value for value in arguments if isinstance(value, int | float) and not isinstance(value, bool)]
-    largest = max((abs(value) for value in (*given, *numbers_in(code)) if value == value), default=0)
-    names = {node.id if isinstance(node, ast.Name) else node.attr for node in nodes if isinstance(node, _NAMED)}
-    if REACH * largest >= MOST_ROWS and names & _OF_ROWS:
-        counts = ", ".join(sorted(names & _OF_ROWS)[:3])
-        return MOST_ROWS, (
-            f"its code has the number {min(largest, 1e15):,.0f} and counts rows ({counts}), and tables of "
-            f"{MOST_ROWS:,} rows do not show what such a number does"
-        )
-    return int(min(max(REACH * largest + 1, LEAST_ROWS), MOST_ROWS)), ""
+    largest = max((abs(number) for number in numbers if not is_out_of_reach(number)), default=0)
+    return int(max(REACH * largest + 1, LEAST_ROWS))
 
 
-_NAMED = (ast.Name, ast.Attribute)
+def is_out_of_reach(number: int | float) -> bool:
+    """Whether no table is large enough to show what a number does that limits rows."""
+    return not REACH * abs(number) < MOST_ROWS
+
+
+def small_numbers(numbers: Iterable[int | float]) -> dict[int | float, int]:
+    """For each number that is out of reach a small one, in the same order."""
+    large = sorted({abs(number) for number in numbers if is_out_of_reach(number) and number == number})
+    return {number: SMALL + place for place, number in enumerate(large)}
+
+
+def counts_rows(code: str) -> str:
+    """Names in code for which the number of rows may count; "" if there are none.
+
+    Raises:
+        SyntaxError: it does not parse.
+    """
+    nodes = (node for node in ast.walk(parse(code)) if isinstance(node, ast.Name | ast.Attribute))
+    names = {node.id if isinstance(node, ast.Name) else node.attr for node in nodes}
+    return ", ".join(sorted(names & _OF_ROWS)[:3])
+
 
 _OF_ROWS = frozenset({"len", "shape", "size", "head", "tail", "sample", "nlargest", "nsmallest", "iloc", "take"})
-"""Names in code for which the number of rows may count."""

@@ -36,6 +36,7 @@ from autocoder_jupyter.engine.second_opinion.variations import (
 from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types.interface import ORDERLESS, TWICE
 from autocoder_jupyter.types.split import DeclaredSplit, demand
 from autocoder_jupyter.types.strength import ZONE
@@ -246,7 +247,7 @@ def _where_apart(
 ) -> str | None:
     """The first output that is another one if parts of the rows have their answer apart; see `_where`."""
 
-    def ask(inputs: Mapping[str, Any], until: float) -> Answer:
+    def ask(_program: Program, inputs: Mapping[str, Any], until: float) -> Answer:
         answer = side.on(inputs, until, reuse=True)
         if answer.error:
             raise _Refused
