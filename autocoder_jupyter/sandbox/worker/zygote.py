@@ -126,8 +126,8 @@ class Zygote:
             raise
         out_of_memory = call.out_of_memory
         stays = call.finished and self.envelope.keep and not call.flooded and not out_of_memory
-        if not stays:
-            child.kill()
+        if not call.finished:
+            child.kill()  # one that has answered is killed after the report, because to free its memory takes a while
         call.drain()
         self.report(
             "done",
@@ -146,6 +146,7 @@ class Zygote:
         if stays:
             self.kept = child
         else:
+            child.kill()
             self._reap(child)
 
     def _spawn(self) -> Child:
