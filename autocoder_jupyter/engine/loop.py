@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.dry_run import asked_first, of_effort
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.examination import Examination
-from autocoder_jupyter.engine.first_run import FirstRun
+from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
 from autocoder_jupyter.engine.first_tests import write_further_tests
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
@@ -51,6 +51,7 @@ from autocoder_jupyter.run.events import (
     Noticed,
     OptionOffered,
     PlanReady,
+    TestsCollected,
     VersionsCompared,
 )
 from autocoder_jupyter.sandbox.environments import cleanup
@@ -358,8 +359,10 @@ class _Generation:
         state.set_code(turn.code)
         if verified.suite is not None:
             state.set_suite(verified.suite)
+            self._setup.emit(TestsCollected(verified.suite.all_ids))  # the later attempts had more
         await self._packages.provide(state.brief.plan, state.sources)
         self._setup.emit(EvidenceGathered(turn.number, turn.verdict.evidence))
+        await show_outputs(state, turn.verdict.sample, is_verified=True)
         self._adviser.restore()
         await self._compare(state, turn)
 

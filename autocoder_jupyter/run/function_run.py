@@ -116,7 +116,8 @@ class FunctionRun(RunRecord):
         drift: how the values of today's samples differ from the recorded ones, one sentence for each difference.
         option: options with which the cell would keep the existing function; "" for none.
         has_before: whether the name had a good function before this run.
-        outputs: the first rows of the outputs on the sample; None before the function ran.
+        outputs: the first rows of the outputs on the sample; None before the function ran. They are of code that is not
+            verified (any more) if their `is_verified` is False.
         backend: the name of the backend if it is not the default; otherwise "".
         agent: the state of the agent; None without an agent.
         packages: distributions in the sandbox besides the preinstalled ones.
@@ -423,8 +424,10 @@ def _(event: events.EvidenceGathered, state: FunctionRun) -> FunctionRun:
 
 @_after.register
 def _(event: events.FunctionVerified, state: FunctionRun) -> FunctionRun:
-    words = f"verified; {' and '.join(event.beside)} still running" if event.beside else "it must be changed"
-    return _noted(replace(state, beside=event.beside), words)
+    if event.beside:
+        return _noted(replace(state, beside=event.beside), f"verified; {' and '.join(event.beside)} still running")
+    outputs = replace(state.outputs, is_verified=False) if state.outputs is not None else None
+    return _noted(replace(state, beside=(), outputs=outputs), "it must be changed")
 
 
 @_after.register

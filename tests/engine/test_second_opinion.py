@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.readings import opinion_blocks
+from autocoder_jupyter.display.shown import card_text
 from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Report, Secret, TypeName
 from autocoder_jupyter.versions.store import Versions
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
@@ -196,6 +198,24 @@ async def test_a_function_that_was_verified_is_not_lost_if_no_change_of_it_passe
     first, second = Versions(runner.root, "growth").all()  # the run without a record has left none
     assert first.report.second_opinion is not None and first.report.second_opinion.stays
     assert first.is_good and not second.is_good and second.report.parent == first.id
+
+
+async def test_the_card_of_a_function_that_stays_is_that_of_the_attempt_that_passed(runner: Runner) -> None:
+    halved = json.dumps({"edits": [{"find": "upper=2", "replace": "upper=1", "mends": ["test_second_opinion_1"]}]})
+    told = script(
+        WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[halved]
+    )
+    produced = await runner.generate(told, settings={**ON, "max_iterations": 2})
+    state, doubted = FunctionRun("growth"), ""
+    for event in produced.events:
+        state = state.apply(event)
+        if isinstance(event, FunctionVerified) and not event.beside:
+            doubted = card_text(state)
+    assert produced.report.success and "upper=2" in produced.code
+    assert "not verified yet" in doubted and "output total: 110" in doubted
+    shown = card_text(state)
+    assert "Ready · 2 of 2 tests passed" in shown and "output total: 110" in shown and "not verified" not in shown
+    assert "test_second_opinion_1" not in state.expected
 
 
 async def test_a_second_solution_with_packages_of_its_own_gets_them_and_the_function_does_not(runner: Runner) -> None:
