@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
@@ -36,10 +36,18 @@ class Trials:
     Args:
         state: the state of the generation.
         packages: provides the environment.
+        offer_draft: lets the current code be run although it is not verified.
         first: the run of the first code that began before the tests were written; None if there is none.
     """
 
-    def __init__(self, state: GenerationState, packages: Packages, first: FirstRun | None = None) -> None:
+    def __init__(
+        self,
+        state: GenerationState,
+        packages: Packages,
+        offer_draft: Callable[[], Awaitable[None]],
+        first: FirstRun | None = None,
+    ) -> None:
+        self._offer_draft = offer_draft
         self._first = first
         self._state = state
         self._setup = state.setup
@@ -64,6 +72,8 @@ class Trials:
         if not verdict.success and await session.heal(environment):
             verdict = await self._tried(tests_changed)
         setup.emit(EvidenceGathered(setup.stages.attempt, verdict.evidence))
+        if not verdict.success and verdict.sample is not None and verdict.sample.error is None:
+            await self._offer_draft()  # the card says that a draft runs the code whose rows it shows
         await show_outputs(state, verdict.sample, is_verified=verdict.success)
         return verdict
 

@@ -46,9 +46,9 @@ class Services:
         ask: asks the user the questions of a plan. It returns an answer for each ("" accepts the plan's assumption),
             or None if there is no user to ask.
         tier: the tier of the sandbox; None if it is not known.
-        offer: called with the report of the first code (its `success` is False) as soon as that can run; with that of a
-            function that is verified while its second opinion still runs, so that it can be used; and with None if that
-            must be changed.
+        offer: called with the report of a draft (its `success` is False): of the first code as soon as that can run,
+            and of later code before its rows are shown; with that of a function that is verified while its second
+            opinion still runs, so that it can be used; and with None if that must be changed.
     """
 
     model: ConfiguredModel

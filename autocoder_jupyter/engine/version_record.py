@@ -257,6 +257,7 @@ class VersionRecord:
             self._overturned = self._version
             start = self.start.overturned(version, known.number if known else 1, by)
             self._version = await open_version(setup, self._packages, start)
+        await self.offer_draft()
         self._offer(None)
         setup.emit(FunctionVerified(setup.stages.attempt))
 

@@ -15,7 +15,7 @@ from autocoder_jupyter.engine.tests_ahead import roles
 from autocoder_jupyter.run.events import Event, SampleOutputs, StageFinished
 from autocoder_jupyter.types import OutputSpec
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
-from tests.scripted_model import Answer
+from tests.scripted_model import Answer, Script
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -78,6 +78,35 @@ async def test_a_fixed_function_is_run_again_and_the_rows_stay_until_it_has_new_
     shown = [(seen.glimpses[0].text, seen.is_verified) for seen in produced.of(SampleOutputs)]
     assert shown == [("6", False), ("6", False), ("140", True)]
     assert runs == ["first_run", "attempt"]
+
+
+async def test_a_draft_is_always_the_code_whose_rows_are_shown(runner: Runner) -> None:
+    wrong, doubled = CODE.replace('sales["price"] * ', ""), '(sales["quantity"] * 2)'
+    failure = {"test_name": "test_sum", "error_message": "?", "error_type": "logic", "suggested_fix": "Use the price."}
+    edits = [
+        {"find": '(sales["quantity"])', "replace": doubled, "mends": ["test_sum"]},
+        {"find": doubled, "replace": '(sales["price"] * sales["quantity"])', "mends": ["test_sum"]},
+    ]
+    seen: list[tuple[str, str]] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, SampleOutputs) and not event.is_verified:
+            draft = runner.drafts[-1]
+            assert draft is not None and draft.solution is not None
+            seen.append((event.glimpses[0].text, draft.solution.code.rpartition("return ")[2].strip()))
+
+    script: dict[str, Script] = {
+        "plan": [PLAN],
+        "code": [fenced(wrong)],
+        "tests": [Answer(fenced(TESTS), delay=0.5)],
+        "diagnose": [json.dumps({"failures": [failure]})] * 2,
+        "fix_code": [json.dumps({"edits": [edit]}) for edit in edits],
+    }
+    produced = await runner.generate(script, hear=hear)
+    assert produced.report.success, produced.error
+    codes = {"6": 'sales["quantity"]', "12": 'sales["quantity"] * 2', "140": 'sales["price"] * sales["quantity"]'}
+    assert {"6", "12"} <= {value for value, _ in seen}
+    assert all(code == f"float(({codes[value]}).sum())" for value, code in seen), seen
 
 
 async def test_code_that_needs_another_package_waits_for_its_environment(runner: Runner, runs: list[str]) -> None:

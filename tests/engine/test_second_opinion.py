@@ -218,6 +218,32 @@ async def test_the_card_of_a_function_that_stays_is_that_of_the_attempt_that_pas
     assert "test_second_opinion_1" not in state.expected
 
 
+async def test_the_draft_of_a_function_that_is_doubted_is_its_own_code(runner: Runner) -> None:
+    first = WRONG.replace('sales["price"] * ', "")
+    priced = {"find": 'sales["quantity"].clip', "replace": 'sales["price"] * sales["quantity"].clip'}
+    edits = [json.dumps({"edits": [{**priced, "mends": ["test_sum"]}]}), MENDED]
+    failure = {"test_name": "test_sum", "error_message": "?", "error_type": "logic", "suggested_fix": "Use the price."}
+    told = script(
+        first,
+        second=[fenced(AGREEING)],
+        derive=hand_derived,
+        again=hand_derived,
+        name=NO_READING,
+        diagnose=[json.dumps({"failures": [failure]})],
+        fix_code=edits,
+    )
+    drafts: list[Report] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, FunctionVerified) and not event.beside:
+            drafts.append(checked(runner.drafts[-1]))
+
+    produced = await runner.generate(told, settings=ON, hear=hear)
+    assert produced.report.success and produced.report.attempts == 3, produced.error
+    (draft,) = drafts
+    assert draft.solution is not None and draft.solution.code.strip() == WRONG and not draft.success
+
+
 async def test_a_second_solution_with_packages_of_its_own_gets_them_and_the_function_does_not(runner: Runner) -> None:
     second = AGREEING.replace("import pandas as pd", "import pandas as pd\nimport tabulate")
     produced = await runner.generate(script(second=[fenced(second)]), settings=ON)
