@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Set
+from contextlib import suppress
 
 from packaging.utils import canonicalize_name
 
@@ -49,6 +51,7 @@ class Packages:
         self._unwanted: set[str] = set()  # packages that only recorded locks name
         self._declared: tuple[str, ...] = ()
         self._of_data = (LIBRARY,) if any(map(has_geometry, setup.request.samples.values())) else ()
+        self._building = asyncio.Lock()
         self._base_is_there = asyncio.Event()
         self._base_is_there.set()  # no base environment is being built
 
@@ -88,7 +91,8 @@ class Packages:
             self._require_none_refused(needs)
             self._require_no_lookalike(needs)
             await self._ask_consent(needs.unknown)
-            await self._build(needs.distributions, system_packages)
+            async with self._building:
+                await self._build(needs.distributions, system_packages)
         except (PackageError, SandboxUnavailable) as error:
             if self._can_go_without(system_packages, error):
                 return await self.provide(plan, sources)
@@ -96,6 +100,29 @@ class Packages:
                 return self._refuse(error)
             raise
         return None
+
+    async def provide_ahead(self, plan: CodePlan, sources: tuple[str, ...]) -> bool:
+        """Build the environment of code whose tests are still written, if nobody must be asked for that.
+
+        An attempt that begins meanwhile waits for it: it needs the same packages, if its tests need no others.
+
+        Args:
+            plan: see `provide`.
+            sources: see `provide`.
+
+        Returns:
+            Whether it is there. If not, the attempt asks, or tells what is at fault.
+        """
+        session, needs = self._setup.session, self._needs(sources, plan.packages)
+        if plan.system_packages or needs.unknown:
+            return False
+        async with self._building:
+            with suppress(PackageError, SandboxUnavailable):
+                lock = session.recorded_lock(needs.distributions, ())
+                if not self._are_there(needs) and not await self._strange(lock, needs.distributions):
+                    await self._build(needs.distributions, ())
+                    session.warm(count=3)  # as in the base environment
+            return self._are_there(needs)
 
     async def beside(self, code: str) -> Environment | None:
         """The environment of another solution; None if that of the function has all that it needs.
@@ -220,15 +247,20 @@ class Packages:
 
         Else the user is asked. If the user declines, the versions are resolved again.
         """
+        strange = await self._strange(lock, packages)
+        if strange.isdisjoint(self._unwanted) and await self._agrees(tuple(sorted(strange))):
+            return True
+        self._unwanted |= strange
+        return False
+
+    async def _strange(self, lock: tuple[str, ...], packages: tuple[str, ...]) -> Set[str]:
+        """The packages of a recorded lock that need the user's consent."""
         agreed = {requirement_name(requirement) for requirement in (*packages, *self._approved)}
         strange = {canonicalize_name(name_of(line)) for line in lock} - KNOWN_DISTRIBUTIONS - agreed
         if strange:
             self._unwanted |= {name for name in strange if likely_meant(name)}
             strange -= await self._setup.session.resolved_names(packages)
-        if strange.isdisjoint(self._unwanted) and await self._agrees(tuple(sorted(strange))):
-            return True
-        self._unwanted |= strange
-        return False
+        return strange
 
     async def _ask_consent(self, unknown: tuple[str, ...]) -> None:
         if not await self._agrees(unknown):

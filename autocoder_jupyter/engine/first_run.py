@@ -33,7 +33,7 @@ async def show_outputs(state: GenerationState, sample: SampleRun | None, *, is_v
 
 
 class FirstRun:
-    """The run of the first code, if that needs no other package than the base environment has.
+    """The run of the first code, if nobody must be asked whether its packages may be installed.
 
     Args:
         state: the state of the generation. The run begins when it has code.
@@ -86,7 +86,7 @@ class FirstRun:
         await state.has_code.wait()
         await self._packages.base_is_there()
         program = state.program()
-        if session.environment is None or not self._packages.has_all_for(state.brief.plan, program.code):
+        if not await self._has_packages() or session.environment is None:
             return None
         self._begun = program, session.environment
         await self._ready()
@@ -97,3 +97,12 @@ class FirstRun:
             self.ahead.begin(program, self.tests.idle)
         await show_outputs(state, sample, is_verified=False)
         return sample
+
+    async def _has_packages(self) -> bool:
+        """Whether all that the code needs is there. It is installed for that while the model still writes."""
+        state, plan = self._state, self._state.brief.plan
+        if self._packages.has_all_for(plan, state.code):
+            return True
+        answers = (one for one in state.setup.exchanges if one.stage == "code")
+        is_recorded = all(one.replayed for one in answers)  # then the tests are there at once, with all packages
+        return not is_recorded and await self._packages.provide_ahead(plan, state.sources)

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.engine import attempt, first_run
 from autocoder_jupyter.engine.sample_run import run_on_sample
 from autocoder_jupyter.engine.tests_ahead import roles
-from autocoder_jupyter.run.events import Event, SampleOutputs, StageFinished
+from autocoder_jupyter.run.events import EnvironmentReady, Event, SampleOutputs, StageFinished
 from autocoder_jupyter.types import OutputSpec
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer, Script
@@ -109,10 +109,83 @@ async def test_a_draft_is_always_the_code_whose_rows_are_shown(runner: Runner) -
     assert all(code == f"float(({codes[value]}).sum())" for value, code in seen), seen
 
 
-async def test_code_that_needs_another_package_waits_for_its_environment(runner: Runner, runs: list[str]) -> None:
-    code = CODE.replace("import pandas as pd", "import pandas as pd\nimport tabulate")
-    produced = await runner.generate({"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)]})
-    assert produced.report.success and runs == ["attempt"] and runner.drafts == []
+WITH_PACKAGE = CODE.replace("import pandas as pd", "import pandas as pd\nimport tabulate")
+
+
+async def test_code_that_needs_another_package_runs_first_in_the_environment_of_the_attempt(
+    runner: Runner, runs: list[str]
+) -> None:
+    produced, before = await generated(runner, WITH_PACKAGE)
+    assert produced.report.success and runs == ["first_run"]
+    assert [seen.is_verified for seen in produced.of(SampleOutputs)] == [False, True]
+    assert not any(isinstance(event, StageFinished) and event.stage == "tests" for event in before)
+    base, ahead, attempt = produced.of(EnvironmentReady)
+    assert ahead.image == attempt.image != base.image and ahead.packages == attempt.packages
+    (draft,) = runner.drafts
+    assert draft is not None and draft.lock == produced.report.lock
+
+
+async def test_a_chart_is_seen_before_its_tests_are_written(runner: Runner, runs: list[str]) -> None:
+    plan = {"description": "d", "approach": "a", "outputs": [{"name": "chart", "type": "Figure"}]}
+    code = """\
+import pandas as pd
+from matplotlib.figure import Figure
+
+
+def run(sales: pd.DataFrame) -> Figure:
+    figure = Figure()
+    figure.subplots().bar(sales["quantity"], sales["price"])
+    return figure"""
+    tests = """\
+import pandas as pd
+from solution import run
+
+
+def test_bars():
+    sales = pd.DataFrame({"price": [1.0, 2.0], "quantity": [1, 2]})
+    assert list(run(sales=sales).data[0]["y"]) == [1.0, 2.0]"""
+    shown = threading.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, SampleOutputs):
+            shown.set()
+
+    produced = await runner.generate(
+        {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [Answer(fenced(tests), hold=shown)]},
+        prompt="Bars of price by quantity of @sales.",
+        outputs=(OutputSpec(name="chart", type="Figure"),),
+        hear=hear,
+    )
+    assert produced.report.success, produced.error
+    seen = [(bool(event.glimpses[0].picture), event.is_verified) for event in produced.of(SampleOutputs)]
+    assert seen == [(True, False), (True, True)] and runs == ["first_run"]
+
+
+async def test_code_whose_package_needs_consent_does_not_run_before_that_is_given(
+    runner: Runner, runs: list[str]
+) -> None:
+    code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
+    script: dict[str, Script] = {
+        "plan": [PLAN],
+        "code": [fenced(code)],
+        "tests": [Answer(fenced(TESTS), delay=0.5)],
+    }
+    runner.consent = False
+    produced = await runner.generate(script, settings={"max_iterations": 1})
+    assert not produced.report.success and runner.approvals == [("turbo-frames-zz",)]
+    assert runs == [] and runner.drafts == []
+    assert len(produced.of(EnvironmentReady)) == 1  # of the base
+
+
+async def test_recorded_answers_wait_for_the_environment_of_all_of_them(runner: Runner) -> None:
+    tests = TESTS.replace("import pandas as pd", "import more_itertools\nimport pandas as pd")
+    first = await runner.generate({"plan": [PLAN], "code": [fenced(WITH_PACKAGE)], "tests": [fenced(tests)]})
+    assert first.report.success, first.error
+    (report,) = runner.root.rglob("report.json")
+    report.unlink()  # the answers stay
+    again = await runner.generate({})
+    assert again.report.success and again.asked == []
+    assert [event.requested for event in again.of(EnvironmentReady)] == [(), ("more-itertools", "tabulate")]
 
 
 async def test_code_that_fails_on_the_sample_shows_no_rows_and_fails_once(runner: Runner, runs: list[str]) -> None:
