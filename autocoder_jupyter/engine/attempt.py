@@ -53,11 +53,12 @@ class Trials:
         self._setup = state.setup
         self._packages = packages
 
-    async def attempt(self, tests_changed: tuple[str, ...]) -> Verdict:
+    async def attempt(self, tests_changed: tuple[str, ...], *, shows_rows: bool = True) -> Verdict:
         """Run all tests and checks on the current code.
 
         Args:
             tests_changed: ids of tests that were changed before this attempt; only stored in the verdict.
+            shows_rows: whether the outputs are shown; those of a function that passed with fewer tests stay.
         """
         state, setup, session = self._state, self._setup, self._setup.session
         if self._first is not None:
@@ -67,22 +68,21 @@ class Trials:
         if lacking is not None:
             return Verdict(suite=state.suite, failures=(lacking,), error=lacking.error_message)
         environment = session.environment
-        verdict = await self._tried(tests_changed)
+        verdict = await self._tried(tests_changed, shows_rows=shows_rows)
         # A damaged environment must not lead to a fix of the code.
         if not verdict.success and await session.heal(environment):
-            verdict = await self._tried(tests_changed)
+            verdict = await self._tried(tests_changed, shows_rows=shows_rows)
         setup.emit(EvidenceGathered(setup.stages.attempt, verdict.evidence))
-        if not verdict.success and verdict.sample is not None and verdict.sample.error is None:
-            await self._offer_draft()  # the card says that a draft runs the code whose rows it shows
-        await show_outputs(state, verdict.sample, is_verified=verdict.success)
+        if shows_rows and verdict.success:
+            await show_outputs(state, verdict.sample, is_verified=True)
         return verdict
 
-    async def _tried(self, tests_changed: tuple[str, ...]) -> Verdict:
+    async def _tried(self, tests_changed: tuple[str, ...], *, shows_rows: bool) -> Verdict:
         state, setup, program = self._state, self._setup, self._state.program()
         async with asyncio.TaskGroup() as group:
             run = group.create_task(setup.stages.run("run", lambda: self._run_tests(program)))
             # One after the other, so that three workers are enough.
-            rest = group.create_task(self._sample_then_stub(program))
+            rest = group.create_task(self._sample_then_stub(program, shows_rows=shows_rows))
         sample, on_empty, vacuous = rest.result()
         accepted, (tested, blind), callee, promised = run.result()
         if self._first is not None:
@@ -158,11 +158,16 @@ class Trials:
 
         return await setup.session.work_with_two(job)
 
-    async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...], tuple[str, ...]]:
+    async def _sample_then_stub(
+        self, program: Program, *, shows_rows: bool
+    ) -> tuple[SampleRun | None, tuple[str, ...], tuple[str, ...]]:
         state = self._state
         sample = await self._first.taken(program) if self._first is not None else None
-        if sample is None:
+        if sample is None:  # else its rows are shown
             sample = await run_on_sample(self._setup.session, program, state.brief.request.samples, state.redaction)
+            if shows_rows and sample is not None and sample.error is None:
+                await self._offer_draft()  # the card says that a draft runs the code whose rows it shows
+                await show_outputs(state, sample, is_verified=False)
         return sample, *await self._stubs_pass(program)
 
     async def _stubs_pass(self, program: Program) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.strength.examiner import LAYERS, Examiner
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord
-from autocoder_jupyter.run.events import EvidenceGathered
+from autocoder_jupyter.run.events import EvidenceGathered, TestsCollected
 from autocoder_jupyter.run.verified import SECOND, TRIAL
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import Exchange, LayerCost, Report, Strength, Usage
@@ -97,9 +97,10 @@ class Examination:
         state.set_suite(suite)
         wider = None
         with suppress(Exception):  # a sandbox that fails now loses no function that was verified
-            wider = await trials.attempt(verdict.tests_changed)
+            wider = await trials.attempt(verdict.tests_changed, shows_rows=False)
         if wider is None or not wider.success:  # each new test passed alone; the function stays as it was verified
             state.set_suite(before)
+            self._setup.emit(TestsCollected(before.all_ids))
             return replace(verdict, strength=strength.model_copy(update={"added": ()}))
         _, tests, blind = sources_of(state)
         self._record.change_last(tests=tests, blind=blind)

@@ -12,18 +12,21 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.inspector.evidence import evidence_section
+from autocoder_jupyter.display.shown import card_text
 from autocoder_jupyter.engine.programs import alternatives
 from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.engine.strength.mutation import MutationTrial
 from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.run.events import TestReported
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.efforts import EFFORTS
-from autocoder_jupyter.types import InputSpec, OutputSpec, Strength
+from autocoder_jupyter.types import InputSpec, OutputSpec, Strength, TestOutcome
 from autocoder_jupyter.view.document import Row, Table
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of
@@ -245,6 +248,23 @@ async def test_tests_are_added_for_changes_that_none_notices(runner: Runner) -> 
     assert produced.asked.count("more_tests") == 1
     few, *smallest = re.findall(r"<input>(.*?)</input>", asked, re.DOTALL)  # a part on which many changes matter
     assert len(eval_table(few)) >= 3 and smallest and all(len(eval_table(one)) <= 2 for one in smallest)
+
+
+async def test_a_function_whose_added_tests_fail_later_is_shown_as_it_was_verified(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def all_passed(*_: object) -> tuple[TestOutcome, ...]:
+        return ()
+
+    monkeypatch.setattr("autocoder_jupyter.engine.strength.survivors._outcomes", all_passed)
+    told = script(FILTERED, WEAK, more_tests=[fenced(MORE)])
+    produced = await runner.generate(told, samples={"sales": orders()}, settings=NORMAL)
+    assert produced.report.success and strength(produced).added == ()
+    assert "failed" in {event.outcome.outcome for event in produced.of(TestReported)}
+    state = FunctionRun("growth")
+    for event in produced.events:
+        state = state.apply(event)
+    assert "Ready · 1 of 1 tests passed" in card_text(state) and "not verified" not in card_text(state)
 
 
 @pytest.mark.parametrize(
