@@ -300,6 +300,16 @@ async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(
     assert ("It was cut after 0.2 s (second_opinion_seconds); " in produced.opinion.note) == is_late
 
 
+async def test_a_comparison_that_is_cut_is_named_and_says_nothing_of_tokens(runner: Runner) -> None:
+    endless = AGREEING.replace("    return", "    while True: pass\n    return")
+    settings = {**ON, "second_opinion_seconds": 1.0}
+    produced = await runner.generate(script(second=[fenced(endless)]), settings=settings)
+    assert produced.report.success and produced.opinion.state == "none"
+    assert produced.opinion.note == (
+        "The comparison did not end in time. It was cut after 1 s (second_opinion_seconds)."
+    )
+
+
 async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_is_asked(
     runner: Runner,
 ) -> None:

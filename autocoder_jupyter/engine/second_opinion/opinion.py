@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.environment import Packages
@@ -92,7 +92,7 @@ class Adviser:
         self._before_doubt: SecondOpinion | None = None
         self._unanswered: dict[str, None] = {}
         self._until = 0.0
-        self._is_cut = False
+        self._was_cut: set[Literal["question", "comparison"]] = set()
 
     @property
     def is_wanted(self) -> bool:
@@ -171,17 +171,21 @@ class Adviser:
         )
         self._tests = tuple(test for test in self._tests if test in present and test not in changed)
         seconds, fault = self._setup.config.second_opinion_seconds, None
-        self._until, self._is_cut = time.monotonic() + QUESTIONS * seconds, False
+        self._until = time.monotonic() + QUESTIONS * seconds
+        self._was_cut.clear()
         try:
             async with asyncio.timeout(seconds):
                 fault = await self._weighed(state, verdict, may_doubt=may_doubt)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
-            self._is_cut = isinstance(error, TimeoutError)
-            what = "" if self._is_cut else f"The comparison failed. {told_briefly(error)}"
+            what = f"The comparison failed. {told_briefly(error)}"
             if self._writing is not None and not self._writing.done():
                 what, self._unanswered[SOLUTION] = "The second solution did not come in time.", None
+                self._was_cut.add("question")
                 self._writing.cancel()
                 await asyncio.wait({self._writing})  # what it cost is counted then
+            elif isinstance(error, TimeoutError):
+                what = "The comparison did not end in time."
+                self._was_cut.add("comparison")
             self._without(what)
         replayed = all(exchange.replayed for exchange in self._setup.second_talk.exchanges)
         stages.finished("second", True, replayed=replayed)
@@ -354,7 +358,8 @@ class Adviser:
             return await asyncio.wait_for(answer, self._left)
         except (AutocodeError, TimeoutError) as error:
             self._unanswered[what] = None
-            self._is_cut = self._is_cut or isinstance(error, TimeoutError)
+            if isinstance(error, TimeoutError):
+                self._was_cut.add("question")
             if isinstance(error, UnusableAnswer):
                 self._setup.services.journal.reject(self._setup.second_talk.exchanges[-1:])
             return None
@@ -369,12 +374,15 @@ class Adviser:
 
     def _cut(self) -> str:
         """What was cut, and what that cost; "" if nothing was."""
-        if not self._is_cut:
+        if not self._was_cut:
             return ""
+        after = f"It was cut after {self._setup.config.second_opinion_seconds:g} s (second_opinion_seconds)"
+        if "question" not in self._was_cut:
+            return f"{after}."
         stopped = [one.usage for one in self._setup.second_talk.exchanges if one.finish_reason == STOPPED]
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in stopped)
         cost = f"about {tokens:,} tokens of it are counted" if tokens else "how many tokens that took is unknown"
-        return f"It was cut after {self._setup.config.second_opinion_seconds:g} s (second_opinion_seconds); {cost}."
+        return f"{after}; {cost}."
 
     def _conclude(self, opinion: SecondOpinion) -> None:
         note = " ".join(filter(None, (opinion.note, self._cut())))
