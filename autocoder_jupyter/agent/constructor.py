@@ -100,7 +100,8 @@ class Constructor(AgentConfig):
             block_network: no network while generated code runs.
             ask: let the plan ask up to three questions before any code is written; `generate(answer=…)` answers them.
             second_model: identifier of the model that writes the second solution; `model` by default.
-            second_opinion_seconds: maximum wall-clock seconds that a verified function waits for its second opinion.
+            second_opinion_seconds: maximum wall-clock seconds that verified functions of one run wait for a second
+                opinion and further tests.
             api_base: address of the model's service, for proxies and local models.
             litellm_params: passed to every call of the model; overrides the values of this package; `timeout`: seconds
                 without a piece of the answer (600).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -36,6 +37,8 @@ class Examination:
         self._setup = setup
         self._adviser = adviser
         self._record = record
+        self._seconds_left = setup.config.second_opinion_seconds
+        """How long verified functions of this generation may still wait. While one is changed, none waits."""
         self.examiner = Examiner(setup)
 
     async def of(self, state: GenerationState, trials: Trials, verdict: Verdict) -> tuple[VerifiedTurn, Verdict]:
@@ -50,6 +53,7 @@ class Examination:
             The attempt that passed; and the verdict, which is a failed one if the second opinion shows an error.
         """
         record, suite, turn = self._record, state.suite, self._record.turns[-1]
+        until = time.monotonic() + self._seconds_left
         known = await call_blocking(self._examined_before)
         is_examined = EFFORTS[self._setup.config.effort].is_examined and known is None
         beside = (*((SECOND,) if self._adviser.is_wanted else ()), *((TRIAL,) if is_examined else ()))
@@ -57,10 +61,11 @@ class Examination:
             await record.offer_verified(beside)
         examining = asyncio.create_task(self._strength(state, known))
         try:
-            weighed = await self._adviser.weigh(state, verdict, may_doubt=record.may_be_changed)
+            weighed = await self._adviser.weigh(state, verdict, self._seconds_left, may_doubt=record.may_be_changed)
             strength = await examining
         finally:
             examining.cancel()
+        self._seconds_left = max(until - time.monotonic(), 0.0)
         if strength is not None:
             strength = await self.examiner.judged(strength, self._adviser.agreed)
         verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength)), suite)
@@ -91,7 +96,7 @@ class Examination:
     ) -> Verdict:
         """Add tests of changes that no test noticed, and test the function with them."""
         before = state.suite
-        suite, strength = await self.examiner.further_tests(state, strength)
+        suite, strength = await self.examiner.further_tests(state, strength, self._seconds_left)
         if suite is None or before is None:
             return replace(verdict, strength=strength)
         state.set_suite(suite)

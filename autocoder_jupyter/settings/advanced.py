@@ -33,12 +33,12 @@ class AdvancedSettings:
     second_opinion_seconds: Annotated[
         float,
         Setting(
-            "maximum wall-clock seconds that a verified function waits for its second opinion",
+            "maximum wall-clock seconds that verified functions of one run wait for a second opinion and further tests",
             check.seconds,
             takes="float | dt.timedelta",
         ),
         Option(
-            help="maximum wall-clock seconds of the second opinion, once the function is verified",
+            help="maximum wall-clock seconds of the second opinion and of further tests, once the function is verified",
             rule="asks",
             risk="fewer seconds: less is checked; more: the end of a run is waited for longer",
             example="60",

@@ -272,6 +272,7 @@ async def test_a_function_whose_added_tests_fail_later_is_shown_as_it_was_verifi
     [
         ({"hide": ("price",)}, "No input on which they matter may be sent to the model."),
         ({}, "openai/scripted refused the question."),
+        ({"second_opinion_seconds": 0.01}, "They did not come within 0.01 s (second_opinion_seconds)."),
     ],
 )
 async def test_a_function_stays_verified_if_no_tests_can_be_added(

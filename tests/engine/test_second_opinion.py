@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -13,6 +15,7 @@ import pytest
 from autocoder_jupyter.display.readings import opinion_blocks
 from autocoder_jupyter.display.shown import card_text
 from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
+from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -307,6 +310,31 @@ async def test_a_comparison_that_is_cut_is_named_and_says_nothing_of_tokens(runn
     assert produced.report.success and produced.opinion.state == "none"
     assert produced.opinion.note == (
         "The comparison did not end in time. It was cut after 1 s (second_opinion_seconds)."
+    )
+
+
+async def test_verified_functions_of_one_run_share_the_seconds_of_the_second_opinion(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later, weigh = 0.0, Adviser.weigh
+
+    async def slowly(*arguments: Any, **more: Any) -> Any:
+        nonlocal later
+        weighed = await weigh(*arguments, **more)
+        later += 1000.0
+        return weighed
+
+    monkeypatch.setattr(Adviser, "weigh", slowly)
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later)
+    monkeypatch.setattr("autocoder_jupyter.engine.examination.time", clock)
+    told = script(
+        WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[MENDED]
+    )
+    produced = await runner.generate(told, settings={**ON, "second_opinion_seconds": 900.0})
+    assert produced.report.success and produced.report.attempts == 2 and "clip" not in produced.code
+    first, second = (event.opinion.note for event in produced.of(OpinionGiven))
+    assert (
+        not first and second == "The comparison did not end in time. It was cut after 900 s (second_opinion_seconds)."
     )
 
 

@@ -149,12 +149,15 @@ class Adviser:
             self._without(why)
             self._setup.stages.finished("second", False)
 
-    async def weigh(self, state: GenerationState, verdict: Verdict, *, may_doubt: bool = True) -> Verdict:
+    async def weigh(
+        self, state: GenerationState, verdict: Verdict, seconds: float, *, may_doubt: bool = True
+    ) -> Verdict:
         """Compare a verified function with the second solution.
 
         Args:
             state: the state of the generation.
             verdict: of the attempt that passed.
+            seconds: how long the function may wait for this.
             may_doubt: whether the function may be changed for what is found.
 
         Returns:
@@ -170,7 +173,7 @@ class Adviser:
             {test.rpartition("::")[2] for module in state.suite.modules for test in module.ids} if state.suite else ()
         )
         self._tests = tuple(test for test in self._tests if test in present and test not in changed)
-        seconds, fault = self._setup.config.second_opinion_seconds, None
+        fault = None
         self._until = time.monotonic() + QUESTIONS * seconds
         self._was_cut.clear()
         try:

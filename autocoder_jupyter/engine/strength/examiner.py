@@ -39,9 +39,6 @@ LOST_WORKERS = 4
 JUDGED_SECONDS = 10.0
 """Wall-clock seconds in which the second solution is asked about what the plan says."""
 
-PATIENCE = 120.0
-"""The maximum seconds that a verified function waits for more tests."""
-
 DATA, CHANGES, OTHERS = LAYERS = "clock, chance and changes of the data", "changes of the code", "other inputs"
 """The layers of evidence, in the order in which they are told."""
 
@@ -211,12 +208,15 @@ class Examiner:
             return await doubt(state, self._broken, *agreed) if agreed is not None else None
         return None
 
-    async def further_tests(self, state: GenerationState, strength: Strength) -> tuple[TestSuite | None, Strength]:
+    async def further_tests(
+        self, state: GenerationState, strength: Strength, seconds: float
+    ) -> tuple[TestSuite | None, Strength]:
         """Ask for tests of the changes that no test noticed, if they are too many.
 
         Args:
             state: has the verified function and its tests.
             strength: what the tests are worth.
+            seconds: how long the function may wait for them.
 
         Returns:
             The wider suite, or None if no test was added; and the strength, which says what became of it.
@@ -227,11 +227,12 @@ class Examiner:
         setup = self._setup
         try:
             asking = partial(ask_for_tests, state, trial)
-            more = await asyncio.wait_for(setup.stages.run("tests", asking), PATIENCE)
+            more = await asyncio.wait_for(setup.stages.run("tests", asking), seconds)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             if isinstance(error, UnusableAnswer):  # the same answer would be replayed
                 setup.services.journal.reject(setup.talk.exchanges[-1:])
-            why = "The model did not answer in time." if isinstance(error, TimeoutError) else told_briefly(error)
+            limit = f"They did not come within {setup.config.second_opinion_seconds:g} s (second_opinion_seconds)."
+            why = limit if isinstance(error, TimeoutError) else told_briefly(error)
             return None, strength.model_copy(update={"note": f"No more tests were added. {why}"})
         if more is None:
             why = "No input on which they matter may be sent to the model."
