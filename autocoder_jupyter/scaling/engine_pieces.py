@@ -274,9 +274,14 @@ class ArrowPieces:
         return self.table(self.pieces.of_groups(self.frame(table), check=check), "a piece of groups")
 
     def merged(self, answers: Sequence[Any], *, is_last: bool) -> Any:
-        """The answer for the rows of several answers, all as Arrow. Engines divide these rows as they like."""
+        """The answer for the rows of several answers, all as Arrow. Engines divide these rows as they like.
+
+        Rows that have places are in any order, and are sorted by them.
+        """
         name = "the answers for pieces"
         table = pyarrow.concat_tables(answers) if answers else self.schema.empty_table()
+        if PLACE in table.column_names:
+            table = table.sort_by(PLACE).drop_columns([PLACE])
         answer = self.pieces.computed(self._answer(table), name) if table.num_rows else self.pieces.answer
         return self.table(self.pieces.last(answer) if is_last else answer, name)
 

@@ -71,7 +71,7 @@ def on_ray(dataset: Any, calls: PieceCalls, memory: int) -> Any:
     import ray
 
     kind = calls.contract.kind
-    if kind in ("groups", "whole") and calls.contract.ordered and not _keeps_order(dataset):
+    if kind != "rows" and calls.contract.ordered and not _keeps_order(dataset):
         raise NotSplittable(
             f"The order of the rows counts for {visible(calls.function.name)}, and Ray does not keep it.",
             hint="Set ray.data.DataContext.get_current().execution_options.preserve_order = True before the dataset is "

@@ -69,7 +69,9 @@ def on_spark(frame: Any, calls: PieceCalls, memory: int) -> Any:
         return mapped(_placed(frame, calls).repartition(1), _whole)
     answers = mapped(frame, _partition)
     if kind == "merge":
-        return mapped(mapped(answers.repartition(MERGED), _merge).repartition(1), _last)
+        # A shuffle does not keep the order of the answers. If it counts, all are merged in one call, by their places.
+        level = answers if calls.contract.ordered else mapped(answers.repartition(MERGED), _merge)
+        return mapped(_placed(level, calls).repartition(1), _last)
     return answers
 
 

@@ -63,11 +63,12 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
     "medians of two keys": ("groups", "return sales.groupby(['shop', 'units'], as_index=False)['price'].median()"),
     "a total": ("merge", MERGED),
+    "the first row": ("merge", "return sales.head(1)[['shop', 'units', 'price']]"),
     "the distance to the mean": ("whole", "return (sales['units'] - sales['units'].mean()).to_frame('away')"),
 }
 
-ONE_OF_EACH_KIND = ("a formula", "sums", "running sums", "a total", "the distance to the mean")
-"""Functions that are called with every source; those of groups with and without the order of rows."""
+ONE_OF_EACH_KIND = ("a formula", "sums", "running sums", "a total", "the first row", "the distance to the mean")
+"""Functions that are called with every source; groups and merges with and without the order of rows."""
 
 
 def in_memory(answer: Any) -> pd.DataFrame:

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def frame(spark: Any) -> Any:
-    return spark.createDataFrame(SALES).repartition(3).cache()
+    return spark.createDataFrame(SALES).repartition(8).cache()
 
 
 @pytest.mark.parametrize("name", KINDS)
