@@ -10,6 +10,7 @@ sources     tables that are read in batches
 frames      rows of Arrow as a table of pandas
 partition   divides rows by their keys into files
 piece_calls calls the function for pieces, and compares the largest with their parts
+alike       whether tables may be put together
 answers     puts the answers of pieces together
 over        `growth.over`
 prepare     `growth.prepare`: builds environments on the machines of a Dask cluster, by a `dask_plugin`

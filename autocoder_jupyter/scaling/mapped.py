@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest, ItemsFailed
+from autocoder_jupyter.errors import AutocodeError, Cancelled, DataDrift, InvalidRequest, ItemsFailed
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from autocoder_jupyter.scaling.items import MapItem
 
 
@@ -73,16 +75,19 @@ class Mapped(Sequence[Any]):
         """All outcomes as one DataFrame, one below the other, with the key of each item as the first column.
 
         The key is that of `groupby`, the name of a file, or the place of the item. A key of several columns gives
-        `key_1`, `key_2` and so on.
+        `key_1`, `key_2` and so on. An index of the function, such as the groups of its sums, is columns after it.
 
         Args:
             key: the name of the column.
 
         Raises:
             ItemsFailed: an item has no outcome.
+            DataDrift: an outcome has other columns than those before it.
             InvalidRequest: the outcomes are no tables, or have a column with this name.
         """
         import pandas as pd
+
+        from autocoder_jupyter.scaling.alike import Alike
 
         if errors := self.errors:
             raise ItemsFailed(
@@ -91,17 +96,25 @@ class Mapped(Sequence[Any]):
                 hint="See .errors; .retry() computes them again; .outcomes leaves them out.",
             )
         tables = []
+        alike = Alike()
         for place, table in enumerate(self):
             if not isinstance(table, pd.DataFrame):
                 raise InvalidRequest(
                     f"{visible(self._name)} returns a {type(table).__name__} for an item, not a table.",
                     hint='Choose one output: with_options(output="…").map(…).',
                 )
+            if said := alike.deviation(table):
+                raise DataDrift(
+                    f"The outcome of item {place} differs from those before it: {said}.",
+                    hint="Ask for a function whose columns do not depend on the data; .outcomes has each as it is.",
+                )
+            plain = _with_its_index(table)
             columns = self._items[place].columns(key)
-            if taken := [name for name in columns if name in table.columns]:
+            if taken := [name for name in columns if name in plain.columns]:
                 raise InvalidRequest(f"The outcomes have a column {taken[0]!r}.", hint='Write .table(key="item").')
-            tables.append(pd.concat([pd.DataFrame(columns, index=table.index), table], axis=1))
-        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+            tables.append(pd.concat([pd.DataFrame(columns, index=plain.index), plain], axis=1))
+        filled = [table for table in tables if len(table)] or tables[:1]
+        return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
 
     def retry(self, **keywords: Any) -> Mapped:
         """Compute the items without an outcome once more. This one is not changed.
@@ -137,6 +150,20 @@ class Mapped(Sequence[Any]):
         failed = len(self.missing)
         parts = [f"{len(self) - failed:,} of {len(self):,} items of {visible(self._name)}"]
         return f"<{' · '.join([*parts, f'{failed:,} without an outcome'] if failed else parts)}>"
+
+
+def _with_its_index(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with an index that says more than row numbers as its first columns."""
+    import pandas as pd
+
+    from autocoder_jupyter.equality.tables import flat, has_own_index
+
+    numbered = table.reset_index(drop=True)
+    if not has_own_index(table):
+        return numbered
+    levels: pd.DataFrame = flat(table.iloc[:, :0], "")
+    levels.columns = [f"{name} (index)" if name in table.columns else name for name in levels.columns]
+    return pd.concat([levels, numbered], axis=1)
 
 
 class LastMap:

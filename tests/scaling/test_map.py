@@ -142,6 +142,34 @@ def test_outcomes_that_are_no_tables_and_no_items_at_all(built: Build) -> None:
     assert list(two.map([SAMPLE], output="count")) == [2]
 
 
+def test_an_index_of_the_function_is_columns_of_the_table(built: Build) -> None:
+    growth = built("return sales.groupby('shop')[['v']].sum()", {"sales": pd.DataFrame({"shop": ["a"], "v": [1]})})
+    items = [pd.DataFrame({"shop": ["a", "b"], "v": [1, 2]}), pd.DataFrame({"shop": ["b"], "v": [4]})]
+    assert growth.map(items).table().to_dict("list") == {"key": [0, 0, 1], "shop": ["a", "b", "b"], "v": [1, 2, 4]}
+    nothing = growth.map([items[0].iloc[:0], *items]).table()
+    assert nothing.to_dict("list") == {"key": [1, 1, 2], "shop": ["a", "b", "b"], "v": [1, 2, 4]}
+    assert list(growth.map([items[0].iloc[:0]]).table().columns) == ["key", "shop", "v"]
+    doubled = built("return sales.set_index('v', drop=False)", {"sales": SAMPLE}).map([SAMPLE]).table()
+    assert doubled.to_dict("list") == {"key": [0, 0], "v (index)": [1, 2], "v": [1, 2]}
+    with pytest.raises(InvalidRequest, match="have a column 'shop'"):
+        growth.map(items).table("shop")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return sales if sales['v'].sum() != 4 else sales.rename(columns={'v': 'w'})", "no column v"),
+        ("return sales if sales['v'].sum() != 4 else sales.set_index('v', drop=False)", "another index"),
+        ("return sales.rename_axis('a' if sales['v'].sum() != 4 else 'b')", "its index is b and not a"),
+    ],
+)
+def test_outcomes_with_other_columns_are_no_table(built: Build, body: str, said: str) -> None:
+    mapped = built(body, {"sales": SAMPLE}).map(frames(4))
+    with pytest.raises(DataDrift, match=f"The outcome of item 2 differs from those before it: .*{said}"):
+        mapped.table()
+    assert len(mapped.outcomes) == 4
+
+
 def test_progress_is_told_in_the_calling_thread(built: Build) -> None:
     told: list[tuple[int, int, bool]] = []
     here = threading.current_thread()
