@@ -90,7 +90,7 @@ class EnginePieces:
             TooBig: it is larger than the memory. The error has the key of its largest group.
         """
         if size > self.memory:
-            largest, count = largest_group(rows(), self.calls.keys)
+            largest, count = largest_group([rows()], self.calls.keys)
             self.require_room(size, f"a piece of groups, of which {visible(largest)[:200]} has {count:,} rows,")
 
     def require_whole(self, size: int) -> None:

@@ -27,6 +27,12 @@ ROOM = 1.3
 LEVELS = 4
 """How often a bucket that is too large is divided again."""
 
+DIVIDED = 8
+"""Buckets into which one is divided whose room is too small for the rows without keys."""
+
+COUNTED = 2**16
+"""Groups that are counted before equal ones are put together."""
+
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 _HASHED_BYTES = 1024
 _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype="uint64")
@@ -80,14 +86,36 @@ def partition(
         small += _small_enough(bucket, keys, folder / f"b{number}", limit, 1)
     if missing is None:
         return small
-    if missing.size > limit:
-        raise _too_big("rows without a key", keys, missing.size, limit)
-    if not small:
+    if not small and missing.size <= limit:
         return [missing]
-    # Rows without keys are never a piece alone: nothing was compared for such a piece.
-    least = min(small, key=lambda bucket: bucket.size)
+    return _with_missing(small, missing, keys, folder / "home", limit)
+
+
+def _with_missing(
+    buckets: list[Bucket], missing: Bucket, keys: Sequence[str], folder: Path, limit: int
+) -> list[Bucket]:
+    """The buckets with the rows without keys in the smallest: nothing was compared for a piece that has only such rows.
+
+    Raises:
+        TooBig: they have no room in any.
+    """
+    if not buckets or missing.size > limit:
+        raise _too_big("rows without a key", keys, missing.size, limit)
+    least = _smallest(buckets)
+    if least.size + missing.size > limit:
+        buckets = [bucket for bucket in buckets if bucket is not least]
+        buckets += _divided(_batches(least.files), keys, folder, DIVIDED, limit, LEVELS + 2)[0]
+        for file in least.files:
+            file.unlink()
+        least = _smallest(buckets)
     both = Bucket((*least.files, *missing.files), least.rows + missing.rows, least.size + missing.size)
-    return [both if bucket is least else bucket for bucket in small]
+    if both.size > limit:
+        raise _too_big("rows without a key, with one other group at least", keys, both.size, limit)
+    return [both if bucket is least else bucket for bucket in buckets]
+
+
+def _smallest(buckets: Sequence[Bucket]) -> Bucket:
+    return min(buckets, key=lambda bucket: bucket.size)
 
 
 def _small_enough(bucket: Bucket, keys: Sequence[str], folder: Path, limit: int, level: int) -> Iterator[Bucket]:
@@ -95,12 +123,10 @@ def _small_enough(bucket: Bucket, keys: Sequence[str], folder: Path, limit: int,
     if bucket.size <= limit:
         yield bucket
         return
-    groups = pyarrow.concat_tables(_opened(file).read_all().select(list(keys)) for file in bucket.files)
-    words, rows = largest_group(groups, keys)
+    words, rows = largest_group(_batches(bucket.files, keys), keys)
     size = bucket.size * rows // max(1, bucket.rows)
-    if size > limit or level > LEVELS or rows == groups.num_rows:
+    if size > limit or level > LEVELS or rows == bucket.rows:
         raise _too_big(words, keys, size, limit)
-    del groups
     count = min(MOST_BUCKETS, math.ceil(bucket.size * ROOM / limit) + 1)
     inner, _ = _divided(_batches(bucket.files), keys, folder, count, limit, level)
     for file in bucket.files:
@@ -109,16 +135,30 @@ def _small_enough(bucket: Bucket, keys: Sequence[str], folder: Path, limit: int,
         yield from _small_enough(each, keys, folder / f"b{number}", limit, level + 1)
 
 
-def largest_group(rows: Any, keys: Sequence[str]) -> tuple[str, int]:
+def largest_group(tables: Iterable[Any], keys: Sequence[str]) -> tuple[str, int]:
     """The key of the group with the most rows, such as `shop = 'north'`, and how many it has.
 
     Args:
-        rows: a table of Arrow with at least one row.
-        keys: its columns that make the groups.
+        tables: tables of Arrow with at least one row. They are counted one after the other.
+        keys: their columns that make the groups.
     """
-    counts = rows.group_by(list(keys)).aggregate([([], "count_all")])
+    counted: list[Any] = []
+    waiting, known = 0, 0
+    for table in tables:
+        counted.append(table.group_by(list(keys)).aggregate([([], "count_all")]))
+        waiting += counted[-1].num_rows
+        if waiting > 2 * known + COUNTED:
+            counted = [_together(counted, keys)]
+            waiting = known = counted[0].num_rows
+    counts = _together(counted, keys)
     largest = counts.sort_by([("count_all", "descending")]).slice(0, 1).to_pylist()[0]
     return ", ".join(f"{key} = {largest[key]!r}" for key in keys), largest["count_all"]
+
+
+def _together(counted: Sequence[Any], keys: Sequence[str]) -> Any:
+    """The counts of several tables as those of all."""
+    summed = pyarrow.concat_tables(counted).group_by(list(keys)).aggregate([("count_all", "sum")])
+    return summed.select([*keys, "count_all_sum"]).rename_columns([*keys, "count_all"])
 
 
 def _too_big(group: str, keys: Sequence[str], size: int, limit: int) -> TooBig:
@@ -291,12 +331,18 @@ def _mixed(numbers: Any) -> Any:
         return mixed ^ (mixed >> np.uint64(31))
 
 
-def _opened(file: Path) -> Any:
-    return pyarrow.ipc.open_file(pyarrow.OSFile(str(file)))
+def _opened(file: Path, columns: Sequence[str] | None = None) -> Any:
+    """A file with these columns, by default with all. The bytes of others are not read."""
+    opened = pyarrow.ipc.open_file(pyarrow.OSFile(str(file)))
+    if columns is None:
+        return opened
+    places = [opened.schema.get_field_index(name) for name in columns]
+    options = pyarrow.ipc.IpcReadOptions(included_fields=places)
+    return pyarrow.ipc.open_file(pyarrow.OSFile(str(file)), options=options)
 
 
-def _batches(files: Sequence[Path]) -> Iterator[Any]:
+def _batches(files: Sequence[Path], columns: Sequence[str] | None = None) -> Iterator[Any]:
     for path in files:
-        file = _opened(path)
+        file = _opened(path, columns)
         for number in range(file.num_record_batches):
             yield pyarrow.Table.from_batches([file.get_batch(number)])

@@ -1,17 +1,22 @@
-"""Equal keys have the same hash, however Arrow stores them, and different ones another."""
+"""Equal keys have the same hash, however Arrow stores them, and different ones another; and buckets have a size."""
 
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
+from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
 import pytest
 
-from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.scaling.partition import row_hashes
+from autocoder_jupyter.errors import InvalidRequest, TooBig
+from autocoder_jupyter.scaling import partition as module
+from autocoder_jupyter.scaling.partition import largest_group, partition, row_hashes
 
 TEXTS = ["", "a", "a\0", "aaaaaaaa", "aaaaaaaaa", "aaaaaaaab", "é" * 30, "x" * 3_000, None]
 
@@ -72,3 +77,59 @@ def test_near_texts_are_spread_evenly() -> None:
 def test_bytes_are_no_key() -> None:
     with pytest.raises(InvalidRequest, match="binary"):
         hashes(pyarrow.array([b"a"]))
+
+
+TOO_BIG = """
+import pathlib, sys
+import numpy as np, pyarrow
+from autocoder_jupyter.errors import TooBig
+from autocoder_jupyter.scaling.partition import partition
+one = np.zeros(2**16, "int64")
+tables = (pyarrow.table({"key": one, "a": one + 1.5, "b": one + 2.5, "c": one + 3.5}) for _ in range(32))
+try:
+    partition(tables, ["key"], pathlib.Path(sys.argv[1]), expected=2**26, limit=2**20, workers=1)
+except TooBig as error:
+    print(error.what.rpartition(": ")[2], pyarrow.default_memory_pool().max_memory())
+"""
+
+
+def test_to_refuse_a_group_needs_little_memory(tmp_path: Path) -> None:
+    """64 MiB, of which a batch has two and a column of it half of one."""
+    command = [sys.executable, "-c", TOO_BIG, str(tmp_path / "pieces")]
+    said, _, most = subprocess.run(command, capture_output=True, text=True, check=True).stdout.rpartition(" ")
+    assert said == "key = 0." and int(most) < 2**24
+
+
+def test_groups_are_counted_over_many_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COUNTED", 10)
+    keys = np.random.default_rng(0).integers(0, 50, 2_000)
+    tables = [pyarrow.table({"key": keys[start : start + 30]}) for start in range(0, len(keys), 30)]
+    words, rows = largest_group(tables, ["key"])
+    assert (words, rows) == (f"key = {np.bincount(keys).argmax()}", np.bincount(keys).max())
+
+
+def gaps(rows: int, groups: int, missing: float) -> Iterator[Any]:
+    """Tables of 16 bytes a row, of which a part has no key."""
+    draw = np.random.default_rng(0)
+    for _ in range(rows // 1_000):
+        keys = pyarrow.array(draw.integers(0, groups, 1_000), mask=draw.random(1_000) < missing)
+        yield pyarrow.table({"key": keys, "a": draw.random(1_000)})
+
+
+def test_rows_without_a_key_are_in_the_smallest_bucket_that_has_room(tmp_path: Path) -> None:
+    limit = 2**16
+    buckets = partition(gaps(50_000, 500, 0.06), ["key"], tmp_path, expected=16 * 50_000, limit=limit, workers=1)
+    assert sum(bucket.rows for bucket in buckets) == 50_000
+    assert all(bucket.size <= limit for bucket in buckets)
+    homes = [table for bucket in buckets if (table := bucket.table())["key"].null_count]
+    assert len(homes) == 1 and homes[0]["key"].null_count < homes[0].num_rows
+    kept = np.concatenate([bucket.table()["a"].to_numpy() for bucket in buckets])
+    assert len(np.unique(kept)) == 50_000
+
+
+@pytest.mark.parametrize(("rows", "groups", "missing"), [(50_000, 500, 0.3), (7_000, 1, 0.5)])
+def test_rows_without_a_key_that_have_no_room_are_refused(
+    tmp_path: Path, rows: int, groups: int, missing: float
+) -> None:
+    with pytest.raises(TooBig, match="rows without a key"):
+        partition(gaps(rows, groups, missing), ["key"], tmp_path, expected=16 * rows, limit=2**16, workers=1)
