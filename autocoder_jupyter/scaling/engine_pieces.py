@@ -206,9 +206,9 @@ def sample_answer(calls: PieceCalls, kind: str) -> pd.DataFrame:
     answer = background.run(computed(calls.function, calls.options, {0: calls.inputs}))[0]
     if isinstance(answer, AutocodeError):
         raise answer
-    if not all(isinstance(name, str) for name in answer.columns) or answer.columns.has_duplicates:
+    frame = calls.table(answer)
+    if not all(isinstance(name, str) for name in frame.columns) or frame.columns.has_duplicates:
         raise InvalidRequest(f"A {kind} needs different texts as the names of its columns, and the answer has others.")
-    frame: pd.DataFrame = answer
     return frame if has_own_index(frame) else frame.reset_index(drop=True)
 
 

@@ -198,9 +198,10 @@ class Over:
             fixed: the other inputs, and options of the calls.
 
         Returns:
-            A table; with `to` a dataset of PyArrow. The rows of groups have no order between groups. For a lazy frame,
-            a relation or a table of Ibis, one of its kind, with the answer. For a frame of Dask or Spark, or a dataset
-            of Ray, one of its kind: its workers call the function when it is computed, and the errors come then.
+            A table, also if the function returns a Series; with `to` a dataset of PyArrow. The rows of groups have no
+            order between groups. For a lazy frame, a relation or a table of Ibis, one of its kind, with the answer. For
+            a frame of Dask or Spark, or a dataset of Ray, one of its kind: its workers call the function when it is
+            computed, and the errors come then.
 
         Raises:
             NotSplittable: it may not be divided, and does not fit into `memory`.
@@ -252,6 +253,12 @@ class Over:
         if why := split_output(function, options)[1]:
             raise InvalidRequest(f"{visible(function.name)}.over: {visible(why)}.")
         contract = background.run(split_of(function, options, inputs))
+        if isinstance(function.samples.get(contract.input), pd.Series):
+            raise InvalidRequest(
+                f"{visible(function.name)} takes {visible(contract.input)} as a Series, and a piece of the source is a "
+                "table.",
+                hint="Ask for a function that takes a DataFrame.",
+            )
         work = _Work(function, options, inputs, source, contract, workers or usable_cores(), size)
         return replace(work, every_column=not _needs_only_read(work))
 

@@ -24,6 +24,7 @@ from autocoder_jupyter.errors import (
     TooBig,
 )
 from autocoder_jupyter.scaling.chunk import Calls
+from autocoder_jupyter.scaling.contract import split_output
 from autocoder_jupyter.scaling.running import collect, here
 from autocoder_jupyter.scaling.versions_sent import require_same_versions, versions_here
 from autocoder_jupyter.types.split import Split
@@ -92,9 +93,17 @@ class PieceCalls:
                 piece = names.pop(place)
                 if isinstance(outcome, AutocodeError):
                     raise _failure(piece.name, outcome)
-                keep(place, piece, outcome)
+                keep(place, piece, self.table(outcome))
 
         collect(chunks(), here(self.function, self.options, self.workers), kept, self.workers + 1)
+
+    def table(self, outcome: Any) -> pd.DataFrame:
+        """An outcome as a table. A Series is a column with its name, or with that of the output."""
+        if isinstance(outcome, pd.Series):
+            name = split_output(self.function, self.options)[0] if outcome.name is None else outcome.name
+            outcome = outcome.to_frame(name)
+        table: pd.DataFrame = outcome
+        return table
 
     def answers(self, tables: Sequence[pd.DataFrame], name: str) -> list[pd.DataFrame]:
         """The answers for some tables, in order."""

@@ -226,6 +226,15 @@ def test_other_inputs_go_whole_to_every_piece(built: Build, folder: Path) -> Non
     pd.testing.assert_frame_equal(answer, expected)
 
 
+def test_a_function_of_a_series_is_refused_before_it_is_called_for_the_source(built: Build, folder: Path) -> None:
+    units = InputSpec(name="sales", type="Series")
+    growth = built("return pd.DataFrame({'twice': sales * 2})", {"sales": SAMPLE["units"]}, inputs=(units,))
+    assert growth.split.kind == "rows"
+    for call in (growth.over, growth.over.explain):
+        with pytest.raises(InvalidRequest, match="takes sales as a Series"):
+            call(folder)
+
+
 def test_the_dtypes_of_the_sample_are_those_of_each_piece(built: Build, tmp_path: Path) -> None:
     """Whole numbers with gaps, dates and categories have several dtypes in pandas."""
     table = pd.DataFrame(

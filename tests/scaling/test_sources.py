@@ -167,6 +167,22 @@ def test_the_answer_of_a_query_is_of_its_kind_also_in_a_folder(built: Build, tmp
     assert len(list((tmp_path / "to").iterdir())) > 1
 
 
+@pytest.mark.slow
+def test_a_series_is_a_table_with_one_column(built: Build, tmp_path: Path) -> None:
+    TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    shares = "return pd.Series((sales['units'] / sales.groupby('shop')['units'].transform('sum')).to_numpy())"
+    for body, name in (("return sales['units'] * 2", "units"), (shares, "share")):
+        growth = built(body, {"sales": SAMPLE}, {"share": "Series"})
+        expected = pd.DataFrame({name: plain(body, TABLE)})
+        for origin, (made, returned) in SOURCES.items():
+            answer = growth.over(made(tmp_path / "sales.parquet"), memory=SMALL * 20)
+            assert isinstance(answer, returned), origin
+            found = in_memory(answer)
+            pd.testing.assert_frame_equal(by_values(found), by_values(expected), check_dtype=False)
+        written = growth.over(tmp_path / "sales.parquet", to=tmp_path / name)
+        pd.testing.assert_frame_equal(by_values(written.to_table().to_pandas()), by_values(expected))
+
+
 def test_the_answer_of_a_relation_can_be_joined_with_its_tables(built: Build) -> None:
     database = duckdb.connect()
     database.register("sales", TABLE)
