@@ -82,7 +82,7 @@ class Mapped(Sequence[Any]):
 
         Raises:
             ItemsFailed: an item has no outcome.
-            DataDrift: an outcome has other columns than those before it.
+            DataDrift: an outcome has other columns than those before it, or values of another kind.
             InvalidRequest: the outcomes are no tables, or have a column with this name.
         """
         import pandas as pd
@@ -103,10 +103,10 @@ class Mapped(Sequence[Any]):
                     f"{visible(self._name)} returns a {type(table).__name__} for an item, not a table.",
                     hint='Choose one output: with_options(output="…").map(…).',
                 )
-            if said := alike.deviation(table):
+            if said := alike.deviation(table, f"item {place}"):
                 raise DataDrift(
                     f"The outcome of item {place} differs from those before it: {said}.",
-                    hint="Ask for a function whose columns do not depend on the data; .outcomes has each as it is.",
+                    hint="Ask for a function whose columns and dtypes do not depend on the data. .outcomes has each.",
                 )
             plain = _with_its_index(table)
             columns = self._items[place].columns(key)

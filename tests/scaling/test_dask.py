@@ -144,6 +144,9 @@ def test_a_piece_that_fails_ends_the_computation_with_its_name(built: Build, cli
     )
     with pytest.raises(DataDrift, match="float64 in 'half', and that for the sample int64"):
         built(halves, {"sales": SAMPLE}).over(frame(table)).compute()
+    long = "return sales.assign(n=sales['units'] / 2 if sales['units'].max() < 100 else sales['units'] + 2**60)[['n']]"
+    with pytest.raises(DataDrift, match="int64 in 'n', and that for the sample float64"):
+        built(long, {"sales": SAMPLE}).over(frame(table)).compute()
 
 
 def test_the_largest_groups_contradict_the_split(built: Build, client: Client) -> None:

@@ -147,6 +147,19 @@ def test_the_answer_is_written_beside_and_gets_its_name_at_the_end(built: Build,
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".answer")) == []
 
 
+@pytest.mark.parametrize("to", [None, "answer"])
+def test_an_answer_with_other_values_than_before_is_refused_with_its_file(
+    built: Build, folder: Path, tmp_path: Path, to: str | None
+) -> None:
+    body = "return sales.assign(x=sales['units'] if sales['units'].max() < 10**6 else 'much')[['x']]"
+    growth = built(body, {"sales": SAMPLE})
+    assert growth.split.kind == "rows"
+    sales(9_000).assign(units=2 * 10**6).to_parquet(folder / "part-9.parquet", index=False)
+    with pytest.raises(DataDrift, match=r"rows .* \(part-9.parquet\) differs .*'x' is str, and int64 in rows 0 to"):
+        growth.over(folder, to=to and tmp_path / to, memory=SMALL, workers=1)
+    assert not list(tmp_path.glob("*answer*"))
+
+
 def test_nothing_is_left_of_an_answer_that_failed(built: Build, folder: Path, tmp_path: Path) -> None:
     body = f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}"
     growth = built(body, {"sales": SAMPLE})
