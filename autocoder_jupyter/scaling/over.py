@@ -187,7 +187,7 @@ class Over:
         Args:
             source: a Parquet file or a folder of them; a dataset or a RecordBatchReader of PyArrow; a lazy frame of
                 Polars, a relation of DuckDB, or a table of Ibis, which is read in batches; a frame of Dask or Spark,
-                or a dataset of Ray.
+                or a dataset of Ray; or a lazy frame of narwhals of one of these.
             to: a folder for the answer, which must not exist; it appears when all is written. By default the answer is
                 in memory.
             workers: how many pieces are computed at once; by default as many as there are cores.

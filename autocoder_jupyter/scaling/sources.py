@@ -7,8 +7,9 @@ what has been read.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,13 @@ from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.data.foreign import restored
 from autocoder_jupyter.data.parquet_files import parquet_dataset
 from autocoder_jupyter.data.sampling import MOST_COLUMNS
-from autocoder_jupyter.data.table_engines import duckdb_reader, ibis_tables, polars_schema, require_no_intervals
+from autocoder_jupyter.data.table_engines import (
+    duckdb_reader,
+    ibis_tables,
+    native,
+    polars_schema,
+    require_no_intervals,
+)
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
@@ -133,20 +140,24 @@ def source_of(value: Any) -> TableSource:
 
     Args:
         value: a Parquet file or a folder of them, a dataset or reader of PyArrow, a lazy frame of Polars, a relation of
-            DuckDB, a table of Ibis, a frame of Dask or Spark, or a dataset of Ray.
+            DuckDB, a table of Ibis, a frame of Dask or Spark, a dataset of Ray, or a lazy frame of narwhals of one.
 
     Raises:
         InvalidRequest: it is something else, or cannot be read.
     """
     if isinstance(value, str | os.PathLike | File | Dir):
         return _parquet(value.path if isinstance(value, File | Dir) else Path(value))
+    inner = native(value)
+    if inner is not value:
+        return _wrapped(source_of(inner), sys.modules[type(value).__module__.removesuffix(".dataframe")].from_native)
     kind = elsewhere(value)
     reader = _READERS.get((kind.library, kind.type_name)) if kind else None
     if reader is None:
         raise InvalidRequest(
             f"over takes no {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
             why="It takes a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, a lazy "
-            "frame of Polars, a relation of DuckDB, a table of Ibis, a frame of Dask or Spark, and a dataset of Ray.",
+            "frame of Polars or narwhals, a relation of DuckDB, a table of Ibis, a frame of Dask or Spark, and a "
+            "dataset of Ray.",
             hint="For a table in memory call the function itself.",
         )
     try:
@@ -155,6 +166,21 @@ def source_of(value: Any) -> TableSource:
         raise
     except Exception as error:  # another library may raise any exception
         raise _unreadable(type(value).__name__, error) from error
+
+
+def _wrapped(source: TableSource, wrap: Callable[[Any], Any]) -> TableSource:
+    """The table of a lazy frame of narwhals, whose answer is one too.
+
+    Args:
+        source: the table that it wraps.
+        wrap: makes a lazy frame of narwhals of an answer.
+    """
+    if isinstance(source, Batches):
+        like = source.like
+        return replace(source, like=lambda answer: wrap(like(answer)))
+    assert isinstance(source, Partitions)
+    carry = source.engine.carry
+    return replace(source, engine=replace(source.engine, carry=lambda *given: wrap(carry(*given))))
 
 
 def _unreadable(what: str, error: Exception) -> InvalidRequest:

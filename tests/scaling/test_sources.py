@@ -12,6 +12,8 @@ import dask
 import dask.dataframe as dd
 import duckdb
 import ibis
+import narwhals as nw
+import narwhals.stable.v1 as stable_narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -181,6 +183,23 @@ def test_a_series_is_a_table_with_one_column(built: Build, tmp_path: Path) -> No
             pd.testing.assert_frame_equal(by_values(found), by_values(expected), check_dtype=False)
         written = growth.over(tmp_path / "sales.parquet", to=tmp_path / name)
         pd.testing.assert_frame_equal(by_values(written.to_table().to_pandas()), by_values(expected))
+
+
+@pytest.mark.parametrize(
+    ("narwhals", "name"),
+    [(nw, "polars"), (nw, "duckdb"), (nw, "ibis"), (nw, "dask"), (stable_narwhals, "polars")],
+    ids=lambda given: getattr(given, "__name__", given),
+)
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of narwhals about Dask
+def test_a_lazy_frame_of_narwhals_is_what_it_wraps(built: Build, tmp_path: Path, name: str, narwhals: Any) -> None:
+    TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    growth = built(BY_ROWS, {"sales": SAMPLE})
+    lazy = narwhals.from_native(SOURCES[name][0](tmp_path / "sales.parquet"))
+    assert growth.over.explain(lazy).columns == ("shop", "units", "price")
+    answer = growth.over(lazy)
+    assert type(answer) is narwhals.LazyFrame
+    found = in_memory(answer.to_native()).reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, plain(BY_ROWS, TABLE), check_dtype=False)
 
 
 def test_the_answer_of_a_relation_can_be_joined_with_its_tables(built: Build) -> None:
