@@ -60,17 +60,20 @@ class Explained:
         columns: the columns that are read.
         rows: how many rows the source has; None if that is not known before it is read.
         pieces: in how many pieces it would be computed, about; None if that is not known.
+        engine: what reads the rows and makes the pieces: `pyarrow, here`, `Polars`, `DuckDB`, `Ibis`, `Dask`, `Spark`
+            or `Ray`.
     """
 
     split: Split
     columns: tuple[str, ...]
     rows: int | None
     pieces: int | None
+    engine: str
 
     def __repr__(self) -> str:
         rows = "an unknown number of rows" if self.rows is None else f"{self.rows:,} rows"
         pieces = "an unknown number of pieces" if self.pieces is None else f"about {self.pieces:,} pieces"
-        return visible(f"{rows} of {', '.join(self.columns)}, in {pieces}; {self.split!r}")
+        return visible(f"{rows} of {', '.join(self.columns)}, in {pieces}, by {self.engine}; {self.split!r}")
 
 
 @dataclass(frozen=True)
@@ -235,7 +238,7 @@ class Over:
         Args: as those of a call.
         """
         work = self._work(source, workers, memory, False, fixed)
-        return Explained(work.contract, tuple(work.columns), work.source.rows, work.pieces())
+        return Explained(work.contract, tuple(work.columns), work.source.rows, work.pieces(), work.source.carried_by)
 
     def _work(
         self, given: Any, workers: int | None, memory: int | str, resume: bool, fixed: Mapping[str, Any]

@@ -36,6 +36,9 @@ MOST_METADATA = 2**24
 BATCH_ROWS = 2**16
 """Rows of a batch of a file. With more, texts that are stored once and repeated could need any amount of memory."""
 
+HERE = "pyarrow, here"
+"""What reads files, datasets and readers."""
+
 _TEXT_BYTES = 24
 """Bytes that a text, or another value of no fixed length, is expected to have."""
 
@@ -61,11 +64,13 @@ class TableSource:
         schema: its columns, a `pyarrow.Schema`; categories count as their values.
         rows: how many it has; None if that is not known before it is read.
         examples: the first rows of each kind of file, of these columns only; nothing of a source that can be read once.
+        carried_by: what reads its rows, or has them, in a few words.
     """
 
     schema: Any
     rows: int | None
     examples: Callable[[Sequence[str]], Iterable[Batch]] = field(repr=False, default=lambda _: ())
+    carried_by: str = HERE
 
     @property
     def names(self) -> list[str]:
@@ -151,8 +156,8 @@ def source_of(value: Any) -> TableSource:
     if inner is not value:
         return _wrapped(source_of(inner), sys.modules[type(value).__module__.removesuffix(".dataframe")].from_native)
     kind = elsewhere(value)
-    reader = _READERS.get((kind.library, kind.type_name)) if kind else None
-    if reader is None:
+    known = _KINDS.get((kind.library, kind.type_name)) if kind else None
+    if known is None:
         raise InvalidRequest(
             f"over takes no {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
             why="It takes a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, a lazy "
@@ -161,7 +166,7 @@ def source_of(value: Any) -> TableSource:
             hint="For a table in memory call the function itself.",
         )
     try:
-        return reader(value)
+        return replace(known.opened(value), carried_by=known.engine)
     except (InvalidRequest, DataDrift, MemoryError):
         raise
     except Exception as error:  # another library may raise any exception
@@ -523,13 +528,26 @@ def _invented(schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
     yield Batch(pyarrow.Table.from_arrays(row, schema=part_of(schema, columns)))
 
 
-_READERS: dict[tuple[str, str], Callable[[Any], TableSource]] = {
-    ("pyarrow", "Dataset"): _dataset,
-    ("pyarrow", "RecordBatchReader"): _reader,
-    ("polars", "LazyFrame"): _polars,
-    ("duckdb", "DuckDBPyRelation"): _duckdb,
-    ("ibis", "Table"): _ibis,
-    ("dask", "DataFrame"): _dask,
-    ("pyspark", "DataFrame"): _spark,
-    ("ray", "Dataset"): _ray,
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of source.
+
+    Args:
+        opened: makes the source of a table.
+        engine: what carries it, in a few words.
+    """
+
+    opened: Callable[[Any], TableSource]
+    engine: str
+
+
+_KINDS = {
+    ("pyarrow", "Dataset"): _Kind(_dataset, HERE),
+    ("pyarrow", "RecordBatchReader"): _Kind(_reader, HERE),
+    ("polars", "LazyFrame"): _Kind(_polars, "Polars"),
+    ("duckdb", "DuckDBPyRelation"): _Kind(_duckdb, "DuckDB"),
+    ("ibis", "Table"): _Kind(_ibis, "Ibis"),
+    ("dask", "DataFrame"): _Kind(_dask, "Dask"),
+    ("pyspark", "DataFrame"): _Kind(_spark, "Spark"),
+    ("ray", "Dataset"): _Kind(_ray, "Ray"),
 }

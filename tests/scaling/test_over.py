@@ -115,7 +115,8 @@ def test_only_columns_that_the_code_reads_are_loaded(built: Build, folder: Path)
     assert explained.columns == ("units",)
     assert explained.rows == 30_000
     assert explained.pieces is not None and explained.pieces >= 1
-    assert "30,000 rows of units" in repr(explained)
+    assert "30,000 rows of units, in about " in repr(explained)
+    assert " pieces, by pyarrow, here; sales may be split: " in repr(explained)
 
 
 def test_columns_that_are_only_in_the_answer_are_loaded_too(built: Build, folder: Path) -> None:

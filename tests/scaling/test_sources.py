@@ -28,7 +28,7 @@ from autocoder_jupyter.data.foreign import origin_of
 from autocoder_jupyter.data.sampling import sampled
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
 from autocoder_jupyter.scaling.frames import frame_of
-from autocoder_jupyter.scaling.sources import Batches, source_of
+from autocoder_jupyter.scaling.sources import HERE, Batches, source_of
 from tests.scaling.conftest import Build
 from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SMALL, plain, sales
 
@@ -102,6 +102,9 @@ def test_each_source_gives_what_pandas_gives(built: Build, tmp_path: Path, name:
     for origin in SOURCES if name in ONE_OF_EACH_KIND else ("a file", "dask"):
         made, returned = SOURCES[origin]
         source = made(file)
+        if name == "a formula":
+            engine = {"polars": "Polars", "duckdb": "DuckDB", "ibis": "Ibis", "dask": "Dask"}.get(origin, HERE)
+            assert growth.over.explain(source).engine == engine
         answer = growth.over(source, memory=memory)
         assert isinstance(answer, returned)
         found = in_memory(answer)

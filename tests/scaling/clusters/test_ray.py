@@ -49,7 +49,8 @@ def test_rows_without_a_key_are_with_others_and_nothing_is_merged_from_nothing(b
 
 def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Build, ray: Any, dataset: Any) -> None:
     growth = built(BY_GROUPS, {"sales": SAMPLE})
-    assert growth.over.explain(dataset).columns == ("shop", "units")
+    explained = growth.over.explain(dataset)
+    assert (explained.columns, explained.engine) == (("shop", "units"), "Ray")
     with pytest.raises(DataDrift, match="units"):
         growth.over(dataset.drop_columns(["units"]))
     with pytest.raises(DataDrift, match="units"):

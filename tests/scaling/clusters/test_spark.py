@@ -55,6 +55,7 @@ def test_only_the_columns_that_are_read_are_loaded(
     growth, stored = built(BY_GROUPS, {"sales": SAMPLE}), spark.read.parquet(str(tmp_path / "sales.parquet"))
     explained = growth.over.explain(stored)
     assert (explained.columns, explained.rows, explained.pieces) == (("shop", "units"), None, None)
+    assert explained.engine == "Spark"
     growth.over(stored).explain()
     read = {line.partition("ReadSchema: ")[2] for line in capsys.readouterr().out.splitlines() if "ReadSchema" in line}
     assert read == {"struct<shop:string,units:bigint>", "struct<shop:string>"}
