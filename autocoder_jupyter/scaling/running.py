@@ -10,14 +10,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import split
-from autocoder_jupyter.calls.call import require_callable
+from autocoder_jupyter.calls.call import program_of, require_callable
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import EngineGone, InvalidRequest
 from autocoder_jupyter.scaling.chunk import Calls, compute, computed
 from autocoder_jupyter.scaling.versions_sent import versions_here
+from autocoder_jupyter.untrusted.visible import visible
 
 Ended = concurrent.futures.Future[dict[int, Any]]
 
@@ -51,7 +53,7 @@ def begin(
 
     Raises:
         GenerationFailed: there is no function that passed.
-        InvalidRequest: an option does not fit.
+        InvalidRequest: an option does not fit, or no outcome of the function can be kept.
     """
     function = background.run(_awaited(ready))
     inputs, given = split(function, fixed)
@@ -59,6 +61,12 @@ def begin(
     if resume:
         options = replace(options, cache="auto")
     require_callable(function, options)
+    if resume and outcome_cache.version_of(function, program_of(function, options)) is None:
+        raise InvalidRequest(
+            f"The versions of the packages of {visible(function.name)} are not known, so no outcome can be kept.",
+            why="An outcome of other versions could be another one.",
+            hint="Run its cell again, which records them; or leave resume=True out.",
+        )
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise InvalidRequest(f"workers must be a whole number of at least 1, not {workers!r}.")
     return function, inputs, options

@@ -206,6 +206,16 @@ def test_resume_computes_only_what_is_not_kept(built: Build) -> None:
     assert growth.map(frames(2), workers=1)[0]["child"].iloc[0] != before[0]
 
 
+def test_resume_is_refused_if_no_outcome_can_be_kept(built: Build, tmp_path: Path) -> None:
+    growth = built(SUM, {"sales": SAMPLE})
+    SAMPLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    calls: list[tuple[Any, Any]] = [(growth.map, frames(1)), (growth.over, tmp_path / "sales.parquet")]
+    for call, given in calls:
+        with pytest.raises(InvalidRequest, match="versions of the packages of growth are not known") as refused:
+            call(given, resume=True)
+        assert "resume" in refused.value.hint
+
+
 @pytest.fixture
 def processes() -> Iterator[Any]:
     context = multiprocessing.get_context("spawn")
