@@ -10,7 +10,7 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.scaling.items import MapItem, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import LastMap, Mapped
-from autocoder_jupyter.scaling.running import Progress, begin, collect, elsewhere, here
+from autocoder_jupyter.scaling.running import Progress, begin, collect, elsewhere, here, pool_of
 
 
 class Map:
@@ -63,7 +63,8 @@ class Map:
 
         Raises:
             GenerationFailed: there is no function that passed.
-            InvalidRequest: the items are no list, or an argument or option does not fit.
+            InvalidRequest: the items are no list, an argument or option does not fit, the executor takes no calls, or
+                no outcome can be kept.
             SandboxUnavailable: there is no sandbox.
         """
         function, inputs, options = begin(self._ready, self._options, fixed, resume=resume, workers=workers)
@@ -94,9 +95,9 @@ class Map:
         """Compute what is missing."""
         from autocoder_jupyter.sandbox.host.capacity import usable_cores
 
+        pool = pool_of(executor)
         self._last.mapped = mapped
         places = mapped.missing
-        pool = executor.get_executor() if callable(getattr(executor, "get_executor", None)) else executor
         count = workers or getattr(pool, "_max_workers", None) or usable_cores()
         chunks = [
             {place: {**inputs, **items[place].arguments} for place in chunk}

@@ -83,6 +83,36 @@ def here(function: Function, options: CallOptions, workers: int) -> Submit:
     return lambda chunk: background.submit(one(chunk))
 
 
+def pool_of(executor: Any) -> Any:
+    """What takes calls: an executor, or what its `get_executor()` gives; None for None.
+
+    Raises:
+        InvalidRequest: it takes no calls.
+    """
+    pool = executor
+    if not isinstance(executor, type) and callable(getattr(executor, "get_executor", None)):
+        try:
+            pool = executor.get_executor()
+        except Exception as error:  # another library may raise any exception
+            raise _takes_none(error) from error
+    if pool is not None and (isinstance(pool, type) or not callable(getattr(pool, "submit", None))):
+        given = pool.__name__ if isinstance(pool, type) else type(pool).__name__
+        raise InvalidRequest(
+            f"{visible(given)} is no executor.",
+            why="An executor has submit(), as those of concurrent.futures, or get_executor(), as a client of Dask.",
+            hint="Write executor=ThreadPoolExecutor(2); or leave it out, then the calls run here.",
+        )
+    return pool
+
+
+def _takes_none(error: Exception) -> InvalidRequest:
+    return InvalidRequest(
+        "The executor takes no calls.",
+        why=f"{type(error).__name__}: {visible(str(error)[:300])}",
+        hint="Make a new one; or leave it out, then the calls run here.",
+    )
+
+
 def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
     """Computes chunks in an executor. Samples are sent only for inputs that the items and the arguments lack."""
     bare = function.without_samples()
@@ -98,6 +128,8 @@ def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
         except concurrent.futures.BrokenExecutor as error:  # it knows already that it is broken
             future = concurrent.futures.Future()
             future.set_exception(error)
+        except Exception as error:  # it is closed; that of another library may raise any exception
+            raise _takes_none(error) from error
         return future
 
     return submit

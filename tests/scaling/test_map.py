@@ -260,6 +260,50 @@ def test_a_killed_process_leaves_items_that_a_new_pool_computes(built: Build) ->
     assert totals(mapped.retry()) == [0, 2, 4]
 
 
+def test_a_process_that_was_forked_calls_too(built: Build) -> None:
+    growth = built(SUM, {"sales": SAMPLE})
+    assert totals(growth.map(frames(1))) == [0]  # a sandbox and its thread are there before the fork
+    context = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        assert totals(growth.map(frames(6), executor=pool)) == [0, 2, 4, 6, 8, 10]
+
+
+class Unreachable:
+    """As a client of Dask whose scheduler is gone."""
+
+    def get_executor(self) -> Any:
+        raise OSError("no route to the scheduler")
+
+
+def closed() -> Any:
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    pool.shutdown()
+    return pool
+
+
+@pytest.mark.parametrize(
+    ("executor", "said"),
+    [
+        (5, "int is no executor"),
+        (object(), "object is no executor"),
+        (concurrent.futures.ThreadPoolExecutor, "ThreadPoolExecutor is no executor"),
+        (Client, "Client is no executor"),
+        (Client(5), "int is no executor"),
+        (Unreachable(), "no route to the scheduler"),
+        (closed(), "cannot schedule new futures after shutdown"),
+    ],
+)
+def test_what_takes_no_calls_is_said(built: Build, executor: Any, said: str) -> None:
+    growth = built(SUM, {"sales": SAMPLE})
+    with pytest.raises(InvalidRequest, match=said) as refused:
+        growth.map(frames(2), executor=executor)
+    assert refused.value.why and refused.value.hint
+    mapped = growth.map(frames(2))
+    mapped.put(0, EngineGone("gone"))
+    with pytest.raises(InvalidRequest, match=said):
+        mapped.retry(executor=executor)
+
+
 def test_large_items_are_alone_and_small_ones_in_chunks(built: Build) -> None:
     function = built(SUM, {"sales": SAMPLE}).as_task("x").function
     large = pd.DataFrame({"v": range(SMALL // 8)})
