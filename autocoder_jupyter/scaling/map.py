@@ -10,7 +10,7 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.scaling.items import MapItem, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import LastMap, Mapped
-from autocoder_jupyter.scaling.running import Progress, begin, collect, elsewhere, here, pool_of
+from autocoder_jupyter.scaling.running import Progress, begin, collect, elsewhere, here, inputs_first, pool_of
 
 
 class Map:
@@ -32,6 +32,7 @@ class Map:
         """The outcomes of the newest map, also of one that was interrupted; None if there was none."""
         return self._last.mapped
 
+    @inputs_first
     def __call__(
         self,
         items: Iterable[Any],
@@ -56,7 +57,8 @@ class Map:
                 many workers it has, if it does not say that.
             resume: keep the outcomes on this machine, and compute only those that are not kept.
             progress: called with the number of items that are done, and of all.
-            fixed: inputs that are the same for all items, and options of the calls.
+            fixed: inputs that are the same for all items, and options of the calls. A name that is both is the input,
+                also one of the names above.
 
         Returns:
             The outcomes in the order of the items. An item that failed is a `Failed`, and leaves the others alone.

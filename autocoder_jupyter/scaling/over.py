@@ -32,7 +32,7 @@ from autocoder_jupyter.scaling.contract import split_of, split_output
 from autocoder_jupyter.scaling.frames import frame_of
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
-from autocoder_jupyter.scaling.running import Progress, begin
+from autocoder_jupyter.scaling.running import Progress, begin, inputs_first
 from autocoder_jupyter.scaling.sources import Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.types.split import Split
@@ -170,6 +170,7 @@ class Over:
         self._ready = ready
         self._options = options
 
+    @inputs_first
     def __call__(
         self,
         source: Any,
@@ -198,7 +199,8 @@ class Over:
                 Of a frame of Dask or Spark, or a dataset of Ray, it is what one piece may have.
             resume: keep the outcomes on this machine (the newest gigabyte), and compute only those that are not kept.
             progress: called with the number of pieces that are done, and of all (0 if that is not known yet).
-            fixed: the other inputs, and options of the calls.
+            fixed: the other inputs, and options of the calls. A name that is both is the input, also one of the names
+                above.
 
         Returns:
             A table, also if the function returns a Series; with `to` a dataset of PyArrow. The rows of groups have no
@@ -230,6 +232,7 @@ class Over:
         finally:
             _give_back_memory()
 
+    @inputs_first
     def explain(
         self, source: Any, /, *, workers: int | None = None, memory: int | str = "2GiB", **fixed: Any
     ) -> Explained:

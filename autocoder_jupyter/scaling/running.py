@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
+import inspect
 import queue
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import split
@@ -30,6 +32,31 @@ Progress = Callable[[int, int], object]
 """Called in the calling thread with the number of items that are done, and of all."""
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_NAMED = "inputs with names of options"
+"""The key of such inputs. It is no name, so no input has it."""
+
+
+def inputs_first(method: Callable[P, R]) -> Callable[P, R]:
+    """A decorator for a method with options and `**fixed`. As in a call, a name that is also that of an input of the
+    function is the input.
+    """
+    parameters = inspect.signature(method).parameters.values()
+    options = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
+
+    @functools.wraps(method)
+    def takes(self: Any, /, *given: Any, **keywords: Any) -> Any:
+        if named := options & keywords.keys():
+            function = background.run(_awaited(self._ready))
+            named &= {spec.name for spec in function.inputs}
+            keywords[_NAMED] = {name: keywords.pop(name) for name in named}
+        return cast(Callable[..., Any], method)(self, *given, **keywords)
+
+    return cast(Callable[P, R], takes)
+
+
 async def _awaited(ready: Callable[[], Awaitable[Function]]) -> Function:
     return await ready()
 
@@ -47,7 +74,7 @@ def begin(
     Args:
         ready: waits for the function and returns it.
         options: of the calls.
-        fixed: inputs that are the same for all calls, and changed options.
+        fixed: inputs that are the same for all calls, and changed options, as `inputs_first` passes them.
         resume: whether outcomes are kept.
         workers: how many calls run at once.
 
@@ -56,7 +83,8 @@ def begin(
         InvalidRequest: an option does not fit, or no outcome of the function can be kept.
     """
     function = background.run(_awaited(ready))
-    inputs, given = split(function, fixed)
+    inputs, given = split(function, {name: value for name, value in fixed.items() if name != _NAMED})
+    inputs |= fixed.get(_NAMED, {})
     options = options.changed(given)
     if resume:
         options = replace(options, cache="auto")

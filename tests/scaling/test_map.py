@@ -113,6 +113,33 @@ def test_groups_files_and_dicts_are_items(built: Build, tmp_path: Path) -> None:
         mapped.table("total")
 
 
+OPTIONS = ("executor", "workers", "memory", "to", "resume", "progress")
+
+
+def test_an_input_that_is_called_as_an_option_is_the_input(built: Build, tmp_path: Path) -> None:
+    """As in a call; also if the value is the default of the option."""
+    growth = built(
+        f"return pd.DataFrame({{'said': [repr([{', '.join(OPTIONS)}])] * len(sales)}})",
+        {"sales": SAMPLE, **dict.fromkeys(OPTIONS, "sample")},
+        inputs=(FRAME, *(InputSpec(name=name, type="str") for name in OPTIONS)),
+    )
+    SAMPLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    values: tuple[dict[str, Any], ...] = (dict.fromkeys(OPTIONS, "2GiB"), {name: f"my {name}" for name in OPTIONS})
+    for given in values:
+        expected = [repr(list(given.values()))] * len(SAMPLE)
+        assert growth.run(SAMPLE, **given)["said"].tolist() == expected
+        assert growth.map([SAMPLE], **given)[0]["said"].tolist() == expected
+        assert growth.over(tmp_path / "sales.parquet", **given)["said"].tolist() == expected
+        assert growth.over.explain(tmp_path / "sales.parquet", **given).rows == len(SAMPLE)
+    assert not list(tmp_path.glob("*my*"))
+    flag = built(
+        "return pd.DataFrame({'said': [resume]})",
+        {"sales": SAMPLE, "resume": True},
+        inputs=(FRAME, InputSpec(name="resume", type="bool")),
+    )
+    assert [flag.map([SAMPLE], resume=given)[0]["said"].tolist() for given in (True, False)] == [[True], [False]]
+
+
 @pytest.mark.parametrize(
     ("items", "fixed", "said"),
     [
