@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,21 @@ import psutil
 import pytest
 from distributed import Client, LocalCluster
 
-from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
+from autocoder_jupyter.errors import (
+    DataDrift,
+    InvalidRequest,
+    NotSplittable,
+    PieceFailed,
+    SplitBroken,
+    TooBig,
+    VersionsDiffer,
+)
+from autocoder_jupyter.scaling import over
+from autocoder_jupyter.scaling.piece_calls import PieceCalls
+from autocoder_jupyter.scaling.versions_sent import versions_here
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import FRAME, Build
-from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales
+from tests.scaling.test_over import BROKEN, BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
 
@@ -150,13 +162,26 @@ def test_a_piece_that_fails_ends_the_computation_with_its_name(built: Build, cli
 
 
 def test_the_largest_groups_contradict_the_split(built: Build, client: Client) -> None:
-    """What the sample cannot show: with more than a million units, the groups depend on each other."""
-    body = f"table = sales if sales['units'].max() < 10**6 else sales.assign(units=len(sales))\n    {BY_GROUPS}"
-    growth = built(body.replace("return sales", "return table"), {"sales": SAMPLE})
+    growth = built(BROKEN["groups"], {"sales": SAMPLE})
     assert growth.split.kind == "groups"
-    table = pd.concat([TABLE, sales(3_000, 9).assign(shop=["big", "bigger"] * 1_500, units=2 * 10**6)])
     with pytest.raises(SplitBroken, match="a piece of groups of shop"):
-        growth.over(frame(table, 2)).compute()
+        growth.over(frame(TABLE.assign(note="odd"), 2)).compute()
+
+
+def test_an_index_of_the_answer_is_kept(built: Build, client: Client) -> None:
+    body = "return sales.groupby('shop')[['units']].sum()"
+    answer = built(body, {"sales": SAMPLE}).over(frame())
+    assert answer.index.name == "shop"
+    pd.testing.assert_frame_equal(answer.compute().sort_index(), plain(body, TABLE), check_index_type=False)
+
+
+def test_a_worker_with_other_versions_is_refused(built: Build, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE})
+    assert growth.split.kind == "rows"
+    older = {**versions_here(), "pandas": "1.2"}
+    monkeypatch.setattr(over, "PieceCalls", partial(PieceCalls, versions=older))
+    with pytest.raises(VersionsDiffer, match=r"pandas 1\.2 and"):
+        growth.over(frame()).compute()
 
 
 def test_other_inputs_and_an_index_go_with_the_pieces(built: Build, client: Client) -> None:

@@ -13,6 +13,8 @@ from pyarrow import dataset, parquet
 
 from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
+from autocoder_jupyter.scaling import running
+from autocoder_jupyter.scaling.chunk import computed
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import FRAME, Build
 
@@ -40,6 +42,15 @@ def sales(rows: int, seed: int = 0) -> pd.DataFrame:
 
 
 SAMPLE = sales(240)
+
+_ODD = "sales['note'].eq('odd').any()"
+
+BROKEN = {
+    "rows": f"return sales.assign(rest=sales['units'].mean() if {_ODD} else 0.0)[['rest']]",
+    "groups": f"sales = sales.assign(units=len(sales)) if {_ODD} else sales\n    {BY_GROUPS}",
+    "merge": f"return sales[['note']].head(1).assign(units=sales['units'].sum() + {_ODD})",
+}
+"""Functions of each kind, as the sample shows it; on rows with an odd note they may not be split."""
 
 SLOW = "time.sleep(0.3 if sales['units'].max() > 100 else 0)\n    "
 """Begins a function that takes long for a table with such units, but not in the many calls that find its split."""
@@ -152,10 +163,10 @@ def test_the_answer_is_written_beside_and_gets_its_name_at_the_end(built: Build,
 def test_an_answer_with_other_values_than_before_is_refused_with_its_file(
     built: Build, folder: Path, tmp_path: Path, to: str | None
 ) -> None:
-    body = "return sales.assign(x=sales['units'] if sales['units'].max() < 10**6 else 'much')[['x']]"
+    body = f"return sales.assign(x='much' if {_ODD} else sales['units'])[['x']]"
     growth = built(body, {"sales": SAMPLE})
     assert growth.split.kind == "rows"
-    sales(9_000).assign(units=2 * 10**6).to_parquet(folder / "part-9.parquet", index=False)
+    sales(9_000).assign(note="odd").to_parquet(folder / "part-9.parquet", index=False)
     with pytest.raises(DataDrift, match=r"rows .* \(part-9.parquet\) differs .*'x' is str, and int64 in rows 0 to"):
         growth.over(folder, to=to and tmp_path / to, memory=SMALL, workers=1)
     assert not list(tmp_path.glob("*answer*"))
@@ -181,24 +192,39 @@ def test_a_file_with_other_columns_or_types_is_named_before_anything_runs(built:
         growth.over(folder)
 
 
-def test_a_group_that_is_larger_than_a_piece_is_refused_with_its_key(built: Build, tmp_path: Path) -> None:
+def test_a_group_that_is_larger_than_a_piece_is_refused_with_its_key_before_any_call(
+    built: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = pd.concat([sales(2_000), sales(30_000).assign(shop="the largest")])
     table.to_parquet(tmp_path / "sales.parquet", index=False)
     growth = built(BY_GROUPS, {"sales": SAMPLE})
+    assert growth.split.keys == ("shop",)
+    called: list[Any] = []
+
+    async def counted(*given: Any) -> Any:
+        called.append(given)
+        return await computed(*given)
+
+    monkeypatch.setattr(running, "computed", counted)
     with pytest.raises(TooBig, match="shop = 'the largest'"):
         growth.over(tmp_path / "sales.parquet", memory=SMALL * 5, workers=1)
+    assert called == []
+    growth.over(tmp_path / "sales.parquet", memory=SMALL * 100, workers=1)
+    assert called
 
 
-def test_a_piece_of_the_data_that_contradicts_the_split_stops_everything(built: Build, tmp_path: Path) -> None:
-    """What the sample cannot show: more than a million units change the answer."""
-    body = "return sales.assign(rest=0.0 if sales['units'].max() < 10**6 else sales['units'].mean())[['rest']]"
-    growth = built(body, {"sales": SAMPLE})
-    assert growth.split.kind == "rows"
-    table = sales(20_000)
-    table.loc[5, "units"] = 2 * 10**6
-    table.to_parquet(tmp_path / "sales.parquet", index=False)
-    with pytest.raises(SplitBroken, match="may not be split like this"):
-        growth.over(tmp_path / "sales.parquet", memory=SMALL)
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_piece_of_the_data_that_contradicts_the_split_stops_everything(
+    built: Build, tmp_path: Path, kind: str
+) -> None:
+    """What the sample cannot show: a note that changes the answer."""
+    growth = built(BROKEN[kind], {"sales": SAMPLE})
+    assert growth.split.kind == kind
+    sales(20_000).assign(note="odd").to_parquet(tmp_path / "sales.parquet", index=False)
+    name, memory = ("groups of shop", SMALL * 20) if kind == "groups" else ("rows 0 to", SMALL)
+    with pytest.raises(SplitBroken, match=f"may not be split like this: {name}"):
+        growth.over(tmp_path / "sales.parquet", memory=memory, to=tmp_path / "answer")
+    assert not (tmp_path / "answer").exists()
 
 
 def test_after_an_interrupt_only_what_is_missing_is_computed(

@@ -10,7 +10,7 @@ import pytest
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable
 from tests.scaling.clusters.conftest import KINDS, SALES, killed_while
 from tests.scaling.conftest import Build
-from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales
+from tests.scaling.test_over import BROKEN, BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain
 from tests.scaling.test_sources import FUNCTIONS, by_values
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
@@ -81,11 +81,11 @@ def test_what_a_piece_shows_is_the_error_of_the_computation(built: Build, ray: A
     away = built(FUNCTIONS["the distance to the mean"][1], {"sales": SAMPLE})
     with pytest.raises(RayTaskError, match=r"NotSplittable: (.|\n)*does not fit into"):
         away.over(dataset, memory=20_000).to_pandas()
-    body = f"table = sales if sales['units'].max() < 10**6 else sales.assign(units=len(sales))\n    {BY_GROUPS}"
-    growth = built(body.replace("return sales", "return table"), {"sales": SAMPLE})
-    big = sales(3_000, 9).assign(shop=[f"big {number % 40}" for number in range(3_000)], units=2 * 10**6)
+    growth = built(BROKEN["groups"], {"sales": SAMPLE})
+    assert growth.split.kind == "groups"
+    odd = ray.data.from_pandas(SALES.assign(note="odd"))
     with pytest.raises(RayTaskError, match=r"SplitBroken: (.|\n)*a piece of groups of shop"):
-        growth.over(ray.data.from_pandas(big)).to_pandas()
+        growth.over(odd).to_pandas()
 
 
 def test_a_killed_worker_loses_and_doubles_nothing_and_takes_its_sandbox_with_it(built: Build, ray: Any) -> None:

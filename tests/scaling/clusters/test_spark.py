@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from tests.scaling.clusters.conftest import KINDS, SALES, killed_while
 from tests.scaling.conftest import Build
-from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales
+from tests.scaling.test_over import BROKEN, BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain
 from tests.scaling.test_sources import FUNCTIONS, by_values
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
@@ -100,12 +100,10 @@ def test_what_a_piece_shows_is_the_error_of_the_computation(built: Build, spark:
 def test_the_largest_groups_contradict_the_split(built: Build, spark: Any) -> None:
     from pyspark.errors import PythonException
 
-    body = f"table = sales if sales['units'].max() < 10**6 else sales.assign(units=len(sales))\n    {BY_GROUPS}"
-    growth = built(body.replace("return sales", "return table"), {"sales": SAMPLE})
+    growth = built(BROKEN["groups"], {"sales": SAMPLE})
     assert growth.split.kind == "groups"
-    big = sales(3_000, 9).assign(shop=[f"big {number % 40}" for number in range(3_000)], units=2 * 10**6)
     with pytest.raises(PythonException, match=r"(?s)SplitBroken: .*a piece of groups of shop"):
-        growth.over(spark.createDataFrame(big)).toPandas()
+        growth.over(spark.createDataFrame(SALES.assign(note="odd"))).toPandas()
 
 
 def test_a_killed_worker_loses_and_doubles_nothing_and_takes_its_sandbox_with_it(built: Build, spark: Any) -> None:
