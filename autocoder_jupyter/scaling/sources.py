@@ -154,7 +154,8 @@ def source_of(value: Any) -> TableSource:
         return _parquet(value.path if isinstance(value, File | Dir) else Path(value))
     inner = native(value)
     if inner is not value:
-        return _wrapped(source_of(inner), sys.modules[type(value).__module__.removesuffix(".dataframe")].from_native)
+        module = next(base.__module__ for base in type(value).__mro__ if base.__module__.startswith("narwhals"))
+        return _wrapped(source_of(inner), sys.modules[module.removesuffix(".dataframe")].from_native)
     kind = elsewhere(value)
     known = _KINDS.get((kind.library, kind.type_name)) if kind else None
     if known is None:

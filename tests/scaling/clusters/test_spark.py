@@ -84,7 +84,7 @@ def test_what_a_piece_shows_is_the_error_of_the_computation(built: Build, spark:
     with pytest.raises(PythonException, match=r"(?s)PieceFailed: partition 0 \(3,000 rows\).*too many"):
         broken.over(large).toPandas()
     with pytest.raises(PythonException, match=r"(?s)TooBig: .*repartition"):
-        built(BY_ROWS, {"sales": SAMPLE}).over(frame, memory=20_000).toPandas()
+        built(BY_ROWS, {"sales": SAMPLE}).over(frame, memory=2_000).toPandas()
     with pytest.raises(PythonException, match=r"(?s)TooBig: .*of which shop = '.*' has [\d,]+ rows"):
         built(BY_GROUPS, {"sales": SAMPLE}).over(frame, memory=2_000).toPandas()
     away = built(FUNCTIONS["the distance to the mean"][1], {"sales": SAMPLE})
