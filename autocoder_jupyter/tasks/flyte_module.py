@@ -103,6 +103,10 @@ def _parameter(spec: InputSpec) -> str:
     if spec.default is None:
         return f"{spec.name}: {_type(spec)} | None = None"
     source = KINDS[spec.type].source(spec.default)
+    if spec.type in ("File", "Dir"):
+        source = f"{_type(spec)}(path={source})"
+    elif spec.type == "float":  # Flyte takes no int for it
+        source = f"float({source})"
     return f"{spec.name}: {_type(spec)} = {source}"
 
 

@@ -16,10 +16,11 @@ from autocoder_jupyter.calls.call import program_of, require_callable
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.tasks.task import Task
-from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec
 from autocoder_jupyter.types.of_flyte import class_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -89,7 +90,7 @@ def _coroutine(task: Task, inputs: tuple[InputSpec, ...], outputs: tuple[OutputS
 
     signature = Interface("", inputs, outputs).signature()
     declared = [
-        parameter.replace(annotation=_type(spec, parameter.annotation))
+        parameter.replace(annotation=_type(spec, parameter.annotation), default=_default(spec))
         for spec, parameter in zip(inputs, signature.parameters.values(), strict=True)
     ]
     types = [_type(spec, own) for spec, own in zip(outputs, _each(signature, outputs), strict=True)]
@@ -111,6 +112,16 @@ def _type(spec: InputSpec | OutputSpec, own: Any) -> Any:
 
     kind = {"File": flyte.io.File, "Dir": flyte.io.Dir}.get(spec.type, own)
     return kind | None if isinstance(spec, InputSpec) and not spec.required and spec.default is None else kind
+
+
+def _default(spec: InputSpec) -> Any:
+    """The default as Flyte takes it: a value of the declared type, and not the JSON value of the record."""
+    if spec.required:
+        return inspect.Parameter.empty
+    if spec.default is None:
+        return None
+    value = checked_value(spec, spec.default_value())
+    return _type(spec, None)(path=str(value.path)) if isinstance(value, File | Dir) else value
 
 
 def zoneless_inputs(inputs: tuple[InputSpec, ...]) -> list[str]:

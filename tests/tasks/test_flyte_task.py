@@ -113,6 +113,33 @@ def test_each_type_goes_through_flyte_and_comes_back(built: Build, tmp_path: Pat
     assert found[12:] == ("None", True), "a time without zone comes back without one"
 
 
+DEFAULTS: list[tuple[Any, Any, Any]] = [
+    ("date", "2024-02-01", dt.date(2024, 2, 1)),
+    ("timedelta", "PT25H", dt.timedelta(hours=25)),
+    ("timedelta", 90, dt.timedelta(seconds=90)),
+    ("datetime", "2024-01-01T12:00:00", dt.datetime(2024, 1, 1, 12)),
+    ("datetime", "2024-01-01T12:00:00+02:00", dt.datetime(2024, 1, 1, 10, tzinfo=dt.UTC)),
+    ("float", 2, 2.0),
+    ("str", "x", "x"),
+]
+
+
+def test_a_default_that_is_left_out_has_the_type_of_its_input(built: Build, tmp_path: Path) -> None:  # noqa: F811
+    inputs = tuple(
+        InputSpec(name=f"x{place}", type=kind, required=False, default=default)
+        for place, (kind, default, _) in enumerate(DEFAULTS)
+    )
+    names = ", ".join(spec.name for spec in inputs)
+    (tmp_path / "note.txt").write_text("hello")
+    inputs += (InputSpec(name="note", type="File", required=False, default=str(tmp_path / "note.txt")),)
+    outputs = {f"o{spec.name}": spec.type for spec in inputs[:-1]} | {"text": "str", "told": "str"}
+    growth = built(f"return {names}, note.read_text(), repr(({names}))", outputs=outputs, inputs=inputs, lock=True)
+    found = outputs_of(growth.to_flyte(env()))
+    assert found == outputs_of(exported(growth, tmp_path / "package").growth)
+    assert found[-2] == "hello"
+    assert eval(found[-1], {"datetime": dt}) == tuple(value for *_, value in DEFAULTS)
+
+
 def test_one_output_and_many_calls_at_once(built: Build) -> None:  # noqa: F811
     import flyte
 
