@@ -46,6 +46,32 @@ def test_a_secret_that_is_in_the_environment_under_its_key_is_read_there(monkeyp
     assert AutoCoderAgent(model="openai/x", secrets=given).secrets == (Secret(key="token", as_env_var="TOKEN"),)
 
 
+def test_a_secret_of_a_registry_is_a_variable_like_other_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    from flyte.sandbox import ImageConfig as OfFlyte
+
+    def variable(key: str) -> str | None:
+        given: Any = OfFlyte(registry_secret=key)
+        return AutoCoderAgent(model="openai/x", image_config=given).image_config.registry_secret
+
+    assert variable("registry-creds") == "REGISTRY_CREDS"
+    monkeypatch.setenv("creds", "user:password")
+    assert variable("creds") == "creds"
+
+
+@pytest.mark.parametrize("parameter", ["secrets", "image_config"])
+def test_a_key_in_a_record_of_flyte_is_refused_and_not_shown(parameter: str) -> None:
+    import flyte
+    import flyte.sandbox
+
+    made: dict[str, Any] = {
+        "secrets": [flyte.Secret("sk-abcdefgh", as_env_var="TOKEN")],
+        "image_config": flyte.sandbox.ImageConfig(registry_secret="sk-abcdefgh"),
+    }
+    with pytest.raises(InvalidRequest, match="takes the NAME of an environment variable") as refused:
+        AutoCoderAgent(model="openai/x", **{parameter: made[parameter]})
+    assert "abcdefgh" not in str(refused.value).lower()
+
+
 @pytest.mark.parametrize(
     ("parameter", "make", "said"),
     [
@@ -106,32 +132,6 @@ def test_sums(tmp_path):
     assert run(sales=tmp_path / "x.csv", least=0.0) == (7.0, 2)
 '''
 
-REPORT = """
-from pathlib import Path
-
-import pandas as pd
-
-
-def run(readings: pd.DataFrame):
-    path = Path("report.csv")
-    readings.groupby("sensor", as_index=False)["value"].mean().to_csv(path, index=False)
-    return path, int(readings["warning"].sum())
-"""
-TESTS_OF_REPORT = '''
-import pandas as pd
-from solution import run
-
-
-def test_one_row_for_each_sensor():
-    """The report has one row for each sensor."""
-    table = pd.DataFrame({"sensor": ["a", "a", "b"], "value": [1.0, 3.0, 5.0], "warning": [True, False, True]})
-    report, warnings = run(readings=table)
-    assert pd.read_csv(report)["value"].tolist() == [2.0, 5.0]
-    assert warnings == 2
-'''
-
-READINGS = pd.DataFrame({"sensor": ["a", "b", "a"], "value": [1.0, 5.0, 2.0], "warning": [True, True, False]})
-
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., None]]:
@@ -158,7 +158,7 @@ def outputs_of(script: str, name: str, folder: Path, **inputs: Any) -> tuple[Any
     return tuple(flyte.with_runcontext(mode="local").run(task, **inputs).outputs())
 
 
-QUICK_START = """
+SCRIPT = """
 import flyte
 from flyte.io import File
 from flyte.sandbox import sandbox_environment
@@ -180,14 +180,6 @@ request = {
 
 
 @env.task
-async def sums(csv_file: File) -> tuple[float, int]:
-    result = await agent.generate.aio(samples={"sales": csv_file}, **request)
-    if not result.success:
-        raise RuntimeError(f"Code generation failed: {result.error}")
-    return await result.run.aio(least=0.5)
-
-
-@env.task
 def sums_sync(csv_file: File) -> tuple[float, int]:
     result = agent.generate(samples={"sales": csv_file}, **request)
     resources = flyte.Resources(cpu=2, memory="4Gi")
@@ -196,49 +188,15 @@ def sums_sync(csv_file: File) -> tuple[float, int]:
     )
 """
 
-SENSORS = """
-import flyte
-import pandas as pd
-from flyte.io import File
-from flyte.sandbox import sandbox_environment
-
-from autocoder_jupyter import AutoCoderAgent
-
-agent = AutoCoderAgent(model="gpt-4.1", name="sensors", base_packages=["numpy"], max_sample_rows=30)
-env = flyte.TaskEnvironment(name="sensors", depends_on=[sandbox_environment])
-
-
-@env.task
-async def analyze(readings: pd.DataFrame) -> tuple[File, int]:
-    result = await agent.generate.aio(
-        prompt="Write the mean of each sensor to a CSV file, and count the warnings.",
-        samples={"readings": readings},
-        outputs={"report": File, "warnings": int},
-    )
-    task = result.as_task(name="sensors-again", resources=flyte.Resources(cpu=1, memory="512Mi"))
-    return await task.aio(readings=result.original_samples["readings"])
-"""
-
 
 @pytest.mark.local_sandbox
-@pytest.mark.parametrize("task", ["sums", "sums_sync"])
-def test_the_quick_start_in_a_task(model: Callable[..., None], tmp_path: Path, task: str) -> None:
+def test_a_task_that_does_not_await(model: Callable[..., None], tmp_path: Path) -> None:
     from flyte.io import File as FlyteFile
 
     model(plan({"sales": "File", "least": "float"}, {"revenue": "float", "rows": "int"}), SUMS, TESTS_OF_SUMS)
     (tmp_path / "sales.csv").write_text("units,price\n2,10.0\n3,1.5\n")
     sales = FlyteFile(path=str(tmp_path / "sales.csv"))
-    assert outputs_of(QUICK_START, task, tmp_path, csv_file=sales) == (24.5, 2)
-
-
-@pytest.mark.local_sandbox
-def test_a_frame_becomes_a_file_of_flyte_in_a_task_of_its_own(model: Callable[..., None], tmp_path: Path) -> None:
-    from flyte.io import File as FlyteFile
-
-    model(plan({"readings": "DataFrame"}, {"report": "File", "warnings": "int"}), REPORT, TESTS_OF_REPORT)
-    report, warnings = outputs_of(SENSORS, "analyze", tmp_path, readings=READINGS)
-    assert isinstance(report, FlyteFile) and warnings == 2
-    assert pd.read_csv(report.path)["value"].tolist() == [1.5, 5.0]
+    assert outputs_of(SCRIPT, "sums_sync", tmp_path, csv_file=sales) == (24.5, 2)
 
 
 TOTAL = "def run(table):\n    return float(table['v'].sum())"

@@ -49,7 +49,6 @@ ORIGINS = {
     "magics/settings.py::defaults": CODE,
     "sandbox/host/redaction.py::RedactingWorker._outcome": CODE,
     "sandbox/choice.py::_get": CODE,
-    "types/of_flyte.py::_image_config": CODE,
     "types/of_flyte.py::_require_none": CODE,
     "types/of_flyte.py::_resources": CODE,
     "versions/request_fields.py::field_records": CODE,

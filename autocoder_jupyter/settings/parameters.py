@@ -354,6 +354,9 @@ def _of_flyte(parameter: str, value: Any) -> Any:
         return value
     from autocoder_jupyter.types.of_flyte import in_our_form
 
+    key = getattr(value, "key", None) or getattr(value, "registry_secret", None)
+    if looks_like_key(key):  # the name of a variable is made of it, in which nobody would see that
+        variable_name(parameter, key)
     return in_our_form(parameter, value)
 
 

@@ -67,15 +67,23 @@ def _limit(given: Any) -> Any:
 
 
 def _secret(parameter: str, value: Any) -> Secret:
-    """In a task of Flyte, the secret is in the environment as `as_env_var`; elsewhere it may be there as its key."""
     _require_none(parameter, value, ("group", "mount"))
     name = value.as_env_var or value.key
-    return Secret(key=value.key if value.key in os.environ else name, as_env_var=name)
+    return Secret(key=_variable(value.key, name), as_env_var=name)
+
+
+def _variable(key: str, name: str) -> str:
+    """The variable that holds a secret. In a task of Flyte it has this name; elsewhere it may have that of the key."""
+    return key if key in os.environ else name
 
 
 def _image_config(parameter: str, value: Any) -> ImageConfig:
-    names = ("registry", "registry_secret", "python_version")
-    return ImageConfig(**{name: getattr(value, name) for name in names})
+    key = value.registry_secret
+    return ImageConfig(
+        registry=value.registry,
+        registry_secret=_variable(key, key.replace("-", "_").upper()) if isinstance(key, str) else key,
+        python_version=value.python_version,
+    )
 
 
 def _cache(parameter: str, value: Any) -> str:
