@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import runpy
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,10 @@ def test_a_file_is_taken_where_a_frame_was_the_sample(model: Callable[..., None]
     assert [result.run(), result.run(there), result.run(File(there.path))] == [3.5, 4.0, 4.0]
     found = result.map([there, frame, flyte.io.File(path="nosuch://x/y.csv")], workers=1)
     assert (list(found[:2]), len(found.errors)) == ([4.0, 3.5], 1)
+    given = flyte.io.DataFrame.from_df(pd.DataFrame({"v": [7.0]}))
+    assert (result.verify(table=given).state, result.run()) == ("ready", 7.0)
+    with pytest.raises(InvalidRequest, match="Flyte could not fetch the File"):
+        result.verify(table=flyte.io.File(path="nosuch://x/y.csv"))
 
 
 @pytest.mark.parametrize("kind", ["File", "Dir"])
@@ -239,17 +244,37 @@ def test_what_flyte_cannot_fetch_is_refused_with_its_address(kind: str) -> None:
         AutoCoderAgent(model="openai/x", api_base="http://127.0.0.1:9").generate("x", samples={"sales": elsewhere})
 
 
-async def test_a_file_that_does_not_come_ends_with_the_time_of_the_call() -> None:
-    class File:
-        path = "s3://bucket/sales.csv"
+class Slow:
+    """A file of Flyte that does not come, because of what Flyte awaits or computes."""
 
-        async def download(self) -> str:
-            await asyncio.sleep(60)
-            return ""
+    path = "s3://bucket/sales.csv"
 
-    File.__module__ = "flyte.io"
+    def __init__(self) -> None:
+        self.blocks = threading.Event()
+        self.cancelled = threading.Event()
+
+    async def download(self) -> str:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            self.cancelled.set()
+        return ""
+
+
+class Blocking(Slow):
+    async def download(self) -> str:
+        self.blocks.wait()
+        return ""
+
+
+@pytest.mark.parametrize("kind", [Slow, Blocking])
+async def test_a_file_that_does_not_come_ends_with_the_time_of_the_call(kind: type[Slow]) -> None:
+    of_flyte = type("File", (kind,), {"__module__": "flyte.io"})
+    file = of_flyte()
     with pytest.raises(InvalidRequest, match=r"did not fetch the arguments in 0\.1 s"):
-        await all_fetched({"sales": File()}, 0.1)
+        await all_fetched({"sales": file}, 0.1)
+    assert kind is Blocking or file.cancelled.wait(60), "the download goes on"
+    file.blocks.set()
 
 
 def test_outputs_that_are_no_dict_are_refused_in_words() -> None:

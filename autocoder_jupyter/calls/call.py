@@ -84,6 +84,11 @@ async def fetched(values: Mapping[K, Any], seconds: float) -> Mapping[K, Any]:
     return await background.with_loop(all_fetched(values, seconds)) if has_data_of_flyte(values) else values
 
 
+def on_this_machine(values: Mapping[K, Any], seconds: float) -> Mapping[K, Any]:
+    """The values, `fetched`. The calling thread waits for that."""
+    return background.run(fetched(values, seconds)) if has_data_of_flyte(values) else values
+
+
 async def _in_time(seconds: float, prepare: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The arguments of a call, read and computed on a thread.
 

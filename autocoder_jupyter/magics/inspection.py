@@ -100,9 +100,11 @@ class NotebookCaller:
 
     def _variable(self, spec: InputSpec, name: str) -> InputVariable:
         from autocoder_jupyter.magics.references import kind_of
+        from autocoder_jupyter.types.of_flyte import has_data_of_flyte
 
         value = self._namespace.get(name)
-        if kind_of(value) == "table":  # a table of another library is converted and checked when it is used
+        # a table of another library is converted and checked when it is used, and data of Flyte are fetched then
+        if kind_of(value) == "table" or has_data_of_flyte({name: value}):
             return InputVariable(name, type(value).__name__)
         why = self._result.misfit(spec.name, value)  # a sentence about the input; the variable's name stands before it
         return InputVariable(name, _size(value), why.removeprefix(f"{spec.name} ").partition("; ")[0])
@@ -120,11 +122,13 @@ class NotebookCaller:
         """
         from autocoder_jupyter.data.capture import capture
         from autocoder_jupyter.data.elsewhere import elsewhere
+        from autocoder_jupyter.types.of_flyte import has_data_of_flyte
 
         if variable not in self._namespace:
             raise InvalidRequest(f"There is no {variable!r} in the notebook any more.", hint="Choose another variable.")
         value = self._namespace[variable]
-        return value if elsewhere(value) is not None else capture(value)  # the call computes it, if it is small
+        is_elsewhere = elsewhere(value) is not None or has_data_of_flyte({variable: value})
+        return value if is_elsewhere else capture(value)  # the call fetches it, or computes it if it is small
 
     async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run the function. Returns its outputs by name."""

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.awaited import Awaited, tell
 from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.checks import one_table
@@ -36,12 +37,14 @@ def mentions(prose: str) -> Iterator[tuple[str, int, int]]:
 
 
 def kind_of(value: object) -> str | None:
-    """`DataFrame`, `Series`, `File` or `Dir`; `table` for one of another library; None for other values.
+    """`DataFrame`, `Series`, `File` or `Dir`, also of Flyte; `table` for one of another library; None for other values.
 
     pandas is not imported: if there is a DataFrame, it is imported already.
     """
     if isinstance(value, File | Dir):
         return type(value).__name__
+    if "flyte" in sys.modules and (of_flyte := _of_flyte(value)):
+        return of_flyte
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return "DataFrame"
@@ -50,6 +53,13 @@ def kind_of(value: object) -> str | None:
     # The type is inspected, because an attribute of a proxy object may start a computation.
     converts = any(callable(getattr(type(value), way, None)) for way in ("to_pandas", "__dataframe__"))
     return "table" if (converts or elsewhere(value) is not None) and not isinstance(value, type) else None
+
+
+def _of_flyte(value: object) -> str:
+    from autocoder_jupyter.types.of_flyte import declared_of_flyte
+
+    name = declared_of_flyte(type(value))
+    return "table" if name == "DataFrame" else name
 
 
 def collect_samples(command: CellCommand, namespace: Mapping[str, Any], *, may_sample: bool = True) -> dict[str, Any]:
@@ -97,13 +107,27 @@ def _captured(samples: Mapping[str, Any], may_sample: bool = True) -> dict[str, 
     from autocoder_jupyter.data.capture import capture
     from autocoder_jupyter.data.elsewhere import refuse_elsewhere
     from autocoder_jupyter.data.sampling import is_source, sampled
+    from autocoder_jupyter.types.of_flyte import has_data_of_flyte
 
     for name, value in samples.items():
         if not (may_sample and is_source(value)):
             refuse_elsewhere(value, name)
     if any(map(is_source, samples.values())):
         samples = background.run(sampled(samples))
+    if has_data_of_flyte(samples):
+        samples = background.run(_fetched(samples))
     return {name: capture(value) for name, value in samples.items()}
+
+
+async def _fetched(samples: Mapping[str, Any]) -> dict[str, Any]:
+    """The samples; what is data of Flyte is on this machine."""
+    from autocoder_jupyter.data.sampling import SECONDS
+    from autocoder_jupyter.types.of_flyte import all_fetched
+
+    tell(Awaited(", ".join(samples), lambda: "fetched by Flyte", "interrupt to stop it"))
+    return await all_fetched(
+        samples, SECONDS, "Download it first with download_sync(), and pass File(…)."
+    )
 
 
 def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from autocoder_jupyter.calls.binding import misfit
+from autocoder_jupyter.calls.call import fetched, on_this_machine
 from autocoder_jupyter.calls.callable import DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.interface import Interface
@@ -325,6 +326,10 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         Raises:
             GenerationFailed: there is no function that passed.
         """
+        try:
+            value = on_this_machine({name: value}, self._options.timeout)[name]
+        except InvalidRequest as error:
+            return error.what
         return misfit(self._usable(), name, value)
 
     async def _ready(self) -> Function:
@@ -366,7 +371,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         from autocoder_jupyter.result.verification import verified
 
         resolution = self._settled(await self._pending.settled())._pending.wait()
-        given = {**self._samples, **await sampled(samples)}
+        given = {**self._samples, **await sampled(await fetched(samples, self._options.timeout))}
         work = verified(resolution, self._options, self._root, given, self._contracts)
         found = await asyncio.wrap_future(background.submit(work))
         self._samples, self._function, self._pending = given, None, Pending.resolved(found)

@@ -11,7 +11,7 @@ from typing import Any
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types import File
+from autocoder_jupyter.types.of_flyte import declared_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
 
 MOST_ITEMS = 100
@@ -85,9 +85,15 @@ def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any])
 
 
 def _key_of(item: Any, place: int) -> Any:
-    if isinstance(item, File):
-        return item.path.name
-    return Path(item).name if isinstance(item, str | os.PathLike) else place
+    path = _path_of(item)
+    return place if path is None else path.name
+
+
+def _path_of(value: Any) -> Path | None:
+    """The path of a file or folder, also of one of Flyte, which may be elsewhere; None for any other value."""
+    if declared_of_flyte(type(value)) in ("File", "Dir"):
+        return Path(value.path)
+    return Path(value) if isinstance(value, str | os.PathLike) else None
 
 
 def chunks_of(items: Sequence[MapItem], places: Sequence[int], workers: int) -> Iterator[list[int]]:
@@ -111,8 +117,7 @@ def chunks_of(items: Sequence[MapItem], places: Sequence[int], workers: int) -> 
 
 def _bytes(value: Any) -> int:
     """About how large a value is; a table whose size is unknown counts as large."""
-    if isinstance(value, File | str | os.PathLike):
-        path = value.path if isinstance(value, File) else Path(value)
+    if (path := _path_of(value)) is not None:
         try:
             return path.stat().st_size
         except (OSError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from autocoder_jupyter.calls.call import on_this_machine
 from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
@@ -70,6 +71,8 @@ class Map:
             SandboxUnavailable: there is no sandbox.
         """
         function, inputs, options = begin(self._ready, self._options, fixed, resume=resume, workers=workers)
+        if executor is None:  # else its workers fetch what they need
+            inputs = dict(on_this_machine(inputs, options.timeout))
         listed = items_of(function, items, inputs)
         warn_of(function)
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow
 
 from autocoder_jupyter.calls.binding import misfit
+from autocoder_jupyter.calls.call import on_this_machine
 from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
@@ -35,6 +36,7 @@ from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCa
 from autocoder_jupyter.scaling.running import Progress, begin, inputs_first
 from autocoder_jupyter.scaling.sources import Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import parse_memory
+from autocoder_jupyter.types.of_flyte import declared_of_flyte
 from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -255,16 +257,21 @@ class Over:
             size = 0
         if size < 1:
             raise InvalidRequest(f"memory must be a size such as '4GiB', not {memory!r}.")
+        if declared_of_flyte(type(given)) in ("File", "Dir"):
+            given = on_this_machine({"source": given}, options.timeout)["source"]
         source = source_of(given)
         if why := split_output(function, options)[1]:
             raise InvalidRequest(f"{visible(function.name)}.over: {visible(why)}.")
-        contract = background.run(split_of(function, options, inputs))
+        known = on_this_machine(inputs, options.timeout)
+        contract = background.run(split_of(function, options, known))
         if isinstance(function.samples.get(contract.input), pd.Series):
             raise InvalidRequest(
                 f"{visible(function.name)} takes {visible(contract.input)} as a Series, and a piece of the source is a "
                 "table.",
                 hint="Ask for a function that takes a DataFrame.",
             )
+        if isinstance(source, Batches):  # else the workers of the engine fetch what they need
+            inputs = dict(known)
         work = _Work(function, options, inputs, source, contract, workers or usable_cores(), size)
         return replace(work, every_column=not _needs_only_read(work))
 

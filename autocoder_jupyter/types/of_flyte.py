@@ -6,10 +6,13 @@ They are recognised by their class, so Flyte is never imported. A script that ha
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.values import Dir, File
 from autocoder_jupyter.types.environment import ImageConfig, Resources, Secret
@@ -109,19 +112,48 @@ def has_data_of_flyte(values: Mapping[Any, Any]) -> bool:
     return any(declared_of_flyte(type(value)) for value in values.values())
 
 
-async def all_fetched(values: Mapping[K, Any], seconds: float | None = None) -> dict[K, Any]:
+async def all_fetched(
+    values: Mapping[K, Any], seconds: float | None = None, hint: str = "Allow more: timeout=600."
+) -> dict[K, Any]:
     """Values by name, `fetched`, within these seconds in all.
+
+    Flyte reads tables without giving its loop a turn, so it has a thread, and the loop of this coroutine goes on.
+
+    Args:
+        values: by name.
+        seconds: None for no limit.
+        hint: what the user can do if it takes longer.
 
     Raises:
         InvalidRequest: Flyte could not fetch one, or not in time.
     """
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = []
+    stopped = False
+
+    async def fetch() -> dict[K, Any]:
+        work = asyncio.ensure_future(_each(values))
+        running.append((asyncio.get_running_loop(), work))
+        if stopped:
+            work.cancel()
+        return await work
+
+    def stop() -> None:
+        nonlocal stopped
+        stopped = True
+        for loop, work in running:
+            with contextlib.suppress(RuntimeError):  # it has ended meanwhile
+                loop.call_soon_threadsafe(work.cancel)
+
+    context = contextvars.copy_context()  # a task of Flyte knows from it where its data are
     try:
         async with asyncio.timeout(seconds):
-            return {name: await fetched(value) for name, value in values.items()}
+            return await background.call_blocking(lambda: context.run(asyncio.run, fetch()), on_cancel=stop)
     except TimeoutError as error:
-        raise InvalidRequest(
-            f"Flyte did not fetch the arguments in {seconds:g} s.", hint="Allow more: timeout=600."
-        ) from error
+        raise InvalidRequest(f"Flyte did not fetch the arguments in {seconds:g} s.", hint=hint) from error
+
+
+async def _each(values: Mapping[K, Any]) -> dict[K, Any]:
+    return {name: await fetched(value) for name, value in values.items()}
 
 
 async def fetched(value: Any) -> Any:

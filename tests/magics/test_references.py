@@ -8,7 +8,14 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import parse_cell
-from autocoder_jupyter.magics.references import collect_samples, data_names, find_references, hints, read_schema
+from autocoder_jupyter.magics.references import (
+    collect_samples,
+    data_names,
+    find_references,
+    hints,
+    kind_of,
+    read_schema,
+)
 from autocoder_jupyter.types import Dir, File
 
 
@@ -72,6 +79,26 @@ def test_a_sample_given_by_expression_is_what_its_name_refers_to(namespace: dict
 def test_file_and_dir_need_no_import(namespace: dict[str, Any]) -> None:
     samples = collect('-s f=File("a b.txt") -s d=Dir("x")', "Count lines.", namespace)
     assert samples == {"f": File(Path("a b.txt").resolve()), "d": Dir(Path("x").resolve())}
+
+
+def test_data_of_flyte_is_fetched(namespace: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    from flyte import io
+
+    frame = io.DataFrame.from_df(pd.DataFrame({"v": [1]}))
+    namespace |= {"paper": io.File(path="report.pdf"), "inbox": io.Dir(path="data"), "frame": frame}
+    assert data_names(namespace)[-3:] == ["paper", "inbox", "frame"]
+    assert kind_of(io.File) is None
+    samples = collect("-s more=paper", "@frame of @paper and @inbox", namespace)
+    pd.testing.assert_frame_equal(samples.pop("frame"), pd.DataFrame({"v": [1]}))
+    report = File(Path("report.pdf").resolve())
+    assert samples == {"paper": report, "inbox": Dir(Path("data").resolve()), "more": report}
+    assert hints(parse_cell("g", "Count the v of frame"), namespace) == (
+        "frame is a table of the notebook, and the request does not pass it. Write @frame to pass it.",
+    )
+    namespace["gone"] = io.File(path="nosuch://b/x.csv")
+    with pytest.raises(InvalidRequest, match="Flyte could not fetch the File"):
+        collect("", "@gone", namespace)
 
 
 def test_a_table_of_another_library_is_converted(namespace: dict[str, Any]) -> None:

@@ -288,6 +288,30 @@ def test_values_are_those_of_the_moment_of_the_click(form: Any) -> None:
 
 
 @pytest.mark.local_sandbox
+def test_data_of_flyte_is_fetched_when_it_is_used(form: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    from flyte import io
+
+    (tmp_path / "a.txt").write_text("hello")
+    made = form(
+        (FRAME, InputSpec(name="source", type="File")),
+        "def run(sales, source): return f'{len(sales)} {source.read_text()}'",
+        shapes=shape(),
+        frame=io.DataFrame.from_df(SALES),
+        note=io.File(path=str(tmp_path / "a.txt")),
+        gone=io.File(path="nosuch://b/a.txt"),
+    )
+    assert (made.options("sales"), made.fields["source"].options) == (
+        ["choose …", "frame · DataFrame"],
+        ("note", "gone"),
+    )
+    made.fields["sales"].value, made.fields["source"].value = "frame", "note"
+    assert "2 hello" in made.click_and_wait()
+    made.fields["source"].value = "gone"
+    assert "Flyte could not fetch the File" in made.click_and_wait()
+
+
+@pytest.mark.local_sandbox
 def test_the_click_returns_at_once_and_cancel_kills_the_call(form: Any) -> None:
     made = form((), "import time\ndef run(): time.sleep(60); return ''")
     made.run.click()
