@@ -28,7 +28,10 @@ def test_each_example_of_the_page_runs(lend_kernel: LendKernel, tmp_path: Path) 
     shutil.copytree(
         ROOT / "notebooks" / ".autocode", tmp_path / ".autocode", ignore=shutil.ignore_patterns("outputs", "cl*")
     )
-    with ScriptedModel(by_marker({})) as model, lend_kernel(environment(model)) as kernel:
+    (tmp_path / "flyte.yaml").write_text("{}")
+    # Flyte reports errors to its authors, and keeps outcomes beside its settings, by default in the home folder.
+    of_flyte = {"DO_NOT_TRACK": "1", "FLYTECTL_CONFIG": str(tmp_path / "flyte.yaml")}
+    with ScriptedModel(by_marker({})) as model, lend_kernel({**environment(model), **of_flyte}) as kernel:
         for source in (*first_cells(), *BLOCKS):
             answered = kernel.run(source)
             assert answered.status == "ok", answered.error
@@ -37,6 +40,8 @@ def test_each_example_of_the_page_runs(lend_kernel: LendKernel, tmp_path: Path) 
         )
         assert shown.status == "ok", shown.error
         assert shown.text.strip().startswith("DataDrift 1 ") and shown.text.strip().endswith(" 2")
+        of_symbols = kernel.run("print(len(run.outputs()[0]) == len(tables) > 1)")
+        assert of_symbols.text.strip() == "True", of_symbols.error
         preview = kernel.run("%%autocode daily --dry-run\nThe number of @trades a day.")
         assert preview.status == "ok" and "came as a polars LazyFrame" in str(preview.displays)
         assert model.requests == []
