@@ -39,6 +39,7 @@ from autocoder_jupyter.run.events import Emit, EndState, Finished, LoadingClient
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
+from autocoder_jupyter.types.of_flyte import all_fetched
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of
 
 FOLDER_NAME = "tools"
@@ -201,7 +202,7 @@ class CodeModeAgent:
         Args:
             message: the request.
             history: the `history` of a result, to continue its conversation. The variables of its code still exist.
-            frames: DataFrames and Series by the name that the code uses.
+            frames: DataFrames, also of Flyte, and Series by the name that the code uses.
             on_event: called with events, on another thread; see `run.events`.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
 
@@ -213,6 +214,8 @@ class CodeModeAgent:
         """
         root = default_journal_root() if journal_root is None else Path(journal_root)
         tracker = RunTracker(CodeRun(self.name, self._max_cost), *([on_event] if on_event else []))
+        if isinstance(frames, Mapping):
+            frames = await all_fetched(frames)
         asked = self.asked(message, history, frames)
 
         async def answered() -> AgentResult:

@@ -125,9 +125,7 @@ async def _fetched(samples: Mapping[str, Any]) -> dict[str, Any]:
     from autocoder_jupyter.types.of_flyte import all_fetched
 
     tell(Awaited(", ".join(samples), lambda: "fetched by Flyte", "interrupt to stop it"))
-    return await all_fetched(
-        samples, SECONDS, "Download it first with download_sync(), and pass File(…)."
-    )
+    return await all_fetched(samples, SECONDS, "Download it first with download_sync(), and pass File(…).")
 
 
 def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]:

@@ -127,6 +127,8 @@ async def all_fetched(
     Raises:
         InvalidRequest: Flyte could not fetch one, or not in time.
     """
+    if not has_data_of_flyte(values):
+        return dict(values)
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = []
     stopped = False
 

@@ -236,6 +236,14 @@ def test_new_rows_do_not_change_the_request(ask: Ask) -> None:
     assert ask([], frames={"sales": pd.concat([SALES, SALES])}).summary == "Done."
 
 
+def test_a_table_of_flyte_is_a_frame(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    from flyte.io import DataFrame
+
+    table = DataFrame.from_df(SALES)
+    assert ask([block("sales.count()"), "Done."], frames={"sales": table}).value == len(SALES)
+
+
 def test_tools_take_and_give_tables(ask: Ask) -> None:
     def total(prices: pd.DataFrame, weights: pd.Series) -> float:
         assert isinstance(weights, pd.Series)
