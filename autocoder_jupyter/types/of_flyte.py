@@ -146,10 +146,14 @@ async def all_fetched(
             with contextlib.suppress(RuntimeError):  # it has ended meanwhile
                 loop.call_soon_threadsafe(work.cancel)
 
+    def on_thread() -> dict[K, Any]:
+        with asyncio.Runner() as runner:
+            return runner.run(fetch())
+
     context = contextvars.copy_context()  # a task of Flyte knows from it where its data are
     try:
         async with asyncio.timeout(seconds):
-            return await background.call_blocking(lambda: context.run(asyncio.run, fetch()), on_cancel=stop)
+            return await background.call_blocking(lambda: context.run(on_thread), on_cancel=stop)
     except TimeoutError as error:
         raise InvalidRequest(f"Flyte did not fetch the arguments in {seconds:g} s.", hint=hint) from error
 
