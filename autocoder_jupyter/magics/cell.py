@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.examples import require_fit
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.launching import show_job, wait_for, waits
-from autocoder_jupyter.magics.no_data import require_data
+from autocoder_jupyter.magics.no_data import require_data, require_frames
 from autocoder_jupyter.magics.notebook import Notebook, is_ours
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import notice
@@ -88,13 +88,19 @@ def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> N
     from autocoder_jupyter.magics.codemode.cell import build_code_request, launch_code, preview_code
 
     request = build_code_request(command, notebook, settings)
-    others = {name: value for name, value in notebook.namespace.items() if name not in request.frames}
-    to_know = hints(command, others)
     if settings["dry_run"]:
-        show_unsent(notebook, preview_code(request), to_know)
+        show_unsent(notebook, preview_code(request), _hints_beside(request.frames, command, notebook))
         return
     refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
+    meant = require_frames(notebook, command, request)
+    if meant is not command:
+        command, request = meant, build_code_request(meant, notebook, settings)
+    to_know = _hints_beside(request.frames, command, notebook)
     launch_code(notebook, request, settings, (*to_know, *notice(notebook, settings)))
+
+
+def _hints_beside(frames: Mapping[str, Any], command: CellCommand, notebook: Notebook) -> tuple[str, ...]:
+    return hints(command, {name: value for name, value in notebook.namespace.items() if name not in frames})
 
 
 def build_request(command: CellCommand, notebook: Notebook) -> Request:

@@ -1,31 +1,39 @@
-"""A request that passes no data, in a notebook that has tables: probably an `@` is missing. Ask before it costs."""
+"""A request names a table without an at sign, or passes no data: probably an `@` is missing. Ask before it costs."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.recognition import NameInProse
-from autocoder_jupyter.magics.references import data_names, kind_of, unmarked
+from autocoder_jupyter.magics.recognition import NameInProse, is_like
+from autocoder_jupyter.magics.references import columns_of, data_names, find_references, kind_of, unmarked
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.untrusted.visible import visible
 
+if TYPE_CHECKING:
+    from autocoder_jupyter.jobs.code_job import CodeRequest
+    from autocoder_jupyter.types import Report
+
 YES = "yes"
+NO = "no"
 WITHOUT = "without"
 _MOST_NAMES = 5
 _SHOWN = 300
 """Characters of a request that an error quotes."""
 
+_NAME = re.compile(r"[^\W\d]\w*")
+
 
 def require_data(notebook: Notebook, command: CellCommand, request: Request) -> CellCommand:
-    """Ask the user about a request without data, if the notebook has tables and the request is new.
+    """Ask the user about tables that the text names without an at sign, and about a request without data.
 
-    Tables that the text names without an at sign are offered. A request that declares its inputs is meant, and one
-    that is recorded was answered before.
+    Beside data that are passed, only a table is asked about that is named with certainty. A request that declares its
+    inputs is meant, and one that is recorded was answered before.
 
     Returns:
         The command; with at signs if the user wants to pass these tables.
@@ -33,38 +41,125 @@ def require_data(notebook: Notebook, command: CellCommand, request: Request) -> 
     Raises:
         InvalidRequest: nothing is to be sent, or there is no user to ask.
     """
-    if request.samples or request.inputs or command.refine or not (names := data_names(notebook.namespace)):
+    namespace = notebook.namespace
+    own = [command.name, *(spec.name for spec in request.inputs), *(spec.name for spec in request.outputs)]
+    if request.samples:
+        found = _forgotten(command, request.samples, [*own, *request.renames], namespace)
+    elif request.inputs or command.refine or not data_names(namespace):
         return command
-    recorded = _recorded_texts(notebook, command.name)
-    if command.prompt in recorded:
+    else:
+        found = unmarked(command.prompt, (), own, namespace)[:_MOST_NAMES]
+    if request.samples and not found:
         return command
-    declared = [command.name, *(spec.name for spec in command.outputs)]
-    found = unmarked(command.prompt, (), declared, notebook.namespace)[:_MOST_NAMES]
+    reports = _recorded(notebook, command.name)
+    if request.samples:
+        outputs = {spec.name for report in reports for spec in report.declared_outputs}
+        found = tuple(one for one in found if one.name not in outputs)
+    elif not found and any(not report.sample_schemas for report in reports):
+        return command  # a function without data is meant
+    texts = {text for report in reports for text in (report.prompt, *report.wishes)}
+    return _asked(notebook, command, found, texts, passes=bool(request.samples))
+
+
+def require_frames(notebook: Notebook, command: CellCommand, request: CodeRequest) -> CellCommand:
+    """The same for a cell with `--mode tools`. Its tools may get the data, so one that passes none is meant.
+
+    Returns:
+        The command; with at signs if the user wants to pass these tables.
+
+    Raises:
+        InvalidRequest: nothing is to be sent, or there is no user to ask.
+    """
+    from autocoder_jupyter.jobs.code_record import load_record
+
+    own = [command.name, *request.tools, *request.functions]
+    found = _forgotten(command, request.frames, own, notebook.namespace)
+    record = load_record(notebook.journal_root, command.name) if found else None
+    return _asked(notebook, command, found, {record.message} if record else (), passes=True)
+
+
+def _forgotten(
+    command: CellCommand, passed: Mapping[str, Any], own: Iterable[str], namespace: Mapping[str, Any]
+) -> tuple[NameInProse, ...]:
+    """The tables that the text names with certainty, and that the cell does not pass.
+
+    A Series is left out, because its name is often that of a column, and so is what a passed table may be called.
+    """
+    expressions = (*(sample.expression for sample in command.samples), *(each.text for each in command.examples))
+    handed = {*find_references(command.prompt), *passed, *_NAME.findall(" ".join(expressions))}
+    values = [namespace[name] for name in handed if name in namespace]
+    return tuple(
+        one
+        for one in unmarked(command.prompt, handed, {*own, *columns_of(passed, passed)}, namespace)
+        if one.is_certain
+        and kind_of(namespace[one.name]) != "Series"
+        and not any(namespace[one.name] is value for value in values)
+        and not any(is_like(one.name, name) for name in handed)
+    )[:_MOST_NAMES]
+
+
+def _asked(
+    notebook: Notebook, command: CellCommand, found: Sequence[NameInProse], texts: Collection[str], *, passes: bool
+) -> CellCommand:
+    """Ask about these names, or about a request without data if there are none.
+
+    Args:
+        notebook: the notebook of the cell.
+        command: the cell.
+        found: the names without an at sign.
+        texts: the texts that were answered before.
+        passes: whether the cell passes other data, or may do without.
+    """
     marked = _marked(command.prompt, found)
-    if found and marked in recorded:
+    if not {command.prompt, command.prompt.strip()}.isdisjoint(texts) or (passes and not found):
+        return command
+    if found and not {marked, marked.strip()}.isdisjoint(texts):
         return dataclasses.replace(command, prompt=marked)
-    first = found[0].name if found else names[0]
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    what = f"The request of {command.name} passes no data, and the notebook has {', '.join(names[:_MOST_NAMES])}{more}."
-    way = f"Write it so: {marked[:_SHOWN]}" if found else f"Write @{first} in the request to pass it."
+    what, why, way, otherwise = _words(command.name, found, marked, data_names(notebook.namespace), passes=passes)
     if notebook.is_headless:
-        raise InvalidRequest(
-            what,
-            why="The function would be written without the data, and there is no user to ask whether that is meant.",
-            hint=f'{visible(way)} If no data is meant, declare what the function takes: -i "text: str".',
-        )
+        raise InvalidRequest(what, why=why, hint=f"{visible(way)} {otherwise}")
     print(visible(what if found else f"{what} {way}"))
+    go_on = NO if passes else WITHOUT
     if found:
-        ways = f"Type {YES}, {WITHOUT} (go on without data) or nothing (stop): "
-        question = f"Use {_list(found, notebook.namespace)}? {ways}"
+        used = f"Use {_list(found, notebook.namespace)}{' too' if passes else ''}?"
+        meaning = "run the cell as it is" if passes else "go on without data"
+        question = f"{used} Type {YES}, {go_on} ({meaning}) or nothing (stop): "
     else:
         question = f"Type {YES} to go on without data, anything else to stop: "
     answer = _typed(question)
     if answer == YES:
         return dataclasses.replace(command, prompt=marked) if found else command
-    if found and answer == WITHOUT:
+    if found and answer == go_on:
         return command
-    raise InvalidRequest("Nothing was sent, because the request passes no data.", hint=visible(way))
+    raise InvalidRequest(f"Nothing was sent. {what}", hint=visible(way))
+
+
+def _words(
+    name: str, found: Sequence[NameInProse], marked: str, names: Sequence[str], *, passes: bool
+) -> tuple[str, str, str, str]:
+    """What is the matter, why that is refused without a user, what to write, and what to write if it is meant."""
+    tables = _joined([one.name for one in found])
+    if passes:
+        return (
+            f"The request of {name} names {tables} and does not pass {'it' if len(found) == 1 else 'them'}.",
+            "The answer would be made without this table, and there is no user to ask whether that is meant.",
+            f"Write it so: {marked[:_SHOWN]}",
+            f"If {tables} is not meant, use another word.",
+        )
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    has = f"{', '.join(names[:_MOST_NAMES])}{more}" if names else "no table"
+    if found:
+        way = f"Write it so: {marked[:_SHOWN]}"
+    elif names:
+        way = f"Write @{names[0]} in the request to pass it."
+    else:
+        way = "Perhaps the cell that loads the data was not run."
+    return (
+        f"The request of {name} passes no data, and the notebook has {has}.",
+        "The function would be written without data, and there is no user to ask whether that is meant.",
+        way,
+        'If no data is meant, declare what the function takes: -i "text: str".',
+    )
 
 
 def _typed(question: str) -> str:
@@ -82,7 +177,10 @@ def _marked(prompt: str, found: Sequence[NameInProse]) -> str:
 
 
 def _list(found: Sequence[NameInProse], namespace: Mapping[str, Any]) -> str:
-    words = [f"{one.name} ({_extent(namespace[one.name])})" for one in found]
+    return _joined([f"{one.name} ({_extent(namespace[one.name])})" for one in found])
+
+
+def _joined(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
@@ -91,9 +189,7 @@ def _extent(value: Any) -> str:
     return f"{len(value):,} rows" if kind in ("DataFrame", "Series") else f"a {kind}"
 
 
-def _recorded_texts(notebook: Notebook, name: str) -> set[object]:
-    """The texts for which versions of this name were written."""
+def _recorded(notebook: Notebook, name: str) -> list[Report]:
     from autocoder_jupyter.versions import Versions
 
-    versions = Versions(notebook.journal_root, name)
-    return {versions.request(version.id).get("prompt") for version in versions.all()}
+    return [version.report for version in Versions(notebook.journal_root, name).all()]

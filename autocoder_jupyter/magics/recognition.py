@@ -1,6 +1,7 @@
 """Names of variables in prose without an at sign: as words (`sales`), or nearly (`the sales table`, `daily visits`).
 
-A name that is an ordinary word, such as `date`, is recognised only beside a word for a table.
+A name that is an ordinary word, such as `date`, is recognised only beside a word for a table. A mention is certain if
+its words have hardly another reading: `join it with the sales table`, `from orders_2024`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,44 @@ _OF_TABLES = frozenset({"data", "dataframe", "dataset", "frame", "table", "tbl",
 _BESIDE = _OF_TABLES | {"file", "records", "rows", "tables", "frames"}
 _LEADS = frozenset({"from", "in", "of", "on", "over", "the", "this", "using", "with"})
 
+_NEW = frozenset({"a", "an", "new", "one"})
+_MAKES = _NEW | {
+    "another",
+    "as",
+    "call",
+    "called",
+    "create",
+    "give",
+    "it",
+    "make",
+    "name",
+    "named",
+    "return",
+    "returns",
+}
+"""Words before something that is made or named."""
+
+_OTHERWISE = frozenset({"column", "columns", "don't", "except", "field", "fields", "never", "no", "not", "without"})
+"""Words of a sentence after which a name may be that of a column, or of what is not wanted."""
+
+_KNOWN = re.compile(r".*\b(?:the|this|these|our|my)\b", re.DOTALL)
+_SENTENCE = re.compile(r"[.;!?]\s|\n\s*(?:\n|[-*\d])")
+_SENTENCE_SHOWN = 400
+"""Characters before a mention that are looked at."""
+
+_THE_TABLES = re.compile(
+    r"\s(?:table|frame|dataframe|dataset|df)\b(?!s)"
+    r"|(?:(?:,|,?\s+and)\s+(?:the\s+)?\w+){0,3}\s(?:table|frame|dataframe|dataset)s\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"\w_\w|\d|[a-z][A-Z]")
+_READS = re.compile(
+    r"(?:\b(?:from|of|over|using|join|merge|use|against)|@\w+(?:,|,? and| with| to))(?: the)?\s+`?$", re.IGNORECASE
+)
+"""Words before data that are read. `in`, `to` and `with` may stand before a result or a column too."""
+
+_STOPS = re.compile(r"`?(?=[\s,.;:)?!]|$)(?!\.\w|\s+(?:as|=))")
+
 _TEXT = """
 all amount amounts answer average base best case cases category change check code column columns count country
 counts data dataset date dates day days end entry field file files first frame group groups hour id index
@@ -39,11 +78,15 @@ MOST_NAMES = 2000
 
 @dataclass(frozen=True)
 class NameInProse:
-    """A variable's name in prose: the name, and the characters from `start` to `end` that mean it."""
+    """A variable's name in prose: the name, and the characters from `start` to `end` that mean it.
+
+    `is_certain` says whether one of its mentions has hardly another reading.
+    """
 
     name: str
     start: int
     end: int
+    is_certain: bool = False
 
 
 def recognised(prose: str, names: Iterable[str], is_data: Callable[[str], bool]) -> list[NameInProse]:
@@ -64,7 +107,13 @@ def recognised(prose: str, names: Iterable[str], is_data: Callable[[str], bool])
         for start, end, distance in _mentions(name, prose, words, folded, places):
             if is_data(name):
                 found.setdefault((start, end), []).append((distance, name))
-    return list(_first_mentions(words, found))
+    return list(_first_mentions(prose, words, found))
+
+
+def is_like(name: str, other: str) -> bool:
+    """Whether prose may mean either of two names by the same words: `orders` and `df_orders`."""
+    core = [_singular(part) for part in _core(name)]
+    return bool(core) and core == [_singular(part) for part in _core(other)]
 
 
 def _mentions(
@@ -91,10 +140,11 @@ def _mentions(
 
 
 def _first_mentions(
-    words: Sequence[re.Match[str]], found: dict[tuple[int, int], list[tuple[int, str]]]
+    prose: str, words: Sequence[re.Match[str]], found: dict[tuple[int, int], list[tuple[int, str]]]
 ) -> Iterator[NameInProse]:
     """The nearest name of each place, if there is only one; the longest places come first."""
     taken: set[int] = set()
+    certain: set[str] = set()
     chosen: dict[str, tuple[int, int]] = {}
     for span in sorted(found, key=lambda span: (span[0] - span[1], span)):
         least = min(distance for distance, _ in found[span])
@@ -103,8 +153,28 @@ def _first_mentions(
             taken |= set(range(*span))
             (name,) = nearest
             chosen[name] = min(chosen.get(name, span), span)
+            if name not in certain and _is_certain(name, prose, words[span[0]].start(), words[span[1] - 1].end()):
+                certain.add(name)
     for name, (start, end) in sorted(chosen.items(), key=lambda pair: pair[1]):
-        yield NameInProse(name, words[start].start(), words[end - 1].end())
+        yield NameInProse(name, words[start].start(), words[end - 1].end(), name in certain)
+
+
+def _is_certain(name: str, prose: str, start: int, end: int) -> bool:
+    """Whether the characters from `start` to `end` have hardly another reading than the variable.
+
+    That is so beside a word for a table, and for a name that looks like code (`orders_2024`) where data are read.
+    """
+    before = _SENTENCE.split(prose[max(start - _SENTENCE_SHOWN, 0) : start].casefold())[-1]
+    words = re.findall(r"[\w']+", before)
+    if not _OTHERWISE.isdisjoint(words) or not _MAKES.isdisjoint(words[-1:]):
+        return False
+    if _THE_TABLES.match(prose, end):
+        last = re.findall(r"[\w']+", _KNOWN.sub("", before))[-3:]
+        return prose[start:end].casefold() not in _ORDINARY | _OF_TABLES and _NEW.isdisjoint(last)
+    looks_like_code = _CODE.search(name) or prose[start - 1 : start] == prose[end : end + 1] == "`"
+    if prose[start:end] != name or not looks_like_code or not _STOPS.match(prose, end):
+        return False
+    return bool(_READS.search(prose, max(start - _SENTENCE_SHOWN, 0), start))
 
 
 def _is_told(number: int, words: Sequence[re.Match[str]]) -> bool:

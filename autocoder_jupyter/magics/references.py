@@ -149,7 +149,7 @@ def unmarked(
         declared: other names that the cell itself gives a meaning.
         namespace: the variables of the notebook.
     """
-    known = {*handed, *declared, *_columns(handed, namespace)}
+    known = {*handed, *declared, *columns_of(handed, namespace)}
     found = [
         one
         for one in recognised(
@@ -159,7 +159,7 @@ def unmarked(
     ]
     for one in list(found):  # a word may be a column of another frame that is meant
         others = [other.name for other in found if other is not one]
-        if kind_of(namespace[one.name]) != "DataFrame" and one.name in _columns(others, namespace):
+        if kind_of(namespace[one.name]) != "DataFrame" and one.name in columns_of(others, namespace):
             found.remove(one)
     return tuple(found)
 
@@ -170,7 +170,8 @@ def told_of(found: NameInProse, namespace: Mapping[str, Any]) -> tuple[str, str]
     return what, f"Write @{found.name} to pass it."
 
 
-def _columns(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[str]:
+def columns_of(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[str]:
+    """The names of the columns of these variables that are frames."""
     for name in names:
         value = namespace.get(name)
         columns = getattr(value, "columns", ()) if kind_of(value) == "DataFrame" else ()

@@ -150,6 +150,89 @@ def test_a_sentence_names_these_variables(line: str) -> None:
     assert [one.name for one in found] == expected.split()
 
 
+NAMES_BESIDE = (
+    *(
+        "sales",
+        "stores",
+        "daily_visits",
+        "orders_df",
+        "df_customers",
+        "returnsTable",
+        "df",
+        "data",
+        "table",
+        "date",
+        "value",
+        "result",
+    ),
+    *("price", "total", "summary", "order_items", "orders_2024", "plan", "weather", "monthly_sales", "growth", "df2"),
+)
+
+BESIDE_DATA = """
+Join @x with the stores table by store id. | stores
+Join @x with the stores table. | stores
+Join @x with the Stores dataset. | stores
+Join @x with the store table. | stores
+Join @x with stores. |
+Join @x with the sales and stores tables. | sales stores
+Join @x with the sales, stores and plan tables. | sales stores plan
+Join @x with daily_visits. | daily_visits
+Join @x with `stores` by id. | stores
+Merge @x and orders_2024 on id. | orders_2024
+Merge @x and the orders_2024 on id. | orders_2024
+Enrich @x with the orders table. | orders_df
+Enrich @x, daily_visits and the stores table. | daily_visits stores
+Take the region from orders_2024. | orders_2024
+Use daily_visits for the number of visits of @x. | daily_visits
+Join @x with df2. | df2
+Add the order items table to @x. | order_items
+The customers table has the country. @x has orders. | df_customers
+Add the region, which is in the stores frame. | stores
+Build a monthly sales table from @x. |
+Make a sales table from @x. |
+Return a table of stores with revenue of @x. |
+Write the result in daily_visits. |
+Return daily_visits. |
+Call it daily_visits. |
+Return columns month, daily_visits and share of @x. |
+The columns: month, daily_visits |
+Sum daily_visits by month. |
+Give the result table by date from @x. |
+The date table. |
+Sort the df by date. |
+The table stores the revenue of @x. |
+Do not use the stores table. |
+Do not use orders_2024. |
+Group @x without the stores table. |
+The summary of sales in @x as a table. |
+Write orders_2024.csv. |
+From orders_2024.csv and @x. |
+All sales records of @x. |
+The sales data of @x has gaps. |
+Plot growth of sales from @x. |
+Return @x with a column daily_visits. |
+A price table by product from @x. |
+A plan table from @x. |
+The output table has one row per store. |
+use orders_2024 as the name |
+Revenue of @x by store, one table per month. |
+The weather in @x. |
+From orders_2024: join it with @x. | orders_2024
+Rename date to daily_visits in @x. |
+monthly_sales = sum of price in @x |
+Return @x joined with stores_table. |
+The stores tables of @x | stores
+Return the visits. Columns are not given. Join the stores table. | stores
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", BESIDE_DATA)
+def test_a_sentence_about_other_data_names_these_variables_with_certainty(line: str) -> None:
+    prose, _, expected = line.partition("|")
+    found = recognised(prose, NAMES_BESIDE, lambda name: True)
+    assert [one.name for one in found if one.is_certain] == expected.split()
+
+
 def test_there_are_a_hundred_sentences_and_half_of_them_name_nothing() -> None:
     assert len(SENTENCES) >= 100
     assert sum(line.endswith("|") for line in SENTENCES) >= 50

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter import jobs
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import GenerationFailed, InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeRequest
@@ -85,6 +86,40 @@ def test_what_cannot_be_a_tool_is_said_in_the_cell(line: str, said: str, noteboo
     assert said in str(caught.value)
     assert "x" not in notebook.shell.user_ns
     assert model.requests == []
+
+
+FORGOTTEN = "%%autocode dearest --mode tools --tool fetch_price --wait\nJoin the prices with the orders table."
+
+
+@pytest.mark.parametrize(("word", "passed"), [("yes", ["orders"]), ("no", []), ("", None)])
+def test_a_table_that_is_named_and_not_passed_is_asked_about_before_it_costs(
+    word: str, passed: list[str] | None, notebook: Any, run_script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or word)
+    model = run_script(PRICES, "MSFT.")
+    if passed is None:
+        with pytest.raises(InvalidRequest, match="Nothing was sent"):
+            notebook.run(FORGOTTEN)
+        assert model.requests == []
+    else:
+        notebook.run(FORGOTTEN)
+        assert list(jobs.current("dearest").request.frames) == passed  # type: ignore[union-attr]
+    assert asked == ["Use orders (2 rows) too? Type yes, no (run the cell as it is) or nothing (stop): "]
+
+
+def test_without_a_user_it_is_refused_unless_it_was_answered_before(
+    notebook: Any, run_script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = run_script(PRICES, "MSFT.")
+    monkeypatch.setattr("builtins.input", lambda question: "no")
+    notebook.run(FORGOTTEN)
+    notebook.restarted()
+    notebook.is_headless()
+    notebook.run(FORGOTTEN)
+    assert notebook.value("dearest.summary") == "MSFT." and len(model.requests) == 2
+    with pytest.raises(InvalidRequest, match="Write it so: Now join the prices with the @orders table"):
+        notebook.run(FORGOTTEN.replace("Join", "Now join"))
 
 
 def test_a_file_cannot_be_handed_over(notebook: Any) -> None:
