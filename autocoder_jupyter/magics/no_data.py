@@ -45,7 +45,7 @@ def require_data(notebook: Notebook, command: CellCommand, request: Request) -> 
     own = [command.name, *(spec.name for spec in request.inputs), *(spec.name for spec in request.outputs)]
     if request.samples:
         found = _forgotten(command, request.samples, [*own, *request.renames], namespace)
-    elif request.inputs or command.refine or not data_names(namespace):
+    elif request.inputs or command.refine:
         return command
     else:
         found = unmarked(command.prompt, (), own, namespace)[:_MOST_NAMES]

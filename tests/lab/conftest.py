@@ -12,12 +12,12 @@ from autocoder_jupyter.lab.messages import Message
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.conftest import LendKernel
 from tests.lab.page import Page
-from tests.magics.conftest import RaisingShell, ScriptedJobs, here, jobs, shell
+from tests.magics.conftest import RaisingShell, ScriptedJobs, here, jobs, means_no_data, shell
 from tests.magics.kernel import Kernel
 from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced
 from tests.scripted_model import Answer, ScriptedModel, always, by_marker
 
-__all__ = ["here", "jobs", "shell"]
+__all__ = ["here", "jobs", "means_no_data", "shell"]
 
 ScriptedRun = Callable[..., ScriptedModel]
 

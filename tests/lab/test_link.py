@@ -126,7 +126,7 @@ def test_when_a_result_cannot_be_described_the_link_lives_on(
 
     monkeypatch.setattr("autocoder_jupyter.lab.results.listed", broken)
     monkeypatch.setattr("autocoder_jupyter.magics.variables.describe", broken)
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth -i x:int\nWords")
     page.say({"kind": "hello", "client": "other"})
     page.wait_for("welcome", lambda told: told["client"] == "other")
     assert page.ask("cancel", "growth")["ok"]

@@ -181,7 +181,18 @@ def jobs() -> ScriptedJobs:
 
 
 @pytest.fixture
-def shell(here: Path, jobs: ScriptedJobs) -> Iterator[RaisingShell]:
+def means_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user who means what the cell says, where it passes no data. All other questions fail."""
+
+    def answer(question: str) -> str:
+        assert question == "Type yes to go on without data, anything else to stop: "
+        return "yes"
+
+    monkeypatch.setattr("builtins.input", answer)
+
+
+@pytest.fixture
+def shell(here: Path, jobs: ScriptedJobs, means_no_data: None) -> Iterator[RaisingShell]:
     """A shell like that of a notebook with a user: magics registered, jobs replaced."""
     produced: Any = jobs
     config = Config()

@@ -166,7 +166,7 @@ def test_a_cell_that_is_typed_goes_on_until_an_empty_line(typed: str, status: st
 def test_a_headless_cell_waits(shell: Any, jobs: Any) -> None:
     shell.kernel._allow_stdin = False
     jobs.ending = lambda job: threading.Timer(0.1, job.end).start()
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth -i x:int\nWords")
     assert jobs.last.done
     assert "Ready" in shell.shown
 
@@ -175,7 +175,7 @@ def test_a_headless_cell_does_not_wait_for_consent_that_nobody_can_give(shell: A
     shell.kernel._allow_stdin = False
     jobs.ending = lambda job: (job.ask("emoji"), setattr(job, "decline", lambda: job.end("failed", error="declined")))
     with pytest.raises(GenerationFailed, match="declined"):
-        shell.run("%%autocode growth\nWords")
+        shell.run("%%autocode growth -i x:int\nWords")
 
 
 @pytest.mark.parametrize(("flag", "variable", "waited"), [("--wait", "", True), ("", "1", True), ("", "", False)])
@@ -191,7 +191,7 @@ def test_a_cell_waits_when_told_to(
 def test_a_headless_cell_can_be_told_not_to_wait(shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shell.kernel._allow_stdin = False
     monkeypatch.setenv("AUTOCODE_WAIT", "0")
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth -i x:int\nWords")
     assert not jobs.last.done
 
 

@@ -202,3 +202,48 @@ def test_an_output_of_an_earlier_version_is_no_table_that_was_forgotten(
     assert shell.run_cell(cell).success and len(asked) == 1
     recorded(here, "growth", "Revenue.", "a", declared_outputs=(OutputSpec(name="monthly", type="DataFrame"),))
     assert shell.run_cell(cell).success and len(asked) == 1
+
+
+@pytest.mark.parametrize(("word", "submitted"), [("yes", 1), ("", 0), ("no", 0)])
+def test_a_request_without_data_in_a_notebook_without_tables_asks_too(
+    shell: Any,
+    jobs: Any,
+    word: str,
+    submitted: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = answers(monkeypatch, word)
+    result = shell.run_cell("%%autocode growth\nMonthly revenue of the sales table.")
+    assert asked == ["Type yes to go on without data, anything else to stop: "]
+    assert len(jobs.submitted) == submitted and result.success == bool(submitted)
+    printed = capsys.readouterr().out
+    assert "passes no data, and the notebook has no table. Perhaps the cell that loads the data was not run." in printed
+
+
+def test_without_a_user_and_without_tables_a_request_without_data_is_refused(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autocoder_jupyter.magics.notebook.Notebook.is_headless", True)
+    with pytest.raises(InvalidRequest, match="the notebook has no table") as caught:
+        shell.run("%%autocode growth\nMonthly revenue.")
+    assert "Perhaps the cell" in caught.value.hint and '-i "text: str"' in caught.value.hint and jobs.submitted == []
+
+
+def test_a_function_that_was_written_without_data_is_changed_without_a_question(
+    shell: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = answers(monkeypatch, "yes")
+    shell.run("%%autocode digits\nThe digits of a text.")
+    recorded(here, "digits", "The digits of a text.", "a")
+    shell.run("%%autocode digits\nThe digits of a text, as numbers.")
+    assert len(asked) == 1
+    recorded(here, "growth", "Revenue of @sales.", "a", sample_schemas={"sales": {}})
+    shell.run("%%autocode growth\nRevenue by month.")
+    assert len(asked) == 2
+
+
+def test_a_declared_input_says_that_no_data_is_meant(shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = answers(monkeypatch, "")
+    shell.run('%%autocode duration -i "text: str"\nParse an ISO duration.')
+    assert asked == [] and len(jobs.submitted) == 1

@@ -78,7 +78,7 @@ def test_the_line_magic_answers_what_the_card_shows(shell: Any, jobs: Any) -> No
 def test_nobody_is_asked_in_a_headless_run(shell: Any, jobs: Any) -> None:
     shell.kernel._allow_stdin = False
     jobs.ending = lambda job: job.end()
-    shell.run("%%autocode growth --ask\nTotal.")
+    shell.run("%%autocode growth --ask -i x:int\nTotal.")
     assert not jobs.last.config.ask
 
 

@@ -128,7 +128,7 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
         'api_key = "HOME"\nsystem_prompt = "\\u202e\\u001b[2J\\nReady"\n'
     )
     jobs.ending = lambda job: job.end()
-    shell.run("%%autocode one --wait\nWords")
+    shell.run("%%autocode one -i x:int --wait\nWords")
     first = last_card(shell)
     words = ("api_key = HOME", "secrets = HOME", "allow_network = True", "%autocode trust", r"\u202e\x1b[2J\nReady")
     for shown in (first["text/html"], first["text/plain"]):
@@ -145,7 +145,7 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
     assert "<b>" not in table["text/html"] and "https://&lt;b&gt;evil" in table["text/html"]
     assert r"\u202e\x1b[2J\nReady" in table["text/plain"]
 
-    shell.run("%%autocode two --wait\nWords")
+    shell.run("%%autocode two -i x:int --wait\nWords")
     second = last_card(shell)["text/plain"]
     assert "evil" not in second
     assert "Not used without your permission: allow_network, api_base" in second
@@ -154,7 +154,7 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
 def test_a_folder_that_only_makes_it_stricter_is_not_spoken_of(shell: Any, jobs: Any, here: Path) -> None:
     (here / "pyproject.toml").write_text('[tool.autocode]\nshare = "schema"\nmax_cost = 0.1\n')
     jobs.ending = lambda job: job.end()
-    shell.run("%%autocode one --wait\nWords")
+    shell.run("%%autocode one -i x:int --wait\nWords")
     assert (jobs.last.config.share, jobs.last.config.max_cost) == ("schema", 0.1)
     assert "trust" not in shell.shown
 
@@ -165,7 +165,7 @@ def test_a_terminal_is_told_before_it_waits(
     shell.kernel = None
     (here / "pyproject.toml").write_text(MINIMAL)
     jobs.ending = lambda job: job.end()
-    shell.run("%%autocode one\nWords")
+    shell.run("%%autocode one -i x:int\nWords")
     printed = capsys.readouterr().out
     assert printed.count("api_base = https://evil.example/v1: your requests") == 1
     assert printed.index("evil.example") < printed.index("● one  Ready")
@@ -193,7 +193,7 @@ def test_trust_shows_what_it_asks_about_and_holds_in_the_next_cell(
     assert "You have not agreed to this, so it is not used" in shell.shown
     assert "schema" not in shell.shown, "what makes it stricter needs no yes"
     assert "You agreed. This is valid until" in capsys.readouterr().out
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth -i x:int\nWords")
     assert jobs.last.config.api_base == "https://evil.example/v1"
     answers()  # nobody is asked again
     shell.run("%autocode trust")
@@ -212,7 +212,7 @@ def test_trust_can_only_be_shown_and_can_be_taken_back(
     shell.run("%autocode trust")
     shell.run("%autocode trust --withdraw")
     assert f"{here} is no longer trusted." in capsys.readouterr().out
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth -i x:int\nWords")
     assert jobs.last.config.api_base is None
     with pytest.raises(InvalidRequest, match="cannot be used together"):
         shell.run("%autocode trust --show --withdraw")
@@ -240,7 +240,7 @@ def test_a_notebook_cannot_agree_by_itself_and_a_yes_from_before_holds_in_it(
     shell.run("%autocode trust")
     shell.kernel._allow_stdin = False
     jobs.ending = lambda job: job.end()
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth -i x:int\nWords")
     assert jobs.last.config.api_base == "https://evil.example/v1"
 
 
@@ -255,7 +255,7 @@ def test_what_changes_while_the_person_reads_is_not_agreed_to(
 
     monkeypatch.setattr(builtins, "input", change_and_agree)
     shell.run("%autocode trust")
-    shell.run("%%autocode growth\nWords")
+    shell.run("%%autocode growth -i x:int\nWords")
     assert jobs.last.config.api_base is None
 
 
@@ -264,13 +264,13 @@ def test_a_package_index_of_the_folder_is_asked_about_in_the_same_way(
 ) -> None:
     (here / "uv.toml").write_text('index-url = "https://index.evil.example/simple"\n')
     jobs.ending = lambda job: job.end()
-    shell.run("%%autocode one --wait\nWords")
+    shell.run("%%autocode one -i x:int --wait\nWords")
     assert "https://index.evil.example/simple: packages are installed from there" in last_card(shell)["text/plain"]
     assert not trust_in(here).covers(index_permissions(here))
     answers("yes")
     shell.run("%autocode trust")
     assert trust_in(here).covers(index_permissions(here))
-    shell.run("%%autocode two --wait\nWords")
+    shell.run("%%autocode two -i x:int --wait\nWords")
     assert "trust" not in last_card(shell)["text/plain"]
 
 
