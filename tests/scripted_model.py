@@ -100,9 +100,18 @@ class ScriptedModel:
         refuse: request fields that get a 400, such as `"temperature"`; also kinds of `response_format`, such as
             `"json_schema"`.
         latency: seconds before every answer.
+        models: the models that it lists.
     """
 
-    def __init__(self, script: Script = (), *, refuse: Collection[str] = (), latency: float = 0.0) -> None:
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        refuse: Collection[str] = (),
+        latency: float = 0.0,
+        models: Sequence[str] = ("scripted",),
+    ) -> None:
+        self.models = models
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.unforeseen: list[dict[str, Any]] = []
@@ -125,6 +134,11 @@ class ScriptedModel:
         self._server.server_close()
 
     @property
+    def port(self) -> int:
+        """Its port on this machine."""
+        return int(self._server.server_address[1])
+
+    @property
     def url(self) -> str:
         """OpenAI's base address. Anthropic's client appends `/v1/messages` itself: use `root` for it."""
         return f"{self.root}/v1"
@@ -132,7 +146,7 @@ class ScriptedModel:
     @property
     def root(self) -> str:
         """The address without `/v1`."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -268,6 +282,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
+
+    def do_GET(self) -> None:
+        """The list of models, as servers on this machine give it."""
+        listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in self.endpoint.models]}
+        self._send(json.dumps(listed), Answer(status=200 if self.path == "/v1/models" else 404))
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.line.first_steps import _typed
+from autocoder_jupyter.magics.line.first_steps import _EXAMPLES, _typed
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
+from autocoder_jupyter.models import local_servers, preflight
+from autocoder_jupyter.models.catalogue import known_models
 from autocoder_jupyter.run.events import QuestionsAsked
 from autocoder_jupyter.types import PlanQuestion
+from tests.scripted_model import ScriptedModel
 
 QUESTIONS = (
     PlanQuestion(text="Which date counts?", options=("order_date", "ship_date"), assumed="order_date"),
@@ -92,3 +95,31 @@ def test_the_first_steps_can_be_left_at_any_question(
     monkeypatch.setattr(builtins, "input", read)
     with pytest.raises(InvalidRequest, match="Nothing was changed"):
         _typed("Model: ")
+
+
+def test_the_first_steps_set_the_address_of_a_local_server_and_send_no_key_to_it(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-persons-own-key")
+    with ScriptedModel(["ready"], models=["qwen3"]) as model:
+        monkeypatch.setattr(local_servers, "PORTS", {model.port: "LM Studio"})
+        answers = iter(["openai/qwen3", "", "", "yes"])
+        asked: list[str] = []
+        monkeypatch.setattr(builtins, "input", lambda question: asked.append(question) or next(answers))
+        shell.run("%autocode setup")
+        printed = capsys.readouterr().out
+        assert f"LM Studio answers on this machine at {model.url}. For example openai/qwen3" in printed
+        assert "OPENAI_API_KEY is set. For example openai/gpt-4.1" in printed
+        assert [question.split(" ")[0] for question in asked] == ["Model,", "What", "Sandbox", "Send"]
+        assert "It answered: ready" in printed and f"c.Autocode.api_base = '{model.url}'" in printed
+        assert model.requests[0]["model"] == "qwen3"
+        assert model.headers[0]["authorization"] == "Bearer not-needed"
+        traits = shell.magics_manager.registry["AutocodeMagics"].notebook.traits
+        assert (traits.model, traits.api_base) == ("openai/qwen3", model.url)
+        answers = iter(["openai/gpt-4.1", "", "", ""])
+        shell.run("%autocode setup")
+        assert (traits.model, traits.api_base, traits.litellm_params) == ("openai/gpt-4.1", None, {})
+
+
+def test_the_examples_of_the_first_steps_are_models_that_exist() -> None:
+    assert set(_EXAMPLES.values()) <= set(known_models()) and set(_EXAMPLES) <= set(preflight.KEYS)

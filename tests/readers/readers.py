@@ -62,6 +62,7 @@ from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.models.code import extract_code
+from autocoder_jupyter.models.local_servers import read_models
 from autocoder_jupyter.models.structured import read_record
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Request
@@ -410,6 +411,14 @@ READERS: dict[str, Reader] = {
         ),
         {"versions": lambda: 'version = "a"\n' * 250_000, "one line": lambda: 'version = "' + "a" * 3_000_000},
         ("versions.top_files:TopFiles.named", "versions.top_files:TopFiles._toml_text"),
+    ),
+    "models of a server on this machine": Reader(
+        lambda text, _: read_models(b"HTTP/1.1 200 OK\r\n\r\n" + text.encode()),
+        {
+            **_json("numbers", "keys", "brackets"),
+            "models": lambda: '{"data":' + _many('{"id":"a"}', 1_000_000) + "}",
+        },
+        ("models.local_servers:read_models",),
     ),
     "what was sent": Reader(
         _file(".autocode/growth/r1/sent.json", lambda folder: sent_record(folder / ".autocode", "growth", "r1")),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, ModelError
+from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.doctor_row import shown
@@ -16,10 +17,35 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.untrusted.visible import visible
 
 YES = "yes"
+NO_KEY = "not-needed"
+"""Sent in the place of a key to a server on this machine, which would otherwise get that of OpenAI, if it is set."""
+
 TEST = "Answer with the single word: ready"
 
-_LOCAL = "ollama_chat"
-"""The provider of models on this machine, which has a usual address."""
+_SHOWN = 3
+"""Models of a local server that are printed."""
+
+_EXAMPLES = {
+    "anthropic": "anthropic/claude-sonnet-4-5",
+    "gemini": "gemini/gemini-2.5-pro",
+    "openai": "openai/gpt-4.1",
+}
+"""A model of these providers that writes code well; of others, the first one is named."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Models that can be asked now.
+
+    Args:
+        text: why, in a sentence.
+        models: their names.
+        api_base: the address that must be set for them; None for the usual one.
+    """
+
+    text: str
+    models: tuple[str, ...]
+    api_base: str | None = None
 
 
 def setup(notebook: Notebook, arguments: Arguments) -> None:
@@ -37,9 +63,13 @@ def setup(notebook: Notebook, arguments: Arguments) -> None:
             hint="%autocode doctor shows what is set. Set the rest: %config Autocode.model = 'provider/model'.",
         )
     chosen: dict[str, Any] = {}
-    for line in _ready():
-        print(line)
+    found = ready()
+    for one in found:
+        print(_line(one))
+    if not found:
+        print("No key of a provider is set, and no local server answers. %autocode models PROVIDER lists models.")
     _ask_for(notebook, chosen, "model", "Model, as provider/model")
+    _use_address(notebook, chosen, found)
     _ask_for_key(notebook, chosen)
     _ask_for_price(notebook, chosen)
     _ask_for(notebook, chosen, "share", f"What is sent of your data ({', '.join(SETTINGS['share'].choices)})")
@@ -53,27 +83,54 @@ def setup(notebook: Notebook, arguments: Arguments) -> None:
     _say_how_to_keep(notebook, chosen)
 
 
-def _ready() -> Iterator[str]:
-    """The providers that can be asked now: their key is set, or a server on this machine answers."""
+def ready() -> list[Ready]:
+    """The providers whose key is set, and the servers on this machine that answer. Takes a second at most."""
+    from autocoder_jupyter.concurrency import background
     from autocoder_jupyter.models import preflight
     from autocoder_jupyter.models.catalogue import known_models
-    from autocoder_jupyter.models.protocol import ModelConfig
+    from autocoder_jupyter.models.local_servers import local_servers
 
-    found = False
+    found = []
     for provider, variables in preflight.KEYS.items():
         given = next((name for name in variables if os.environ.get(name, "").strip()), "")
         if given:
-            found = True
-            first = next(iter(known_models(provider)), "")
-            yield f"{provider}: {given} is set" + (f", for example {first}" if first else "")
-    try:
-        preflight.require_address(ModelConfig(f"{_LOCAL}/any"))
-        found = True
-        yield f"{_LOCAL}: a server answers at its address"
-    except ModelError:
-        pass
-    if not found:
-        yield "No key of a provider is set, and no local server answers. %autocode models PROVIDER lists models."
+            first = _EXAMPLES.get(provider) or next(iter(known_models(provider)), "")
+            found.append(Ready(f"{given} is set.", (first,) if first else ()))
+    for server in background.run(local_servers()):
+        where = f" at {server.api_base}" if server.api_base else ""
+        has = "" if server.models else ", and has no model"
+        found.append(Ready(f"{server.name} answers on this machine{where}{has}.", server.models, server.api_base))
+    return found
+
+
+def _line(one: Ready) -> str:
+    more = f" and {len(one.models) - _SHOWN} more" if len(one.models) > _SHOWN else ""
+    return visible(one.text + (f" For example {', '.join(one.models[:_SHOWN])}{more}" if one.models else ""))
+
+
+def _use_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence[Ready]) -> None:
+    """The address of the chosen model, if a server on this machine has it. It costs nothing and gets no key.
+
+    The address of such a server, that was set before, is not kept for a model of another.
+    """
+    from autocoder_jupyter.models.prices import OWN_PRICES
+
+    settings = notebook.settings(chosen)
+    model, set_before = settings["model"], settings["api_base"]
+    address = next((one.api_base for one in found if one.api_base and model in one.models), None)
+    if "model" not in chosen or address == set_before:
+        return
+    if address:
+        print(f"The server at {address} is asked. It gets no key.")
+        chosen["api_base"] = address
+        chosen["litellm_params"] = {**settings["litellm_params"], "api_key": NO_KEY, **dict.fromkeys(OWN_PRICES, 0.0)}
+    elif set_before in [one.api_base for one in found]:
+        chosen["api_base"] = None
+        chosen["litellm_params"] = {
+            name: value
+            for name, value in settings["litellm_params"].items()
+            if name not in OWN_PRICES and (name, value) != ("api_key", NO_KEY)
+        }
 
 
 def _ask_for(notebook: Notebook, chosen: dict[str, Any], name: str, words: str) -> None:
