@@ -126,6 +126,13 @@ class CheckedPart(TypedDict):
     bad: bool
 
 
+class ReadyModels(TypedDict):
+    """Models that can be asked now, and why. No models if a setting is needed that a page does not have."""
+
+    text: str
+    models: list[str]
+
+
 class RequestOutcome(TypedDict):
     """The outcome of a request: a value if it is `ok`, otherwise an error message for the user."""
 

@@ -11,9 +11,10 @@ from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.codemode.charts import description, thumbnail
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.lab.messages import CellProblem, CheckedPart, RequestOutcome
+from autocoder_jupyter.lab.messages import CellProblem, CheckedPart, ReadyModels, RequestOutcome
 from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.inserting import insertable
+from autocoder_jupyter.magics.line.first_steps import ready
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_code_result
 from autocoder_jupyter.magics.problems import find_problems
@@ -210,6 +211,17 @@ def _doctor(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     return json.dumps(rows)
 
 
+def _ready(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """The models that can be asked now, as JSON: a list of `ReadyModels`. A page cannot set an address."""
+    found: list[ReadyModels] = [
+        {"text": visible(f"{one.text} Set up with questions uses it."), "models": []}
+        if one.api_base and one.models
+        else {"text": visible(one.text), "models": [visible(model) for model in one.models]}
+        for one in ready()
+    ]
+    return json.dumps(found)
+
+
 def _ended(notebook: Notebook, name: str) -> Any:
     """The report of a finished result; a page must not wait for a running one."""
     result = find_result(notebook, name)
@@ -238,7 +250,8 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "tests": _tests,
     "export": _export,
     "doctor": _doctor,
+    "ready": _ready,
 }
 
-_OF_NO_RESULT = {"doctor"}
+_OF_NO_RESULT = {"doctor", "ready"}
 """Actions that are about the notebook, so they need no name."""

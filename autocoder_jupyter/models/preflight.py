@@ -32,7 +32,8 @@ KEYS = {
 }
 """For each provider the variables for its key; only providers that accept no other credentials."""
 
-_OLLAMA = ("OLLAMA_API_BASE", "http://localhost:11434", "Start it in a terminal: ollama serve")
+OLLAMA_ADDRESS = "OLLAMA_API_BASE"
+_OLLAMA = (OLLAMA_ADDRESS, "http://localhost:11434", "Start it in a terminal: ollama serve")
 _LOCAL = {"ollama": _OLLAMA, "ollama_chat": _OLLAMA}
 """For each local provider: the variable for its address, its default address, and how to start it."""
 

@@ -13,10 +13,12 @@ from autocoder_jupyter.lab.requests import answer, problems, sentence
 from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.doctor_row import DoctorRow
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.models import local_servers, preflight
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.overview import Glimpse
 from tests.lab.conftest import ScriptedJobs
+from tests.scripted_model import ScriptedModel
 
 
 def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) -> RequestOutcome:
@@ -161,6 +163,26 @@ def test_the_first_chart_of_an_answer_is_given_too(notebook: Notebook, monkeypat
     assert picture("words", "<svg><text>Rates</text></svg>")["src"].startswith("data:image/svg+xml;base64,PHN2Zz48")
     drawn = picture(json.dumps({"data": [{"type": "bar", "y": [1, 2]}], "layout": {"title": {"text": "Rates"}}}))
     assert "bar" in drawn["chart"] and "Rates" in drawn["alt"]
+
+
+def test_the_models_that_can_be_asked_are_told_without_those_that_need_an_address(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "a-key-that-nobody-sees")
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", preflight.OLLAMA_ADDRESS):
+        monkeypatch.delenv(name, raising=False)
+    with ScriptedModel(models=["qwen3"]) as ollama, ScriptedModel(models=["gemma"]) as studio:
+        monkeypatch.setattr(local_servers, "PORTS", {ollama.port: "Ollama", studio.port: "LM Studio"})
+        told = str(asked(notebook, "ready", "")["value"])
+    assert "a-key-that-nobody-sees" not in told
+    assert json.loads(told) == [
+        {"text": "GEMINI_API_KEY is set.", "models": ["gemini/gemini-2.5-pro"]},
+        {"text": "Ollama answers on this machine.", "models": ["ollama_chat/qwen3"]},
+        {
+            "text": f"LM Studio answers on this machine at {studio.url}. Set up with questions uses it.",
+            "models": [],
+        },
+    ]
 
 
 def test_what_doctor_finds_is_told_as_texts(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,8 @@ def ready() -> list[Ready]:
         if given:
             first = _EXAMPLES.get(provider) or next(iter(known_models(provider)), "")
             found.append(Ready(f"{given} is set.", (first,) if first else ()))
+    if os.environ.get(preflight.OLLAMA_ADDRESS, "").strip():  # it may be another machine, which is not looked at
+        found.append(Ready(f"{preflight.OLLAMA_ADDRESS} is set.", ()))
     for server in background.run(local_servers()):
         where = f" at {server.api_base}" if server.api_base else ""
         has = "" if server.models else ", and has no model"

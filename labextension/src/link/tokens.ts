@@ -97,6 +97,12 @@ export interface ICheckedPart {
   bad: boolean;
 }
 
+/** Models that can be asked now, and why. No models if a setting is needed that the page does not have. */
+export interface IReadyModels {
+  text: string;
+  models: string[];
+}
+
 /** The actions that a page can request. */
 export type Action =
   | 'cancel'
@@ -111,7 +117,8 @@ export type Action =
   | 'assignment'
   | 'tests'
   | 'export'
-  | 'doctor';
+  | 'doctor'
+  | 'ready';
 
 /** What some requests need besides a name. */
 export type RequestDetails = {

@@ -1,22 +1,33 @@
 import * as React from 'react';
 
-import type { ICheckedPart } from '../link/tokens';
+import type { ICheckedPart, IReadyModels } from '../link/tokens';
 import type { IAnswers, Start } from './start';
 
-/** Suggested models; any model of litellm can be used. */
+/** Models that are suggested after those that can be asked now; any model of litellm can be used. */
 const MODELS = ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1', 'gemini/gemini-2.5-pro', 'ollama/qwen3-coder'];
 
 const TITLE = 'autocoder-jupyter-first-steps';
 
-/** A form for the settings that the first cell needs. It checks them and inserts the cell. */
-export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'check' | 'begin'> }): React.ReactElement {
+interface IFirstRunProps {
+  start: Pick<Start, 'answers' | 'ask' | 'begin' | 'check' | 'ready' | 'save'>;
+  /** Whether the extension is loaded in the kernel. */
+  isLoaded: boolean;
+}
+
+/** A form for the settings that the first cell needs. It saves and checks them, and inserts the cell. */
+export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElement {
   const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '' });
+  const [ready, setReady] = React.useState<readonly IReadyModels[]>([]);
   const [said, setSaid] = React.useState('');
+  const [saved, setSaved] = React.useState('');
   const [parts, setParts] = React.useState<readonly ICheckedPart[]>([]);
   const [isBusy, setBusy] = React.useState(false);
   React.useEffect(() => {
     start.answers().then(setAnswers, () => undefined); // without settings the fields are empty
   }, [start]);
+  React.useEffect(() => {
+    start.ready().then(setReady, () => setReady([])); // an older kernel does not know the request
+  }, [start, isLoaded]);
 
   const doing = async (words: string, act: () => Promise<void>): Promise<void> => {
     if (isBusy) {
@@ -24,6 +35,7 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
     }
     setBusy(true);
     setSaid(words);
+    setSaved('');
     setParts([]);
     try {
       await act();
@@ -35,7 +47,11 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
   };
   const check = async (event: React.FormEvent): Promise<void> => {
     event.preventDefault();
-    await doing('Checking; the first time takes some seconds …', async () => setParts(await start.check(answers)));
+    await doing('Checking; the first time takes some seconds …', async () => {
+      await start.save(answers);
+      setSaved(written(answers));
+      setParts(await start.check());
+    });
   };
 
   return (
@@ -51,10 +67,11 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
         />
       </label>
       <datalist id="autocoder-jupyter-models">
-        {MODELS.map(model => (
+        {[...new Set([...ready.flatMap(({ models }) => models), ...MODELS])].map(model => (
           <option key={model} value={model} />
         ))}
       </datalist>
+      {ready.length > 0 && <p>{ready.map(({ text }) => text).join(' ')}</p>}
       <label>
         Environment variable with the API key
         <input
@@ -82,7 +99,8 @@ export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'ask' | 'ch
           Insert a first cell
         </button>
       </div>
-      <div role="status" aria-label="What will be used" hidden={said === '' && parts.length === 0}>
+      <div role="status" aria-label="What will be used" hidden={said === '' && saved === ''}>
+        {saved !== '' && <p>{saved}</p>}
         {parts.length > 0 ? <Checked parts={parts} /> : <p>{said}</p>}
       </div>
     </form>
@@ -118,8 +136,17 @@ function Parts({ parts }: { parts: readonly ICheckedPart[] }): React.ReactElemen
   );
 }
 
+/** What was written, and where. */
+function written({ model, key }: IAnswers): string {
+  const what = [model.trim() || 'no model', ...(key.trim() ? [`the name ${key.trim()}`] : [])].join(' and ');
+  return `Saved in JupyterLab's settings: ${what}. Nothing is written into the notebook, and no key.`;
+}
+
 /** The variable that litellm uses by default. */
 function usualKey(model: string): string {
+  if (model.startsWith('ollama')) {
+    return 'not needed';
+  }
   const provider = model.includes('/') ? model.split('/')[0] : '';
   return /^[a-z0-9]+$/.test(provider)
     ? `${provider.toUpperCase()}_API_KEY, if it needs one`

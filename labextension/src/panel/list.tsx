@@ -68,7 +68,7 @@ function Invitation(props: { isOpen: boolean; isLoaded: boolean; start: Start | 
       )}
       <p>{isLoaded ? 'Describe' : 'Then describe'} in a cell what you need, and run it:</p>
       <pre>{'%%autocode growth\nMonthly revenue growth from @sales.'}</pre>
-      {start !== null && <FirstRun start={start} />}
+      {start !== null && <FirstRun {...{ start, isLoaded }} />}
     </div>
   );
 }

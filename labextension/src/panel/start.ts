@@ -3,7 +3,7 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
 import { LOAD, newCell } from '../cells/first';
 import { insertBelow } from '../cells/place';
-import type { ICheckedPart } from '../link/tokens';
+import type { ICheckedPart, IReadyModels } from '../link/tokens';
 import type { IResults } from '../results/tokens';
 import { runCode } from './runCode';
 
@@ -39,10 +39,20 @@ export class Start {
     return { model: read('model'), key: read('api_key') };
   }
 
-  /** Save the values and return what `%autocode doctor` finds. Rejects with an error to show to the user. */
-  async check({ model, key }: IAnswers): Promise<readonly ICheckedPart[]> {
+  /** The models that can be asked now: their key is set, or their server answers. Empty without a kernel. */
+  async ready(): Promise<readonly IReadyModels[]> {
+    const { link } = this._results;
+    return link?.connected ? (JSON.parse((await link.request('ready', '')) ?? '[]') as IReadyModels[]) : [];
+  }
+
+  /** Save the values in JupyterLab's settings. */
+  async save({ model, key }: IAnswers): Promise<void> {
     await this._registry.set(PLUGIN, 'model', model.trim());
     await this._registry.set(PLUGIN, 'api_key', key.trim());
+  }
+
+  /** What `%autocode doctor` finds. Rejects with an error to show to the user. */
+  async check(): Promise<readonly ICheckedPart[]> {
     const { notebook } = this._results;
     if (notebook === null) {
       throw new Error('Open a notebook first.');

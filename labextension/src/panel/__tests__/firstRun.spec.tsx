@@ -1,14 +1,19 @@
 import * as React from 'react';
 import { act } from 'react';
+import type { Root } from 'react-dom/client';
 import { createRoot } from 'react-dom/client';
 
 import type { ICheckedPart } from '../../link/tokens';
 import { FirstRun } from '../firstRun';
 
 const check = jest.fn();
+const ready = jest.fn();
+const save = jest.fn();
 const ask = jest.fn();
 const begin = jest.fn();
 let node: HTMLElement;
+let root: Root;
+let draw: (isLoaded: boolean) => Promise<void>;
 
 const part = (name: string, state: string, more: string, level: number, used: boolean): ICheckedPart => {
   return { name, state, more, level, used, bad: state.endsWith('not set') };
@@ -21,6 +26,9 @@ const FOUND = [
   part('python', '3.11.7', '/usr/bin/python', 0, false)
 ];
 
+const SAVED =
+  "Saved in JupyterLab's settings: openai/gpt and the name MY_KEY. Nothing is written into the notebook, and no key.";
+
 const said = (): string | null => node.querySelector('[role=status]')!.textContent;
 
 beforeEach(async () => {
@@ -30,7 +38,15 @@ beforeEach(async () => {
   document.body.replaceChildren(node);
   const answers = (): Promise<{ model: string; key: string }> =>
     Promise.resolve({ model: 'openai/gpt', key: 'MY_KEY' });
-  await act(async () => createRoot(node).render(<FirstRun start={{ answers, ask, check, begin }} />));
+  ready.mockResolvedValue([
+    { text: 'GEMINI_API_KEY is set.', models: ['gemini/gemini-2.5-pro'] },
+    { text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3', 'ollama_chat/<b>'] },
+    { text: 'LM Studio answers at its address.', models: [] }
+  ]);
+  root = createRoot(node);
+  draw = isLoaded =>
+    act(async () => root.render(<FirstRun start={{ answers, ask, begin, check, ready, save }} isLoaded={isLoaded} />));
+  await draw(false);
 });
 
 async function submit(): Promise<void> {
@@ -41,7 +57,8 @@ it('begins with what is set, and says what the kernel found, as text', async () 
   check.mockResolvedValue(FOUND);
   expect([...node.querySelectorAll('input')].map(input => input.value)).toEqual(['openai/gpt', 'MY_KEY']);
   await submit();
-  expect(check).toHaveBeenCalledWith({ model: 'openai/gpt', key: 'MY_KEY' });
+  expect(save).toHaveBeenCalledWith({ model: 'openai/gpt', key: 'MY_KEY' });
+  expect(said()).toContain(SAVED);
   const names = (list: Element): (string | null)[] => [...list.querySelectorAll('dt')].map(name => name.textContent);
   const [used, all] = node.querySelectorAll('dl');
   expect(names(used)).toEqual(['sandbox', 'model', 'key']);
@@ -54,9 +71,33 @@ it('begins with what is set, and says what the kernel found, as text', async () 
 it('says why it could not look, and can be asked again', async () => {
   check.mockRejectedValue(new Error('The notebook has no kernel.'));
   await submit();
-  expect(said()).toBe('The notebook has no kernel.');
+  expect(said()).toBe(`${SAVED}The notebook has no kernel.`);
   await submit();
   expect(check).toHaveBeenCalledTimes(2);
+});
+
+it('does not say that it saved what could not be saved', async () => {
+  save.mockRejectedValue(new Error('The server is gone.'));
+  await submit();
+  expect(said()).toBe('The server is gone.');
+  expect(check).not.toHaveBeenCalled();
+});
+
+const offered = (): string[] => [...node.querySelectorAll('option')].map(option => option.value);
+
+it('suggests the models that can be asked now first, each once, and says why', async () => {
+  expect(offered().slice(0, 3)).toEqual(['gemini/gemini-2.5-pro', 'ollama_chat/qwen3', 'ollama_chat/<b>']);
+  expect(offered()).toContain('anthropic/claude-sonnet-4-5');
+  expect(new Set(offered()).size).toBe(offered().length);
+  expect(node.textContent).toContain('GEMINI_API_KEY is set. Ollama answers on this machine. LM Studio answers');
+});
+
+it('asks again when the extension is loaded, and keeps the usual suggestions without an answer', async () => {
+  ready.mockRejectedValue(new Error("There is no action 'ready'."));
+  await draw(true);
+  expect(ready).toHaveBeenCalledTimes(2);
+  expect(offered()[0]).toBe('anthropic/claude-sonnet-4-5');
+  expect(node.textContent).not.toContain('GEMINI_API_KEY is set');
 });
 
 it('checks once at a time, and keeps the focus on its button meanwhile', async () => {
