@@ -184,13 +184,20 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
     assert (lab.folder / "growth.py").read_text() == "mine"
 
 
+@pytest.mark.own_kernel  # a variable is set in it
 def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
-    page = notebook("1 + 1")
+    page = notebook("import os; os.environ['GEMINI_API_KEY'] = 'x'; 'set'")
+    page.run(1)
+    page.output(1).get_by_text("set", exact=False).first.wait_for(timeout=PATIENCE)
     keyboard = page.page.keyboard
     page.page.set_viewport_size({"width": 400, "height": 900})
     first = panel(page).get_by_role("form", name="First steps")
     try:
         in_focus(page, "it.labels?.[0].textContent === 'Model'")
+        keyboard.press("Shift+Tab")  # the panel may have been open before the variable was set
+        keyboard.press("Tab")
+        first.get_by_text("GEMINI_API_KEY is set.").wait_for(timeout=PATIENCE)
+        expect(first.locator("datalist option").first).to_have_attribute("value", "gemini/gemini-2.5-pro")
         keyboard.press("Control+a")
         keyboard.type("openai/scripted")
         keyboard.press("Tab")
@@ -202,6 +209,10 @@ def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(not
         said.get_by_text("set by JupyterLab", exact=True).first.wait_for(timeout=PATIENCE)
         expect(said.locator(".jp-mod-bad").first).to_contain_text("NO_SUCH_KEY is not set", use_inner_text=True)
         in_focus(page, "it.textContent === 'Save and check'")
+        said.get_by_text(
+            "Saved in JupyterLab's settings: openai/scripted and the name NO_SUCH_KEY. "
+            "Nothing is written into the notebook, and no key."
+        ).wait_for(timeout=PATIENCE)
         picture(page, "first_steps")
         assert barriers(page, ".jp-AutocodePanel") == []
     finally:
@@ -212,7 +223,7 @@ def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(not
     keyboard.press("Enter")
     page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="%%autocode result").wait_for(timeout=PATIENCE)
     page.page.keyboard.type("Revenue of ")  # in the place of the words that were there
-    has_source(page, 1, "%%autocode result\nRevenue of ")
+    has_source(page, 2, "%%autocode result\nRevenue of ")
 
 
 def test_the_first_steps_can_be_questions_in_a_cell(notebook: Open) -> None:

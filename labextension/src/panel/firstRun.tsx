@@ -25,9 +25,10 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
   React.useEffect(() => {
     start.answers().then(setAnswers, () => undefined); // without settings the fields are empty
   }, [start]);
-  React.useEffect(() => {
+  const look = React.useCallback(() => {
     start.ready().then(setReady, () => setReady([])); // an older kernel does not know the request
-  }, [start, isLoaded]);
+  }, [start]);
+  React.useEffect(look, [look, isLoaded]);
 
   const doing = async (words: string, act: () => Promise<void>): Promise<void> => {
     if (isBusy) {
@@ -63,6 +64,7 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
           list="autocoder-jupyter-models"
           value={answers.model}
           placeholder="provider/model"
+          onFocus={look} // a server may have started meanwhile
           onChange={event => setAnswers({ ...answers, model: event.target.value })}
         />
       </label>

@@ -92,6 +92,12 @@ it('suggests the models that can be asked now first, each once, and says why', a
   expect(node.textContent).toContain('GEMINI_API_KEY is set. Ollama answers on this machine. LM Studio answers');
 });
 
+it('asks again when the field is used, as a server may have started', async () => {
+  ready.mockResolvedValue([{ text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3'] }]);
+  await act(async () => node.querySelector('input')!.focus());
+  expect(offered()[0]).toBe('ollama_chat/qwen3');
+});
+
 it('asks again when the extension is loaded, and keeps the usual suggestions without an answer', async () => {
   ready.mockRejectedValue(new Error("There is no action 'ready'."));
   await draw(true);
