@@ -95,6 +95,18 @@ def test_layers_rows_and_charts_that_move_are_shown_too(bars: alt.Chart) -> None
         assert "params" not in json.dumps(shown)
 
 
+@pytest.mark.parametrize("path", ["a", "a.b", "a\\.b", "['a.b']", "a[0]", "['a']"])
+def test_a_table_keeps_the_columns_that_its_chart_shows(path: str) -> None:
+    row = {"a": 1, "b": 2, "a.b": 3, "color": 4, "below": 5, "other": "jane.roe@example.com"}
+    view = {"mark": "bar", "encoding": {"x": {"field": path}, "tooltip": [{"field": "color"}, [{"field": "b"}]]}}
+    shown = harmless_chart(
+        {"data": {"values": [row]}, "layer": [view, {"mark": "rule", "encoding": {"y": {"field": "below"}}}]}
+    )
+    (kept,) = shown["data"]["values"]
+    assert {"color", "b", "below"} <= kept.keys() and "other" not in kept
+    assert ("a.b" if path in ("a\\.b", "['a.b']") else "a") in kept
+
+
 @pytest.mark.parametrize(
     "more",
     [

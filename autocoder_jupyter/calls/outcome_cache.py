@@ -124,7 +124,7 @@ def _encoded(value: Any, type_name: str) -> Encoded:
     from autocoder_jupyter.codec import encode, encoded_parts, write_parts
 
     if isinstance(value, Figure):  # a figure is already rendered
-        return encoded_parts(value.kind, value.png, value.svg, json.dumps(value.spec).encode())
+        return encoded_parts(value.kind, value.png, value.svg, json.dumps(value.spec).encode(), value.preview)
     parts = write_parts(value, _encoded) if isinstance(value, list | dict) else None
     return parts or encode(value, type_name)
 

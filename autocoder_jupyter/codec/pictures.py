@@ -7,8 +7,11 @@ data, and the notebook page draws them.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
+import itertools
 import json
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +25,16 @@ from .figure_data import data_of, specification
 from .png import size_of
 
 MAX_SPEC_BYTES = 16 * 2**20
-_PARTS = ("png", "svg", "spec")
+PREVIEW_SIDES = 640, 520
+"""The largest width and height of a preview in pixels. A card shows it half as high, so it is sharp on any screen."""
+
+PREVIEW_BYTES = 24 * 2**10
+"""A picture that is not larger needs no preview."""
+
+_PREVIEW_PIXELS = 16_000_000
+"""Pixels of the largest picture that gets a preview; making it takes memory for all of them."""
+
+_PARTS = ("png", "svg", "spec", "preview")
 _KINDS = ("matplotlib", "plotly", "altair")
 
 
@@ -38,6 +50,7 @@ class Picture:
         kind: `matplotlib`, `plotly` or `altair`.
         spec: the content of the figure, as JSON values; see `figure_data.specification`.
         data: the series (matplotlib, Plotly) or the table rows (Altair) of `spec`.
+        preview: a smaller copy of `png` in fewer colours, for the card; b"" if `png` is small or has none.
     """
 
     png: bytes
@@ -47,6 +60,7 @@ class Picture:
     kind: str = "matplotlib"
     spec: Mapping[str, Any] = field(default_factory=dict, hash=False)
     data: list[dict[str, Any]] = field(default_factory=list, hash=False)
+    preview: bytes = b""
 
 
 def write_picture(value: Any) -> Encoded:
@@ -69,10 +83,10 @@ def write_picture(value: Any) -> Encoded:
         written = written if len(written) <= MAX_SPEC_BYTES else b'{"axes": []}'
     elif len(written) > MAX_SPEC_BYTES:
         raise Unencodable("the Figure", f"holds {len(written)} bytes of data", "draw fewer points")
-    return encoded_parts(kind, png, svg, written)
+    return encoded_parts(kind, png, svg, written, _preview_of(png))
 
 
-def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes) -> Encoded:
+def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes, preview: bytes) -> Encoded:
     """Encode a figure that is already drawn.
 
     Args:
@@ -80,8 +94,9 @@ def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes) -> Encoded:
         png: the picture, or b"".
         svg: the picture, or b"".
         spec: the content of the figure as JSON text in ASCII.
+        preview: a smaller copy of the picture, or b"".
     """
-    parts = (png, svg, spec)
+    parts = (png, svg, spec, preview)
     sizes = {name: len(part) for name, part in zip(_PARTS, parts, strict=True)}
     header = {"type": "Figure", "kind": kind, "size": sum(sizes.values()), **sizes}
     return Encoded(header, tuple(memoryview(part) for part in parts))
@@ -90,7 +105,7 @@ def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes) -> Encoded:
 def read_picture(header: Mapping[str, Any], payload: memoryview, *, share: int = 1) -> Picture:
     """Read a figure that may come from hostile code.
 
-    The structure of the PNG is checked, the SVG is rewritten, and the size of the data is checked before it is built.
+    The structure of both PNGs is checked, the SVG is rewritten, and the size of the data is checked before it is built.
 
     Raises:
         Corrupt: one of these parts is invalid or too large.
@@ -98,14 +113,20 @@ def read_picture(header: Mapping[str, Any], payload: memoryview, *, share: int =
     kind, sizes = header["kind"], [header[name] for name in _PARTS]
     if kind not in _KINDS or not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(payload):
         raise Corrupt("the parts of the figure are not what was announced")
-    png, svg = bytes(payload[: sizes[0]]), bytes(payload[sizes[0] : sizes[0] + sizes[1]])
+    starts = itertools.accumulate(sizes, initial=0)
+    png, svg, written, preview = (
+        payload[start : start + size].tobytes() for start, size in zip(starts, sizes, strict=False)
+    )
     if kind == "matplotlib" and not png:
         raise Corrupt("the figure has no picture")
     if sizes[2] > MAX_SPEC_BYTES:
         raise Corrupt(f"the figure's data have {sizes[2]} bytes, more than {MAX_SPEC_BYTES}")
-    spec = parse(payload[sizes[0] + sizes[1] :], Allowance.part(share))
+    spec = parse(written, Allowance.part(share))
     width, height = size_of(png) if png else (0, 0)
-    return Picture(png, width, height, svgs.rewritten(svg) if svg else b"", kind, spec, data_of(kind, spec))
+    if preview and any(side > most for side, most in zip(size_of(preview), PREVIEW_SIDES, strict=True)):
+        raise Corrupt("the preview of the figure is larger than one is made")
+    safe = svgs.rewritten(svg) if svg else b""
+    return Picture(png, width, height, safe, kind, spec, data_of(kind, spec), preview)
 
 
 def _drawn_png(savefig: Any) -> bytes:
@@ -127,6 +148,29 @@ def _drawn_png(savefig: Any) -> bytes:
             continue
         return drawn.getvalue()
     raise Unencodable("the Figure", problem, "draw it smaller")
+
+
+def _preview_of(png: bytes) -> bytes:
+    """A smaller copy of a picture, in fewer colours; b"" if the picture is small, or if no copy can be made.
+
+    Pillow is there wherever matplotlib is.
+    """
+    if len(png) <= PREVIEW_BYTES or math.prod(size_of(png)) > _PREVIEW_PIXELS:
+        return b""
+    found = b""
+    with contextlib.suppress(Exception):
+        pillow: Any = importlib.import_module("PIL.Image")
+        with pillow.open(io.BytesIO(png), formats=["PNG"]) as opened:
+            picture = opened.convert("RGBA")
+        picture.thumbnail(PREVIEW_SIDES)
+        for colours in (256, 64):
+            written = io.BytesIO()
+            few = picture.quantize(colours, method=pillow.Quantize.FASTOCTREE, dither=pillow.Dither.NONE)
+            few.save(written, format="png")
+            found = written.getvalue()
+            if len(found) <= PREVIEW_BYTES:
+                break
+    return found if len(found) < len(png) else b""
 
 
 def _drawn_svg(savefig: Any) -> bytes:

@@ -17,7 +17,7 @@ from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.secrets import without_secrets
 from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.types.overview import Glimpse
-from autocoder_jupyter.untrusted.charts import chart_place
+from autocoder_jupyter.untrusted.charts import chart_place, why_not_drawn
 
 ROWS = 5
 COLUMNS = 6
@@ -30,17 +30,21 @@ FIGURES = 12
 CHARACTERS = 24
 """Maximum length of a cell."""
 
-PICTURE_BYTES = 48 * 2**10
-"""Bytes of the largest picture on a card, which is saved with the notebook."""
+FIGURE_CHARACTERS = 256 * 2**10
+"""Characters of HTML of the largest picture or chart on a card, which is saved with the notebook."""
+
+CARD_CHARACTERS = 2 * FIGURE_CHARACTERS
+"""Characters of all of them together."""
 
 PICTURE_PIXELS = 4_000_000
-"""Pixels of the largest one. A page that is opened decodes it, and 12 KB can hold 100 million pixels of one colour."""
+"""Pixels of the largest picture. A page that is opened decodes it, and 12 KB can hold 100 million of one colour."""
 
-CHART_CHARACTERS = 64 * 2**10
-"""Characters of the specification of the largest chart on a card, which is saved with the notebook."""
+CARD_PIXELS = 2 * PICTURE_PIXELS
+"""Pixels of all of them together."""
 
-LARGEST = 2
-"""How many of the largest pictures and charts all pictures and charts of a card may take together."""
+TOO_LARGE = "too large for the card"
+_SECRET = "not on the card, because the function gets secrets"
+"""Nothing can be masked in a picture, and such a function could draw them."""
 
 
 def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
@@ -51,21 +55,32 @@ def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Gli
         secrets: values that must not be shown, by the name that replaces each.
     """
     tell = _telling(secrets)
-    # Nothing can be masked in a picture, and a function that gets secrets could draw them.
-    found, room = list[Glimpse](), 0.0 if secrets else float(LARGEST)
+    found, characters, pixels = list[Glimpse](), CARD_CHARACTERS, CARD_PIXELS
     for output, value in values.items():
         for name, one in _parts(output, value, tell):
             glimpse = _carefully(name, one, tell)
-            size = _size(one, glimpse)
-            found.append(glimpse if size <= room else replace(glimpse, picture=b"", chart=""))
-            room -= size if size <= room else 0.0
+            if secrets and (glimpse.picture or glimpse.chart):
+                glimpse = _without_figure(glimpse, _SECRET)
+            size, drawn = _characters(glimpse), _pixels(glimpse.picture)
+            if size > min(characters, FIGURE_CHARACTERS) or drawn > min(pixels, PICTURE_PIXELS):
+                glimpse, size, drawn = _without_figure(glimpse, TOO_LARGE), 0, 0
+            found.append(glimpse)
+            characters, pixels = characters - size, pixels - drawn
     return tuple(found)
 
 
-def _size(value: Any, glimpse: Glimpse) -> float:
-    """The size of a picture or chart, where the largest that a card shows is 1; 0 for any other value."""
-    pixels = value.width * value.height if glimpse.picture else 0
-    return max(len(glimpse.picture) / PICTURE_BYTES, pixels / PICTURE_PIXELS, len(glimpse.chart) / CHART_CHARACTERS)
+def _without_figure(glimpse: Glimpse, why: str) -> Glimpse:
+    return replace(glimpse, picture=b"", chart="", left_out=why)
+
+
+def _characters(glimpse: Glimpse) -> int:
+    """Characters of HTML of a picture, which is base64 there, or of a chart, whose quotation marks become `&quot;`."""
+    return len(glimpse.picture) * 4 // 3 + len(glimpse.chart) + 5 * glimpse.chart.count('"')
+
+
+def _pixels(picture: bytes) -> int:
+    """Pixels of a PNG that was checked; its head has its width and height."""
+    return int.from_bytes(picture[16:20], "big") * int.from_bytes(picture[20:24], "big")
 
 
 def _parts(name: str, value: Any, tell: Tell) -> Iterable[tuple[str, Any]]:
@@ -102,13 +117,20 @@ def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
     if isinstance(value, pd.DataFrame | pd.Series):
         return Glimpse(name, table=excerpt(value, rows=ROWS, columns=COLUMNS, characters=CHARACTERS, tell=tell))
     if isinstance(value, Figure):
-        is_small = len(value.png) <= PICTURE_BYTES and value.width * value.height <= PICTURE_PIXELS
-        picture = value.png if is_small else b""
-        chart = "" if value.kind == "matplotlib" else chart_place(value.kind, value.spec, CHART_CHARACTERS, tell)
-        return Glimpse(name, tell([value.description])[0], picture=picture, chart=chart)
+        return _figure(Glimpse(name, tell([value.description])[0]), value, tell)
     if isinstance(value, File | Dir):
         return Glimpse(name, "a file" if isinstance(value, File) else "a folder")
     if is_null(value):
         return Glimpse(name, str(value))
     text = cell_text(value)
     return Glimpse(name, shorten(tell([text])[0], RAW_CHARACTERS) if text else "(empty)")
+
+
+def _figure(glimpse: Glimpse, figure: Figure, tell: Tell) -> Glimpse:
+    if figure.kind == "matplotlib":
+        return replace(glimpse, picture=figure.preview or figure.png)
+    chart = chart_place(figure.kind, figure.spec, FIGURE_CHARACTERS, tell)
+    if chart:
+        return replace(glimpse, chart=chart)
+    reason = why_not_drawn(figure.kind, figure.spec)
+    return replace(glimpse, left_out=f"not drawn, because {reason}" if reason else TOO_LARGE)

@@ -83,7 +83,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Data", _differences(state), prefix="data"),
         Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
         Row("Call", lines([clipped(signature(state), 600)], "code"), prefix=""),
-        Row("Outputs", (*_not_verified(state), *output_blocks(state.outputs, state.name)), prefix=""),
+        Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
         Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
@@ -188,6 +188,10 @@ def _not_verified(state: FunctionRun) -> tuple[Block, ...]:
     if state.finished:
         return (line(Span("not verified", "warn")),)
     return (line(Span("not verified yet", "warn"), Span(f"{state.name}.draft(…) runs this code", "muted")),)
+
+
+def _outputs(state: FunctionRun) -> tuple[Block, ...]:
+    return output_blocks(state.outputs, state.name, draws=state.finished)
 
 
 def _paragraphs(reason: str) -> tuple[Line, ...]:

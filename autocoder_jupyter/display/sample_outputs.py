@@ -16,17 +16,18 @@ MOST = 6
 """Outputs that are shown; of the others only the names."""
 
 
-def output_blocks(seen: SampleOutputs | None, name: str) -> tuple[Block, ...]:
-    """Every output with its name; if rows are withheld, how to see them.
+def output_blocks(seen: SampleOutputs | None, name: str, *, draws: bool = True) -> tuple[Block, ...]:
+    """Every output with its name; if rows are withheld or a figure is left out, how to see them.
 
     Args:
         seen: the outputs; None before the function ran.
         name: the name of the result.
+        draws: whether the page draws charts. It draws those of a run that has ended; until then their text is enough.
     """
     if seen is None:
         return ()
     groups = [tuple(group) for _, group in groupby(seen.glimpses, _drawn_with)]
-    shown = [block for group in groups[:MOST] for block in _group_blocks(group)]
+    shown = [block for group in groups[:MOST] for block in _group_blocks(group, name, draws)]
     if seen.withheld:
         shown.append(muted(f"Rows are not saved here because share forbids it. {name}.run() shows them."))
     if more := ", ".join(glimpse.name for group in groups[MOST:] for glimpse in group):
@@ -39,32 +40,42 @@ def _drawn_with(glimpse: Glimpse) -> str:
     return glimpse.name if glimpse.table else glimpse.name.partition("[")[0]
 
 
-def _group_blocks(group: Sequence[Glimpse]) -> Iterable[Block]:
+def _group_blocks(group: Sequence[Glimpse], name: str, draws: bool) -> Iterable[Block]:
     pictures = [one for one in group if one.picture or one.chart]
     if len(pictures) < 2:
-        return (block for one in group for block in glimpse_blocks(one))
+        return (block for one in group for block in glimpse_blocks(one, name, draws=draws))
     tiles = (
-        element("div", element("strong", escape(one.name)), _picture(one, "figure"), look="tile") for one in pictures
+        element("div", element("strong", escape(one.name)), _picture(one, "figure", draws), look="tile")
+        for one in pictures
     )
     told = lines(f"output {one.name}: {one.text}" for one in pictures)
-    others = (block for one in group if one not in pictures for block in glimpse_blocks(one))
+    others = (block for one in group if one not in pictures for block in glimpse_blocks(one, name))
     return Row("", told, only="text"), Drawing(element("div", *tiles, look="tiles"), is_counted=False), *others
 
 
-def _picture(glimpse: Glimpse, look: str) -> Html:
+def _picture(glimpse: Glimpse, look: str, draws: bool) -> Html:
     """The picture or the chart of an output that has one."""
     if glimpse.chart:
-        return markup.chart(glimpse.chart, glimpse.text)
+        return markup.chart(glimpse.chart if draws else "", glimpse.text)
     alt = f"{glimpse.name}: {glimpse.text}"
     return element("img", alt=alt, src=data_address(glimpse.picture, "image/png"), look=look)
 
 
-def glimpse_blocks(glimpse: Glimpse) -> tuple[Block, ...]:
-    """One output: its size and first rows, its picture, or its value."""
+def glimpse_blocks(glimpse: Glimpse, name: str = "", *, draws: bool = True) -> tuple[Block, ...]:
+    """One output: its size and first rows, its picture, or its value.
+
+    Args:
+        glimpse: the output.
+        name: the name of the result, whose call returns a figure that is left out here; "" for none.
+        draws: see `output_blocks`.
+    """
     named = Span(glimpse.name, "strong", only="html"), Span(f"output {glimpse.name}:", only="text")
     if glimpse.picture or glimpse.chart:
-        drawing = Drawing(_picture(glimpse, "figure small"), is_counted=False)
+        drawing = Drawing(_picture(glimpse, "figure small", draws), is_counted=False)
         return line(*named, Span(glimpse.text, "muted", only="text")), drawing
+    if glimpse.left_out:
+        where = f"; {name}.run(…) returns it" if name else ""
+        return (line(*named, Span(glimpse.text, "muted"), Span(f"({glimpse.left_out}{where})", "muted", only="html")),)
     if glimpse.table is None:
         return (line(*named, Span(glimpse.text, "code")),)
     table = glimpse.table

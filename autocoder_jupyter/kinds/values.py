@@ -57,6 +57,7 @@ class Figure:
         kind: `matplotlib`, `plotly` or `altair`.
         spec: its content as JSON values: axes with titles, labels and series; or the specification of its library.
         data: its data: one dict per series (`type`, `name`, `x`, `y` …); for Altair the rows of its tables.
+        preview: a smaller copy of a large `png`, in fewer colours, which the card shows; b"" if there is none.
     """
 
     png: bytes
@@ -66,6 +67,7 @@ class Figure:
     kind: FigureKind = "matplotlib"
     spec: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     data: list[dict[str, Any]] = field(default_factory=list, hash=False, repr=False)
+    preview: bytes = field(default=b"", repr=False, compare=False)
 
     @property
     def description(self) -> str:

@@ -90,8 +90,9 @@ class Glimpse:
         name: the name of the output.
         text: the preview of a value that is not a table.
         table: the first rows of a table; None for any other value.
-        picture: a small picture as PNG; b"" if there is none, or only a large one.
-        chart: the safe parts of a small chart of Plotly or Altair, from `untrusted.charts.chart_place`; "" for none.
+        picture: a picture as PNG, small enough for a saved notebook; b"" for none.
+        chart: the safe parts of a chart of Plotly or Altair, from `untrusted.charts.chart_place`; "" for none.
+        left_out: why a figure has neither, in a few words; "" for any other value.
     """
 
     name: str
@@ -99,3 +100,4 @@ class Glimpse:
     table: Excerpt | None = None
     picture: bytes = field(default=b"", repr=False)
     chart: str = field(default="", repr=False)
+    left_out: str = ""

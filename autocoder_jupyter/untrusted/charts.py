@@ -12,10 +12,14 @@ from typing import Any, Literal
 
 from autocoder_jupyter.untrusted.not_drawn import NotDrawn
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
+from autocoder_jupyter.untrusted.rounded_numbers import rounded
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
 CHART = "application/vnd.autocoder-jupyter.chart+json"
 """Says under which mime type the same output has the specification. A specification is long, so it is in there once."""
+
+EXACT_CHARACTERS = 32 * 2**10
+"""Characters of the largest chart whose numbers are not rounded, so that its labels and tooltips are exact."""
 
 Library = Literal["plotly", "altair"]
 
@@ -40,6 +44,8 @@ def chart_place(
 ) -> str:
     """The safe parts of a chart for an element of a page: its mime type and specification, as JSON text in ASCII.
 
+    The numbers of a chart of more than `EXACT_CHARACTERS` are rounded; no screen shows the difference.
+
     Args:
         library: `plotly` or `altair`.
         spec: its content from a sandbox, as JSON values.
@@ -52,7 +58,11 @@ def chart_place(
     mime_type, harmless = _HARMLESS[library]
     try:
         chart = {"mime_type": mime_type, "spec": harmless(spec)}
-        if len(_json(chart)) > most:
+        size = len(_json(chart))
+        if size > EXACT_CHARACTERS:
+            chart = rounded(chart)
+            size = len(_json(chart))
+        if size > most:
             return ""
     except (NotDrawn, ValueError):  # JSON of a page has no NaN, and no int with thousands of digits
         return ""

@@ -9,7 +9,7 @@ drawn; its data can still be read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,8 @@ _LOOK = re.compile(r"[\w\s#%(),.+-]*")
 _OF_A_PATH = re.compile(r"[\s\[\]'\"\\.]")
 """Characters of a path to a field. Vega-Lite makes the title `image` of the field `['image']`, too."""
 
+_PATH = re.compile(r"[\[\].'\"]+")
+
 
 @dataclass
 class _ChartSize:
@@ -82,7 +84,7 @@ class _ChartSize:
 
 
 def harmless_chart(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Rebuild a chart from its allowed parts.
+    """Rebuild a chart from its allowed parts. Its tables keep the columns that it shows.
 
     Args:
         spec: a Vega-Lite specification that came out of a sandbox, as JSON values.
@@ -91,7 +93,40 @@ def harmless_chart(spec: Mapping[str, Any]) -> dict[str, Any]:
         NotDrawn: it needs a part that is not allowed, or is too large.
     """
     datasets = spec.get("datasets")
-    return {"$schema": _SCHEMA, **_chart(spec, datasets if isinstance(datasets, dict) else {}, (), _ChartSize())}
+    made = _chart(spec, datasets if isinstance(datasets, dict) else {}, (), _ChartSize())
+    columns = {name for field in _fields(made) for name in _columns(field)}
+    return {"$schema": _SCHEMA, **_with_columns(made, columns)}
+
+
+def _fields(chart: Mapping[str, Any]) -> Iterator[str]:
+    """The fields that the views of a rebuilt chart show, as paths."""
+    channels = list(chart.get("encoding", {}).values())
+    while channels:
+        facts = channels.pop()
+        if isinstance(facts, list):
+            channels += facts
+        elif isinstance(facts.get("field"), str):
+            yield facts["field"]
+    for key in _LISTS & chart.keys():
+        for part in chart[key]:
+            yield from _fields(part)
+
+
+def _columns(field: str) -> Iterator[str]:
+    r"""All names of columns that a path to a field can mean: `a\.b` is the column `a.b`; `a.b` and `['a']` are `a`."""
+    plain = field.replace("\\", "")
+    yield from (plain, plain.strip("[]'\""), *_PATH.split(plain))
+
+
+def _with_columns(chart: Mapping[str, Any], columns: Collection[str]) -> dict[str, Any]:
+    """A rebuilt chart whose tables have only these columns."""
+    made = dict(chart)
+    for key in _LISTS & chart.keys():
+        made[key] = [_with_columns(part, columns) for part in chart[key]]
+    if "data" in chart:
+        rows = chart["data"]["values"]
+        made["data"] = {"values": [{name: row[name] for name in row if name in columns} for row in rows]}
+    return made
 
 
 def _chart(

@@ -89,10 +89,10 @@ def chart(place: str, told: str) -> Html:
     """A chart of Plotly or Altair, which our lab extension draws; elsewhere its text.
 
     Args:
-        place: its safe parts, from `untrusted.charts.chart_place`.
+        place: its safe parts, from `untrusted.charts.chart_place`; "" for its text only.
         told: what it shows, in words.
     """
-    return element("div", muted(told), class_="autocode-chart", data_autocode_chart=place)
+    return element("div", muted(told), class_="autocode-chart", data_autocode_chart=place or None)
 
 
 def items(entries: Iterable[Html]) -> Html:

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from autocoder_jupyter.codec import Corrupt, Picture, TypeMismatch, Unencodable, decode, encode
 from autocoder_jupyter.codec.figure_data import MAX_POINTS
+from autocoder_jupyter.codec.png import size_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,11 +46,16 @@ def png(width: int = 1, height: int = 1, *extra: bytes) -> bytes:
 
 
 def receive(
-    content: bytes, folder: Path, svg: bytes = b"", spec: bytes = b'{"axes": []}', kind: str = "matplotlib"
+    content: bytes,
+    folder: Path,
+    svg: bytes = b"",
+    spec: bytes = b'{"axes": []}',
+    kind: str = "matplotlib",
+    preview: bytes = b"",
 ) -> Picture:
-    sizes = {"png": len(content), "svg": len(svg), "spec": len(spec)}
+    sizes = {"png": len(content), "svg": len(svg), "spec": len(spec), "preview": len(preview)}
     header = {"type": "Figure", "kind": kind, "size": sum(sizes.values()), **sizes}
-    return decode(header, memoryview(content + svg + spec), folder=folder, trusted=False)
+    return decode(header, memoryview(content + svg + spec + preview), folder=folder, trusted=False)
 
 
 def test_a_figure_comes_back_as_a_picture_of_its_size(figure: Figure, cross: Callable[..., Any]) -> None:
@@ -121,6 +128,26 @@ def test_a_small_png_is_accepted(tmp_path: Path) -> None:
 def test_a_picture_that_is_not_quite_one_is_refused(content: Any, tmp_path: Path) -> None:
     with pytest.raises(Corrupt):
         receive(content, tmp_path)
+
+
+@pytest.mark.parametrize("preview", [b"<script>", png()[:-1], png(641, 1), png(1, 521)], ids=range(4))
+def test_a_preview_that_is_none_is_refused(preview: bytes, tmp_path: Path) -> None:
+    assert receive(png(), tmp_path, preview=png()).preview == png()
+    with pytest.raises(Corrupt):
+        receive(png(), tmp_path, preview=preview)
+
+
+def test_a_large_picture_has_a_smaller_copy_for_the_card(figure: Figure, new_figure: type[Figure]) -> None:
+    assert decoded(figure).preview == b""
+    noise = np.random.default_rng(0)
+    for size in ((6.4, 4.8), (14, 8)):
+        drawn = new_figure(figsize=size)
+        drawn.subplots().scatter(noise.random(2000), noise.random(2000), alpha=0.5, c=noise.random(2000))
+        picture = decoded(drawn)
+        width, height = size_of(picture.preview)
+        assert len(picture.preview) < min(len(picture.png) / 4, 72 * 2**10)
+        assert 500 <= width <= 640 and abs(width / height - picture.width / picture.height) < 0.01
+        assert picture.preview == decoded(drawn).preview
 
 
 def test_labels_outside_of_the_figure_are_in_the_picture(new_figure: type[Figure]) -> None:
@@ -216,5 +243,5 @@ def test_an_svg_is_read_as_a_strangers(tmp_path: Path) -> None:
     with pytest.raises(Corrupt):
         receive(png(), tmp_path, svg=b"<svg")
     with pytest.raises(Corrupt, match="announced"):
-        decode({"type": "Figure", "kind": "plotly", "size": 2, "png": 0, "svg": -1, "spec": 3}, memoryview(b"{}"),
-               folder=tmp_path, trusted=False)  # fmt: skip
+        header = {"type": "Figure", "kind": "plotly", "size": 2, "png": 0, "svg": -1, "spec": 3, "preview": 0}
+        decode(header, memoryview(b"{}"), folder=tmp_path, trusted=False)

@@ -8,12 +8,13 @@ import pytest
 
 from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
 from autocoder_jupyter.display.shown import card_html
-from autocoder_jupyter.display.view import NotebookView
+from autocoder_jupyter.display.view import CHARACTERS_PER_SECOND, NotebookView
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run import events as code_events
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import CodePlan, Evidence, TestOutcome, Usage
+from autocoder_jupyter.types.overview import Glimpse
 
 BEGUN = FunctionRun("growth").apply(events.StageStarted("plan", 1, 3), 0.2)
 PASSED = TestOutcome(id="test_a", outcome="passed")
@@ -110,16 +111,24 @@ def test_a_widget_is_offered_as_what_the_page_knows() -> None:
     assert widget_bundle("w", for_page=False) == {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": "w"}}
 
 
-def test_a_view_draws_what_changed_only_and_says_it_to_a_page_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[dict[str, Any]] = []
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What is displayed."""
+    bundles: list[dict[str, Any]] = []
 
     class Handle:
         def display(self, bundle: dict[str, Any], raw: bool) -> None:
-            shown.append(bundle)
+            bundles.append(bundle)
 
         update = display
 
     monkeypatch.setattr("IPython.display.DisplayHandle", Handle)
+    return bundles
+
+
+def test_a_view_draws_what_changed_only_and_says_it_to_a_page_that_comes_later(
+    monkeypatch: pytest.MonkeyPatch, shown: list[dict[str, Any]]
+) -> None:
     pages: list[str] = []
     view = NotebookView(BEGUN, 7.5, lambda: bool(pages))
     with monkeypatch.context() as patch:
@@ -130,3 +139,18 @@ def test_a_view_draws_what_changed_only_and_says_it_to_a_page_that_comes_later(m
     pages.append("one")
     view(BEGUN)
     assert shown[1][FOLLOWED]["started"] == 7.5
+
+
+def test_a_card_with_pictures_is_not_sent_more_often_than_a_server_passes_on(shown: list[dict[str, Any]]) -> None:
+    now = [100.0]
+    view = NotebookView(BEGUN, 7.5, lambda: True, now=lambda: now[0])
+    picture = Glimpse("chart", "a picture", picture=bytes(300_000))
+    state = BEGUN.apply(events.SampleOutputs((picture,), is_verified=False))
+    for number in range(400):  # a minute and a half of changes, as often as a card is drawn
+        state = state.apply(events.TestReported(TestOutcome(id=f"test_{number}", outcome="passed")), float(number))
+        view(state)
+        now[0] += 0.25
+    sent = sum(len(bundle["text/html"]) for bundle in shown)
+    assert len(shown) > 40 and sent / 100 <= CHARACTERS_PER_SECOND
+    view(state.apply(events.Finished("ready")))
+    assert shown[-1][FOLLOWED]["finished"] is True
