@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import re
 from collections.abc import Callable
@@ -35,6 +36,9 @@ _OF_LARGEST = 4
 _MOST_DECIMALS = 8
 
 _MISSING = "–"
+_LEVELS = " / "
+"""Between the labels of a heading of several levels."""
+
 _NUMBER = re.compile(r"-?\d{1,15}(\.\d+)?")
 _FLOAT = re.compile(r"-?\d+\.\d+(e[-+]\d+)?|-?\d+e[-+]\d+")
 
@@ -50,25 +54,27 @@ def excerpt(
     characters: int = CELL_CHARACTERS,
     tell: Tell = list,
 ) -> Excerpt:
-    """The first rows and columns. The index comes first, unless it is the default index.
+    """The first rows and columns. The levels of the index come first, unless it is the default index.
 
     Args:
         value: the table.
         rows: the maximum number of rows.
-        columns: the maximum number of columns.
+        columns: the maximum number of columns, and of levels of the index.
         characters: the maximum length of a cell and of a heading.
         tell: masks the texts of a column; by default nothing is masked.
     """
     frame = as_frame(value)
     head = frame.iloc[:rows, :columns]
-    numeric = [pdt.is_numeric_dtype(dtype) and not pdt.is_bool_dtype(dtype) for dtype in head.dtypes]
+    numeric = [_is_numeric(head.iloc[:, place]) for place in range(head.shape[1])]
     cells = [_readable(texts_of(head.iloc[:, place]), tell, numeric[place]) for place in range(head.shape[1])]
-    headings = tell([_label(label) for label in head.columns])
+    headings = _headings(head.columns, tell)
     if not is_default_index(frame.index):
-        cells.insert(0, _readable([_text(label, float, _MISSING) for label in head.index], tell))
-        names = [_label(name) for name in frame.index.names if name is not None]
-        headings.insert(0, ", ".join(tell(names)) or "index")
-        numeric.insert(0, False)
+        levels = [head.index.get_level_values(place) for place in range(min(head.index.nlevels, columns))]
+        texts = [_readable([_text(label, float, _MISSING) for label in level], tell) for level in levels]
+        cells = [*_without_repetition(texts), *cells]
+        names = tell(["" if name is None else _label(name) for name in head.index.names[:columns]])
+        headings = [*(names if len(names) > 1 else [names[0] or "index"]), *headings]
+        numeric = [*[False] * len(levels), *numeric]
     cut = [[shorten(text, characters) for text in column] for column in cells]
     size = f"{len(frame):,} rows" + (f" × {frame.shape[1]:,} columns" if isinstance(value, pd.DataFrame) else "")
     return Excerpt(
@@ -76,8 +82,37 @@ def excerpt(
         rows=tuple(zip(*cut, strict=True)) if cut else (),
         size=size,
         numeric=tuple(numeric),
-        cut=len(frame) > rows or frame.shape[1] > columns,
+        cut=len(frame) > rows or max(frame.shape[1], frame.index.nlevels) > columns,
     )
+
+
+def _is_numeric(column: pd.Series[Any]) -> bool:
+    """Whether a column has numbers; Decimals have the dtype object."""
+    if not pdt.is_object_dtype(column.dtype):
+        return pdt.is_numeric_dtype(column.dtype) and not pdt.is_bool_dtype(column.dtype)
+    cells = [cell for cell in column if not is_null(cell)]
+    return bool(cells) and all(isinstance(cell, decimal.Decimal) for cell in cells)
+
+
+def _headings(labels: pd.Index[Any], tell: Tell) -> list[str]:
+    """The masked headings of columns; those of several levels stand in one line."""
+    if labels.nlevels == 1:
+        return tell([_label(label) for label in labels])
+    levels = [tell([_label(label) for label in labels.get_level_values(place)]) for place in range(labels.nlevels)]
+    return [_LEVELS.join(filter(None, parts)) for parts in zip(*levels, strict=True)]
+
+
+def _without_repetition(levels: list[list[str]]) -> list[list[str]]:
+    """The levels of an index without the labels that are the same as in the row above, as pandas shows them."""
+    rows = list(zip(*levels, strict=True))
+    last = len(levels) - 1
+    return [
+        [
+            "" if place < last and number and row[: place + 1] == rows[number - 1][: place + 1] else row[place]
+            for number, row in enumerate(rows)
+        ]
+        for place in range(len(levels))
+    ]
 
 
 def _readable(texts: list[str], tell: Tell, numeric: bool = False) -> list[str]:

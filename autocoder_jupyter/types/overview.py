@@ -68,7 +68,7 @@ class Excerpt:
     """The first rows of a table as texts.
 
     Args:
-        headings: the headings of the columns; first the index, unless it is the default one.
+        headings: the headings of the columns; first the levels of the index, unless it is the default one.
         rows: the cells.
         size: `1,000 rows × 20 columns`.
         numeric: for each column, whether it contains numbers.

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pandas as pd
 
 from autocoder_jupyter.data.excerpt import COLUMNS, ROWS, excerpt
@@ -46,9 +48,34 @@ def test_a_number_is_masked_before_it_is_rounded() -> None:
 
 
 def test_an_index_that_says_something_comes_first() -> None:
-    frame = pd.DataFrame({"n": [1]}, index=pd.MultiIndex.from_tuples([("N", 1)], names=["region", "year"]))
-    assert excerpt(frame).headings == ("region, year", "n")
+    assert excerpt(pd.DataFrame({"n": [1]}, index=["a"])).headings == ("index", "n")
+    assert excerpt(pd.DataFrame({"n": [1]}, index=pd.Index(["a"], name="key"))).headings == ("key", "n")
     assert excerpt(pd.Series([1.0, None], name="s")).rows == (("1",), ("–",))
+
+
+def test_each_level_of_an_index_is_a_column_and_the_levels_of_a_heading_are_one_line() -> None:
+    days = pd.to_datetime(["2024-01-01", "2024-02-01", "2024-01-01"])
+    sales = pd.DataFrame({"region": ["N", "N", "S"], "day": days, "revenue": [1234.567, 2.0, 3.25], "n": [1, 2, 3]})
+    table = excerpt(sales.pivot_table(index=["region", "day"], values=["revenue", "n"], aggfunc=["sum", "mean"]))
+    assert table.headings == ("region", "day", "sum / n", "sum / revenue", "mean / n", "mean / revenue")
+    assert [row[:4] for row in table.rows] == [
+        ("N", "2024-01-01", "1", "1234.57"),
+        ("", "2024-02-01", "2", "2.00"),
+        ("S", "2024-01-01", "3", "3.25"),
+    ]
+    assert table.numeric == (False, False, True, True, True, True)
+    unnamed = pd.DataFrame([[1, 2]], index=pd.MultiIndex.from_tuples([("a", 1)]), columns=pd.MultiIndex.from_tuples(
+        [("region", ""), ("sum", 2024)]))  # fmt: skip
+    assert excerpt(unnamed).headings == ("", "", "region", "sum / 2024")
+    assert excerpt(unnamed, tell=lambda texts: [f"<{text}>" for text in texts]).rows == (("<a>", "<1>", "<1>", "<2>"),)
+    deep = pd.DataFrame({"n": [1]}, index=pd.MultiIndex.from_tuples([tuple(range(30))]))
+    assert len(excerpt(deep).headings) == COLUMNS + 1 and excerpt(deep).cut
+
+
+def test_decimals_are_numbers() -> None:
+    prices = [Decimal("1.123456789"), None, Decimal("1022.50")]
+    table = excerpt(pd.DataFrame({"price": prices, "mixed": [Decimal(1), "a", "b"]}))
+    assert [row[0] for row in table.rows] == ["1.12", "–", "1022.50"] and table.numeric == (True, False)
 
 
 def test_small_and_empty_and_wide_tables() -> None:
