@@ -15,8 +15,10 @@ from autocoder_jupyter.untrusted.visible import visible
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Editor, VersionActions
     from autocoder_jupyter.display.inspector.widget import Inspector
+    from autocoder_jupyter.magics.notebook import Notebook
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
+    from autocoder_jupyter.run.events import SampleOutputs
     from autocoder_jupyter.types import InputSpec, Report
     from autocoder_jupyter.types.overview import Excerpt, Overview
 
@@ -27,8 +29,19 @@ MAX_VARIABLES = 100
 """Maximum number of variables of one type that the form checks."""
 
 
-def subject_of(result: CodeGenEvalResult) -> Subject:
-    """The subject of an inspector for a result that is done."""
+def outputs_of(notebook: Notebook, result: CodeGenEvalResult) -> SampleOutputs | None:
+    """The outputs on the sample that the card of a result shows; None if no cell of this kernel made it."""
+    launch = notebook.launched.get(result.name)
+    return getattr(launch.card.state, "outputs", None) if launch and launch.job.result is result else None
+
+
+def subject_of(result: CodeGenEvalResult, outputs: SampleOutputs | None = None) -> Subject:
+    """The subject of an inspector for a result that is done.
+
+    Args:
+        result: the result.
+        outputs: its outputs on the sample, from `outputs_of`.
+    """
     from autocoder_jupyter.engine.journal import sent_record
 
     report, state = result.report, result.state
@@ -40,6 +53,7 @@ def subject_of(result: CodeGenEvalResult) -> Subject:
         sent=sent_record(result.journal_root, report.name, report.run_id),
         options=result.options,
         overviews=_Samples(result),
+        outputs=outputs,
     )
 
 
@@ -163,6 +177,7 @@ class Inspectors:
         namespace: Mapping[str, Any],
         editor: Editor | None = None,
         version_manager: VersionActions | None = None,
+        outputs: SampleOutputs | None = None,
     ) -> Inspector:
         """The inspector of a result. The inspector of an older result with that name is frozen.
 
@@ -171,12 +186,13 @@ class Inspectors:
             namespace: of the notebook.
             editor: tests code and tests that the user has edited.
             version_manager: manages the versions of its name.
+            outputs: its outputs on the sample, from `outputs_of`.
 
         Raises:
             ImportError: ipywidgets is not installed.
         """
         with self._lock:  # a pending result is shown from another thread
-            return self._of(result, namespace, editor, version_manager)
+            return self._of(result, namespace, editor, version_manager, outputs)
 
     def _of(
         self,
@@ -184,6 +200,7 @@ class Inspectors:
         namespace: Mapping[str, Any],
         editor: Editor | None,
         version_manager: VersionActions | None,
+        outputs: SampleOutputs | None,
     ) -> Inspector:
         from autocoder_jupyter.display.inspector.widget import Inspector
 
@@ -196,7 +213,7 @@ class Inspectors:
             caller = NotebookCaller(result, namespace) if result.can_be_called else None
             editor = editor if result.plan and result.solution else None
             inspector = Inspector(
-                subject_of(result),
+                subject_of(result, outputs),
                 caller,
                 editor,
                 version_manager if version_manager and version_manager.rows() else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.magics.inspection import Inspectors, subject_of
+from autocoder_jupyter.magics.inspection import Inspectors, outputs_of, subject_of
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.pending_display import unfinished
 from autocoder_jupyter.magics.terminal import columns
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
     from autocoder_jupyter.display.live import View
     from autocoder_jupyter.result import CodeGenEvalResult
+    from autocoder_jupyter.run.events import SampleOutputs
     from autocoder_jupyter.run.function_run import FunctionRun
 
 
@@ -63,16 +64,17 @@ class ResultDisplay:
         from autocoder_jupyter.display.bundles import widget_bundle
         from autocoder_jupyter.display.inspector.static import render_html, render_text
 
+        outputs = outputs_of(self._notebook, result)
         if self._notebook.is_terminal:
-            return {"text/plain": render_text(subject_of(result), columns=columns())}
+            return {"text/plain": render_text(subject_of(result, outputs), columns=columns())}
         from autocoder_jupyter.view.html import html_output
 
-        inspector = self._inspector(result)
-        subject = inspector.subject if inspector else subject_of(result)
+        inspector = self._inspector(result, outputs)
+        subject = inspector.subject if inspector else subject_of(result, outputs)
         live = widget_bundle(inspector.model_id, for_page=self._notebook.front_end.has_page()) if inspector else {}
         return {**live, **html_output(render_html(subject), repr(result))}
 
-    def _inspector(self, result: CodeGenEvalResult) -> Inspector | None:
+    def _inspector(self, result: CodeGenEvalResult, outputs: SampleOutputs | None) -> Inspector | None:
         if self._notebook.is_headless:
             return None
         from autocoder_jupyter.magics.version_manager import VersionManager
@@ -82,7 +84,8 @@ class ResultDisplay:
             version_manager = (
                 VersionManager(notebook, result.name) if result.journal_root == notebook.journal_root else None
             )
-            return self._inspectors.of(result, notebook.namespace, NotebookEditor(notebook, result), version_manager)
+            editor = NotebookEditor(notebook, result)
+            return self._inspectors.of(result, notebook.namespace, editor, version_manager, outputs)
         return None
 
     def close(self) -> None:

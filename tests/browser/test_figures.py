@@ -401,11 +401,60 @@ def test_each_region_has_a_bar():
 '''
 
 
+LARGE_PLAN = {
+    **CHART_PLAN,
+    "packages": ["matplotlib", "plotly", "altair"],
+    "outputs": [
+        {"name": name, "type": "Figure", "meaning": "all points"} for name in ("drawn", "of_plotly", "of_altair")
+    ],
+}
+
+LARGE_MODULE = '''\
+import altair
+import numpy as np
+import pandas as pd
+import plotly.express
+from matplotlib.figure import Figure
+
+
+def run(sales: pd.DataFrame) -> tuple[Figure, object, object]:
+    """Three charts of 2,000 points, which were too large for a card once."""
+    noise = np.random.default_rng(len(sales))
+    points = pd.DataFrame({"x": noise.normal(size=2000), "y": noise.normal(size=2000), "part": [0, 1] * 1000})
+    drawn = Figure(figsize=(10, 6))
+    drawn.subplots().scatter(points["x"], points["y"], c=points["part"], alpha=0.5)
+    return (
+        drawn,
+        plotly.express.scatter(points, x="x", y="y", color="part", title="Points"),
+        altair.Chart(points, title="Points").mark_point().encode(x="x", y="y", color="part"),
+    )
+'''
+
+LARGE_TESTS = '''\
+import pandas as pd
+from solution import run
+
+
+def test_all_points_are_drawn():
+    """all points"""
+    for figure in run(sales=pd.DataFrame({"revenue": [1.0]})):
+        assert figure.data
+'''
+
+
 def chart_answers(request: dict[str, Any]) -> str:
     """The answers to a request for a chart of Altair."""
+    return answers_of(request, CHART_PLAN, CHART_MODULE, CHART_TESTS)
+
+
+def large_answers(request: dict[str, Any]) -> str:
+    """The answers to a request for a large chart of each library."""
+    return answers_of(request, LARGE_PLAN, LARGE_MODULE, LARGE_TESTS)
+
+
+def answers_of(request: dict[str, Any], plan: dict[str, Any], module: str, tests: str) -> str:
     stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt_of(request))
-    code, tests = scripts.fenced(CHART_MODULE), scripts.fenced(CHART_TESTS)
-    return {"plan": json.dumps(CHART_PLAN), "code": code, "tests": tests}[stage]
+    return {"plan": json.dumps(plan), "code": scripts.fenced(module), "tests": scripts.fenced(tests)}[stage]
 
 
 def chart_of(place: Any) -> Any:
@@ -469,6 +518,7 @@ def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_o
         page.wait_for_prompt(number)
     chart_of(page.output(1))
     output = page.output(3)
+    chart_of(output)
     output.get_by_role("tab", name="Run").click()
     output.get_by_role("button", name="Run", exact=True).click()
     chart_of(output)
@@ -481,6 +531,34 @@ def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_o
     chart_of(received.output(1))
     assert not any(button.is_visible() for button in received.card(1).locator("button").all())  # they could do nothing
     assert barriers(received, ".jp-AutocodeFollowed", ".jp-AutocodeResult") == []
+
+
+LARGE_CELL = """%%autocode points -o "drawn: Figure" -o "of_plotly: Figure" -o "of_altair: Figure"
+All points of @sales, with each library."""
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.usefixtures("extension")
+def test_charts_of_thousands_of_points_of_each_library_are_seen_on_the_card_and_in_the_saved_notebook(
+    notebook: Open, lab: Lab, reply: Reply
+) -> None:
+    reply(large_answers)
+    page = notebook(LARGE_CELL, "points.wait();")
+    for number in (1, 2):
+        page.run(number)
+        page.wait_for_prompt(number)
+    page.save()
+    assert 50_000 < (lab.folder / page.name).stat().st_size < 500_000
+    for shown in (page, NotebookPage(page.page, lab, page.name)):
+        picture = shown.output(1).get_by_role("img", name=re.compile("drawn: scatter chart; x: .* 2,000 marks"))
+        expect(picture).to_be_visible()
+        assert picture.evaluate("image => image.complete && image.naturalWidth") == 640
+        for marks, drawn in (("scattergl", ".plot-container canvas"), ("point", "canvas")):
+            frame = shown.output(1).get_by_role("img", name=re.compile(f'{marks} chart "Points"; x: x, .* 2,000 marks'))
+            expect(frame).to_have_attribute("style", re.compile("height"), timeout=PATIENCE)  # it has answered
+            inside = frame.element_handle().content_frame().child_frames[0]
+            inside.locator(drawn).first.wait_for(timeout=PATIENCE)
+    assert barriers(page, ".jp-AutocodeFollowed") == []
 
 
 @pytest.mark.local_sandbox

@@ -12,11 +12,15 @@ import pytest
 
 from autocoder_jupyter import magics
 from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET
+from autocoder_jupyter.display.inspector.static import render_text
 from autocoder_jupyter.magics import inspection
-from autocoder_jupyter.magics.inspection import Inspectors, NotebookCaller
+from autocoder_jupyter.magics.inspection import Inspectors, NotebookCaller, outputs_of, subject_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
+from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.view.as_html import data_address
 
 
 def finished(name: str = "growth", state: Any = "ready", **fields: Any) -> CodeGenEvalResult:
@@ -167,6 +171,25 @@ def test_show_publishes_the_same_and_says_more_in_words(shell: Any) -> None:
     (output,) = shell.display_pub.outputs
     assert set(output["data"]) == {WIDGET, "text/html", "text/plain"}
     assert "def run(sales)" in output["data"]["text/plain"]
+
+
+PNG = b"\x89PNG of a chart"
+
+
+def test_the_inspector_begins_with_the_outputs_on_the_sample_that_the_card_shows(shell: Any, jobs: Any) -> None:
+    notebook = magics._registered[id(shell)][0].notebook
+    shell.run("%%autocode growth\nWords")
+    result = jobs.last.result
+    seen = (Glimpse("chart", "bar chart of sales", picture=PNG), Glimpse("best", "2024-12"))
+    jobs.last.tell(SampleOutputs(seen))
+    jobs.last.end()
+    html = shown(shell, result)["text/html"]
+    assert html.index(">Outputs<") < html.index(data_address(PNG, "image/png")) < html.index("2024-12")
+    assert html.index("2024-12") < html.index("def")
+    words = render_text(subject_of(result, outputs_of(notebook, result)))
+    assert words.index("output chart: bar chart of sales") < words.index("def run()")
+    shell.run("%%autocode growth --replace\nOther words")
+    assert outputs_of(notebook, result) is None
 
 
 def test_a_result_that_is_shown_twice_has_one_inspector(shell: Any) -> None:

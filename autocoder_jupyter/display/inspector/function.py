@@ -15,14 +15,22 @@ from autocoder_jupyter.view.document import Block, Diff, Fold, Table
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
+    from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.types import InputSpec, Report
 
 _ELSEWHERE = ("Agent", "Your tests", "Next")
 """Rows of the card that other sections of the inspector have."""
 
+_FIRST = "Outputs"
+
+
+def record_of(subject: Subject) -> FunctionRun:
+    """The last record of its run."""
+    return replace(run_of(subject.report, subject.state), outputs=subject.outputs)
+
 
 def function_section(subject: Subject, *, coloured: bool = True, with_source: bool = True) -> tuple[Block, ...]:
-    """The section; after a failure the code of the best attempt, with the reason.
+    """The section, the outputs on the sample first; after a failure the code of the best attempt, with the reason.
 
     Args:
         subject: the result.
@@ -30,7 +38,7 @@ def function_section(subject: Subject, *, coloured: bool = True, with_source: bo
         with_source: whether to include the code and its changes.
     """
     report = subject.report
-    rows = card.rows(run_of(report, subject.state))
+    rows = sorted(card.rows(record_of(subject)), key=lambda row: row.label != _FIRST)
     code = source(code_of(report), f"{report.name}.py", report.name, coloured=coloured)
     return (
         *(replace(row, only="text") if row.label in _ELSEWHERE else row for row in rows),

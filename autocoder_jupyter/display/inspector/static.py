@@ -18,7 +18,7 @@ from autocoder_jupyter.display.inspector.conversation import BRIEF, FACTS_ONLY, 
 from autocoder_jupyter.display.inspector.data import data_section
 from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
-from autocoder_jupyter.display.inspector.function import code_of, function_section
+from autocoder_jupyter.display.inspector.function import code_of, function_section, record_of
 from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.display.inspector.trace import trace_lines, trace_section
@@ -134,7 +134,7 @@ def _shorter(subject: Subject, overviews: Mapping[str, Overview]) -> tuple[tuple
 def _evidence_first(subject: Subject) -> tuple[Section, ...]:
     report = subject.report
     return (
-        Section("Result", card.rows(run_of(report, subject.state)), folded=False),
+        Section("Result", card.rows(record_of(subject)), folded=False),
         Section("Evidence", evidence_section(report), folded=False),
         Section("Environment", environment_section(report, subject.options), only="html"),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from autocoder_jupyter.calls.options import CallOptions
     from autocoder_jupyter.request import Share
-    from autocoder_jupyter.run.events import EndState
+    from autocoder_jupyter.run.events import EndState, SampleOutputs
     from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.types import InputSpec, Report
     from autocoder_jupyter.types.overview import Excerpt, Overview
@@ -31,6 +31,7 @@ class Subject:
         options: the options of a call; None if only the report is known.
         overviews: gives the overview of each sample by name, limited to a `share`; None for no limit. May take a
             second.
+        outputs: the first rows and the pictures of the outputs on the sample; None if this kernel has not seen them.
     """
 
     report: Report
@@ -38,6 +39,7 @@ class Subject:
     sent: Mapping[str, Any] = field(default_factory=dict)
     options: CallOptions | None = None
     overviews: Callable[[Share | None], Mapping[str, Overview]] = _no_samples
+    outputs: SampleOutputs | None = None
 
     @property
     def can_be_called(self) -> bool:

@@ -11,7 +11,7 @@ from autocoder_jupyter.display.timeline import render_text as timeline_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.inserting import insertable
-from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
+from autocoder_jupyter.magics.inspection import outputs_of, subject_of, subject_of_report
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.terminal import columns
@@ -47,13 +47,16 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     if is_result(result) and part == "all" and not notebook.is_terminal:
         data, metadata = notebook.shell.display_formatter.format(result)
         if data:  # without data, it is already shown in a separate output
-            words = {} if pending else {"text/plain": render_text(subject_of(result))}
+            words = {} if pending else {"text/plain": render_text(subject_of(result, outputs_of(notebook, result)))}
             notebook.shell.display_pub.publish({**data, **words}, metadata)
         return
     if pending:
         notebook.show(pending_html(repr(result), waits=result.state.startswith("waiting")), repr(result))
         return
-    subject = subject_of(result) if is_result(result) else subject_of_report(result, notebook.journal_root)
+    if is_result(result):
+        subject = subject_of(result, outputs_of(notebook, result))
+    else:
+        subject = subject_of_report(result, notebook.journal_root)
     if part == "trace" and subject.report.trace is None:
         name = arguments.positional[0]
         raise InvalidRequest(
