@@ -420,9 +420,9 @@ from matplotlib.figure import Figure
 def run(sales: pd.DataFrame) -> tuple[Figure, object, object]:
     """Three charts of 2,000 points, which were too large for a card once."""
     noise = np.random.default_rng(len(sales))
-    points = pd.DataFrame({"x": noise.normal(size=2000), "y": noise.normal(size=2000), "part": [0, 1] * 1000})
+    points = pd.DataFrame({"x": noise.normal(size=2000), "y": noise.normal(size=2000), "part": ["a", "b"] * 1000})
     drawn = Figure(figsize=(10, 6))
-    drawn.subplots().scatter(points["x"], points["y"], c=points["part"], alpha=0.5)
+    drawn.subplots().scatter(points["x"], points["y"], c=points["x"], alpha=0.5)
     return (
         drawn,
         plotly.express.scatter(points, x="x", y="y", color="part", title="Points"),
@@ -547,18 +547,30 @@ def test_charts_of_thousands_of_points_of_each_library_are_seen_on_the_card_and_
     for number in (1, 2):
         page.run(number)
         page.wait_for_prompt(number)
+    charts_of_thousands_of_points_are_seen(page)
+    assert barriers(page, ".jp-AutocodeFollowed") == []
     page.save()
     assert 50_000 < (lab.folder / page.name).stat().st_size < 500_000
-    for shown in (page, NotebookPage(page.page, lab, page.name)):
-        picture = shown.output(1).get_by_role("img", name=re.compile("drawn: scatter chart; x: .* 2,000 marks"))
-        expect(picture).to_be_visible()
-        assert picture.evaluate("image => image.complete && image.naturalWidth") == 640
-        for marks, drawn in (("scattergl", ".plot-container canvas"), ("point", "canvas")):
-            frame = shown.output(1).get_by_role("img", name=re.compile(f'{marks} chart "Points"; x: x, .* 2,000 marks'))
-            expect(frame).to_have_attribute("style", re.compile("height"), timeout=PATIENCE)  # it has answered
-            inside = frame.element_handle().content_frame().child_frames[0]
-            inside.locator(drawn).first.wait_for(timeout=PATIENCE)
-    assert barriers(page, ".jp-AutocodeFollowed") == []
+    page.page.set_viewport_size({"width": 400, "height": 900})
+    charts_of_thousands_of_points_are_seen(NotebookPage(page.page, lab, page.name))
+    page.page.set_viewport_size(VIEWPORT)
+
+
+def charts_of_thousands_of_points_are_seen(page: NotebookPage) -> None:
+    """Check it with the card of cell 1: most of the width of each is what it shows, not its margins."""
+    picture = page.output(1).get_by_role("img", name=re.compile("drawn: scatter chart; x: .* 2,000 marks"))
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.complete && image.naturalWidth") == 640
+    for marks, drawn, plot, least in (
+        ("scattergl", ".plot-container canvas", ".nsewdrag", 0.6),
+        ("point", "canvas", "canvas", 0.3),
+    ):
+        frame = page.output(1).get_by_role("img", name=re.compile(f'{marks} chart "Points"; x: x, .* 2,000 marks'))
+        expect(frame).to_have_attribute("style", re.compile("height"), timeout=PATIENCE)  # it has answered
+        inside = frame.element_handle().content_frame().child_frames[0]
+        inside.locator(drawn).first.wait_for(timeout=PATIENCE)
+        width = inside.locator(plot).first.evaluate("plot => plot.getBoundingClientRect().width")
+        assert width > least * frame.bounding_box()["width"]
 
 
 @pytest.mark.local_sandbox
