@@ -30,7 +30,7 @@ _OF_OBJECTS = {
 
 
 @dataclass
-class _Column:
+class _SeenColumn:
     """What is known of a column of all tables so far.
 
     Args:
@@ -73,7 +73,7 @@ class Alike:
 
     def __init__(self) -> None:
         self._first: pd.DataFrame | None = None
-        self._columns: dict[int, _Column] = {}
+        self._columns: dict[int, _SeenColumn] = {}
 
     def deviation(self, table: pd.DataFrame, name: str) -> str:
         """How a table deviates from those before it, as a few words without values; "" if it does not.
@@ -92,7 +92,7 @@ class Alike:
         if not len(table):
             return ""
         for place, (label, values) in enumerate(_columns(table)):
-            if said := self._columns.setdefault(place, _Column()).deviation(values, name):
+            if said := self._columns.setdefault(place, _SeenColumn()).deviation(values, name):
                 return f"{visible(label)[:60]!r} {said}"
         return ""
 

@@ -530,7 +530,7 @@ def _invented(schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _SourceKind:
     """A kind of source.
 
     Args:
@@ -543,12 +543,12 @@ class _Kind:
 
 
 _KINDS = {
-    ("pyarrow", "Dataset"): _Kind(_dataset, HERE),
-    ("pyarrow", "RecordBatchReader"): _Kind(_reader, HERE),
-    ("polars", "LazyFrame"): _Kind(_polars, "Polars"),
-    ("duckdb", "DuckDBPyRelation"): _Kind(_duckdb, "DuckDB"),
-    ("ibis", "Table"): _Kind(_ibis, "Ibis"),
-    ("dask", "DataFrame"): _Kind(_dask, "Dask"),
-    ("pyspark", "DataFrame"): _Kind(_spark, "Spark"),
-    ("ray", "Dataset"): _Kind(_ray, "Ray"),
+    ("pyarrow", "Dataset"): _SourceKind(_dataset, HERE),
+    ("pyarrow", "RecordBatchReader"): _SourceKind(_reader, HERE),
+    ("polars", "LazyFrame"): _SourceKind(_polars, "Polars"),
+    ("duckdb", "DuckDBPyRelation"): _SourceKind(_duckdb, "DuckDB"),
+    ("ibis", "Table"): _SourceKind(_ibis, "Ibis"),
+    ("dask", "DataFrame"): _SourceKind(_dask, "Dask"),
+    ("pyspark", "DataFrame"): _SourceKind(_spark, "Spark"),
+    ("ray", "Dataset"): _SourceKind(_ray, "Ray"),
 }
