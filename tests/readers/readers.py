@@ -871,7 +871,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.table_file:<module>",
         "scaling.partition:_of_texts",
         "scaling.partition:_opened",
-        "scaling.sources:source_of",
         "data.table_file:read_table",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",

@@ -19,6 +19,7 @@ ELSEWHERE = {
     "pytest": "of the sandbox's environment",
     "_pytest": "of the sandbox's environment",
     "matplotlib": "of the sandbox's environment",
+    "PIL": "of matplotlib",
     "polars": "only for who asks for tables in its form, or gives one of a library that converts by it",
     "claude_agent_sdk": "of the extra `agent`; without it one sentence says how to install it",
     "httpx": "the same",
