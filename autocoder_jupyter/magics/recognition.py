@@ -42,6 +42,12 @@ _MAKES = _NEW | {
 _OTHERWISE = frozenset({"column", "columns", "don't", "except", "field", "fields", "never", "no", "not", "without"})
 """Words of a sentence after which a name may be that of a column, or of what is not wanted."""
 
+_GIVES = frozenset({"into", "output", "outputs", "produce", "return", "returns"})
+"""Words shortly before what is given back."""
+
+_NEAR = 5
+"""Words."""
+
 _KNOWN = re.compile(r".*\b(?:the|this|these|our|my)\b", re.DOTALL)
 _SENTENCE = re.compile(r"[.;!?]\s|\n\s*(?:\n|[-*\d])")
 _SENTENCE_SHOWN = 400
@@ -166,7 +172,8 @@ def _is_certain(name: str, prose: str, start: int, end: int) -> bool:
     """
     before = _SENTENCE.split(prose[max(start - _SENTENCE_SHOWN, 0) : start].casefold())[-1]
     words = re.findall(r"[\w']+", before)
-    if not _OTHERWISE.isdisjoint(words) or not _MAKES.isdisjoint(words[-1:]):
+    near = re.findall(r"[\w']+", before.rpartition("@")[2])[-_NEAR:]
+    if not _OTHERWISE.isdisjoint(words) or not _MAKES.isdisjoint(words[-1:]) or not _GIVES.isdisjoint(near):
         return False
     if _THE_TABLES.match(prose, end):
         last = re.findall(r"[\w']+", _KNOWN.sub("", before))[-3:]

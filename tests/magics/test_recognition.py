@@ -217,6 +217,11 @@ The output table has one row per store. |
 use orders_2024 as the name |
 Revenue of @x by store, one table per month. |
 The weather in @x. |
+Turn @x into the stores table. |
+Return the sales and stores tables. |
+Return the stores table, with the revenue of @x. |
+Return @x joined with the stores table. | stores
+Return revenue by region from the stores table and @x. | stores
 From orders_2024: join it with @x. | orders_2024
 Rename date to daily_visits in @x. |
 monthly_sales = sum of price in @x |

@@ -32,6 +32,20 @@ def test_a_wish_is_added_to_all_that_was_asked(shell: Any, jobs: Any, growth: An
     assert "Also the mean" in shell.shown
 
 
+def test_a_table_that_a_change_names_and_does_not_pass_is_asked_about(
+    shell: Any, jobs: Any, growth: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "yes")
+    shell.run("%%autocode growth --refine\nAlso the mean of the sales table.")  # it has that table
+    assert asked == []
+    jobs.last.end(plan=PLAN)
+    shell.run("%%autocode growth --refine\nCompare it with the targets table.")
+    assert asked[0].startswith("Use targets (2 rows) too?") and len(asked) == 1
+    assert jobs.last.request.wishes[-1] == "Compare it with the @targets table."
+    assert list(jobs.last.request.samples) == ["sales", "targets"]
+
+
 def test_what_the_person_demands_is_demanded_of_the_refined_function_too(shell: Any, jobs: Any, growth: Any) -> None:
     shell.run("small = sales.head(1)")
     shell.run('%%autocode growth --refine --example "sales=@small -> 1.0"\nAlso the mean.')
