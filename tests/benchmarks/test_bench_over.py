@@ -3,7 +3,8 @@
     python -m pytest tests/benchmarks/test_bench_over.py -s
 
 It prints one line for each. Processor seconds and memory are those of this process with its sandboxes: memory is the
-proportional set size, looked at four times a second, above what was there before.
+proportional set size, looked at four times a second, above what was there before. `AUTOCODE_BENCH_ROWS` and
+`AUTOCODE_BENCH_MEMORY` (bytes) choose another size; 500 million rows are 20 GB.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tests.scaling.conftest import Build, built  # noqa: F401  (a fixture)
 from tests.scaling.test_over import SAMPLE, plain
 
 ROWS = int(os.environ.get("AUTOCODE_BENCH_ROWS", "16_000_000"))
-MEMORY = 2**29
+MEMORY = int(os.environ.get("AUTOCODE_BENCH_MEMORY", 2**29))
 BODY = "return sales.groupby('shop', as_index=False)['units'].median()"
 
 
