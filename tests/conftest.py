@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -30,6 +31,9 @@ NEEDS = {
     "dangling": "docker",
 }
 """Fixtures that start a process, and the mark of every test that uses one."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell that starts the tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.set_threshold(50_000, 10, 10)
 """Seven thousand tests are collected; Python would look through all of them for garbage again and again."""
