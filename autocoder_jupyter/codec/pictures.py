@@ -110,7 +110,7 @@ def read_picture(header: Mapping[str, Any], payload: memoryview, *, share: int =
     Raises:
         Corrupt: one of these parts is invalid or too large.
     """
-    kind, sizes = header["kind"], [header[name] for name in _PARTS]
+    kind, sizes = header["kind"], [header.get(name, 0) for name in _PARTS]  # version 0.1.0 made no previews
     if kind not in _KINDS or not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(payload):
         raise Corrupt("the parts of the figure are not what was announced")
     starts = itertools.accumulate(sizes, initial=0)

@@ -281,7 +281,7 @@ class _Generation:
             writing = group.create_task(writer.write())
             group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))
             with suppress(TimeoutError):  # many local models answer one question after the other
-                async with asyncio.timeout(SECOND_AFTER):  # `wait_for` loses a cancel that comes with the code
+                async with asyncio.timeout(SECOND_AFTER):
                     await state.has_code.wait()
             self._adviser.begin(state.brief.request, version.context)
             await writing

@@ -41,24 +41,24 @@ def require_data(notebook: Notebook, command: CellCommand, request: Request) -> 
     Raises:
         InvalidRequest: nothing is to be sent, or there is no user to ask.
     """
-    namespace = notebook.namespace
+    namespace, passes = notebook.namespace, bool(request.samples)
     own = [command.name, *(spec.name for spec in request.inputs), *(spec.name for spec in request.outputs)]
-    if request.samples:
+    if passes:
         found = _forgotten(command, request.samples, [*own, *request.renames], namespace)
-    elif request.inputs or command.refine:
-        return command
+        is_meant = not found
     else:
         found = unmarked(command.prompt, (), own, namespace)[:_MOST_NAMES]
-    if request.samples and not found:
+        is_meant = bool(request.inputs or command.refine)
+    if is_meant:
         return command
     reports = _recorded(notebook, command.name)
-    if request.samples:
+    if passes:
         outputs = {spec.name for report in reports for spec in report.declared_outputs}
         found = tuple(one for one in found if one.name not in outputs)
     elif not found and any(not report.sample_schemas for report in reports):
         return command  # a function without data is meant
     texts = {text for report in reports for text in (report.prompt, *report.wishes)}
-    return _asked(notebook, command, found, texts, passes=bool(request.samples))
+    return _asked(notebook, command, found, texts, passes=passes)
 
 
 def require_frames(notebook: Notebook, command: CellCommand, request: CodeRequest) -> CellCommand:

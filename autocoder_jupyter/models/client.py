@@ -123,7 +123,8 @@ class LiteLLMModel:
         """
         if not self._checked:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(background.call_blocking(lambda: preflight.check(self._config)), DECIDED_SECONDS)
+                async with asyncio.timeout(DECIDED_SECONDS):
+                    await background.call_blocking(lambda: preflight.check(self._config))
             self._checked = True
 
     @contextlib.contextmanager

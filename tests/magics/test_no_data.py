@@ -17,6 +17,10 @@ def sales(shell: Any) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame({'a': [1, 2]})")
 
 
+each_answer = pytest.mark.parametrize(("word", "submitted"), [("yes", 1), ("", 0), ("no", 0)])
+"""What the user types, and how many requests are sent."""
+
+
 def answers(monkeypatch: pytest.MonkeyPatch, word: str) -> list[str]:
     """The user types a word at each prompt. The prompts are collected."""
     asked: list[str] = []
@@ -25,7 +29,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, word: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("sales")
-@pytest.mark.parametrize(("word", "submitted"), [("yes", 1), ("", 0), ("no", 0)])
+@each_answer
 def test_a_request_without_data_in_a_notebook_with_tables_asks_before_it_costs(
     shell: Any,
     jobs: Any,
@@ -204,7 +208,7 @@ def test_an_output_of_an_earlier_version_is_no_table_that_was_forgotten(
     assert shell.run_cell(cell).success and len(asked) == 1
 
 
-@pytest.mark.parametrize(("word", "submitted"), [("yes", 1), ("", 0), ("no", 0)])
+@each_answer
 def test_a_request_without_data_in_a_notebook_without_tables_asks_too(
     shell: Any,
     jobs: Any,

@@ -358,7 +358,8 @@ class Adviser:
     async def _optional(self, answer: Awaitable[T], what: str) -> T | None:
         """An answer; None if there is an error or a timeout, which is noted as a question without an answer."""
         try:
-            return await asyncio.wait_for(answer, self._left)
+            async with asyncio.timeout(self._left):
+                return await answer
         except (AutocodeError, TimeoutError) as error:
             self._unanswered[what] = None
             if isinstance(error, TimeoutError):

@@ -227,7 +227,8 @@ class Examiner:
         setup = self._setup
         try:
             asking = partial(ask_for_tests, state, trial)
-            more = await asyncio.wait_for(setup.stages.run("tests", asking), seconds)
+            async with asyncio.timeout(seconds):
+                more = await setup.stages.run("tests", asking)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             if isinstance(error, UnusableAnswer):  # the same answer would be replayed
                 setup.services.journal.reject(setup.talk.exchanges[-1:])

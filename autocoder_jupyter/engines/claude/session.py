@@ -193,4 +193,5 @@ async def _ended(client: Any) -> None:
     """Disconnect, also during a cancel."""
     ending = asyncio.ensure_future(client.disconnect())
     with suppress(TimeoutError, Exception):
-        await asyncio.wait_for(asyncio.shield(ending), _SECONDS_TO_END)
+        async with asyncio.timeout(_SECONDS_TO_END):
+            await asyncio.shield(ending)

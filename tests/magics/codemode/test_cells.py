@@ -104,7 +104,9 @@ def test_a_table_that_is_named_and_not_passed_is_asked_about_before_it_costs(
         assert model.requests == []
     else:
         notebook.run(FORGOTTEN)
-        assert list(jobs.current("dearest").request.frames) == passed  # type: ignore[union-attr]
+        job = jobs.current("dearest")
+        assert job is not None and isinstance(job.request, CodeRequest)
+        assert list(job.request.frames) == passed
     assert asked == ["Use orders (2 rows) too? Type yes, no (run the cell as it is) or nothing (stop): "]
 
 
