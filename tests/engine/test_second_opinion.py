@@ -56,7 +56,10 @@ async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(runner:
     assert [event.opinion for event in produced.of(OpinionGiven)] == [opinion]
 
 
-async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_after_what_is_shown_first(runner: Runner) -> None:
+async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_after_what_is_shown_first(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autocoder_jupyter.engine.loop.SECOND_AFTER", 60.0)
     slowly = {"code": [Answer(fenced(CODE), delay=0.2)]}
     produced = await runner.generate(script(second=[fenced(AGREEING)]) | slowly, settings=ON)
     asked = next(r for r in produced.model.requests if "experienced analyst" in prompt_of(r))
