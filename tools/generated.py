@@ -62,6 +62,8 @@ def _property(record: SettingRecord) -> dict[str, Any]:
         "description": record.description,
         "default": unset,
     }
+    if record.page.pattern:
+        described["pattern"] = f"^(?:{record.page.pattern})?$"
     if not record.page.choices:
         return described
     titles = {"": "Not set here", **record.page.choices}

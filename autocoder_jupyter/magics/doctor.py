@@ -121,6 +121,7 @@ def _model(settings: Settings) -> Iterable[DoctorRow]:
     from autocoder_jupyter.models.preflight import require_address, require_provider
     from autocoder_jupyter.models.prices import describe
     from autocoder_jupyter.models.protocol import ModelConfig
+    from autocoder_jupyter.models.sent import place
 
     config = ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
     part = partial(DoctorRow, level=1, used=True)
@@ -132,10 +133,17 @@ def _model(settings: Settings) -> Iterable[DoctorRow]:
     if unknown:
         return
     known = describe(config)
-    if variable := known["key_variable"]:
-        is_set = known["key_set"]
-        more = "" if is_set else "set it where you start Jupyter; kept functions need no key"
-        yield part("key", f"{variable} is {'' if is_set else 'not '}set", more, bad=not is_set)
+    if "api_key" in config.params:
+        yield part("key", "in litellm_params")
+    elif variable := known["key_variable"]:
+        is_set, address = known["key_set"], known["api_base"]
+        if is_set:
+            yield part("key", f"{variable} is set", f"it is sent to {visible(place(address))}" if address else "")
+        elif address and not config.api_key:
+            yield part("key", "none is sent", f"{variable} is not set; a server of your own may need none")
+        else:
+            more = "set it where you start Jupyter; kept functions need no key"
+            yield part("key", f"{variable} is not set", more, bad=True)
     silent = fault_of(lambda: require_address(config))
     if known["api_base"] or silent:
         yield part("address", str(known["api_base"] or "the usual one"), silent, bad=bool(silent))

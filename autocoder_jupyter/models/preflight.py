@@ -37,6 +37,9 @@ _OLLAMA = (OLLAMA_ADDRESS, "http://localhost:11434", "Start it in a terminal: ol
 _LOCAL = {"ollama": _OLLAMA, "ollama_chat": _OLLAMA}
 """For each local provider: the variable for its address, its default address, and how to start it."""
 
+_OWN_SERVERS = frozenset({"openai"})
+"""Providers in `KEYS` whose protocol other servers have."""
+
 _ADDRESSES = ("base_url", "api_base")
 _OTHER_WAYS = ("api_key", "custom_llm_provider", "headers", "extra_headers", "default_headers", *_ADDRESSES)
 """Parameters in which litellm may find a key or a provider."""
@@ -92,6 +95,12 @@ def require_provider(config: ModelConfig) -> None:
     if catalogue.provider_of(model) or catalogue.is_family(model):
         return
     raise unknown_provider(config)
+
+
+def may_have_own_server(model: str) -> bool:
+    """Whether a model may be at another address than the one of a provider's service."""
+    provider = catalogue.provider_of(model)
+    return provider not in KEYS or provider in _OWN_SERVERS
 
 
 def unknown_provider(config: ModelConfig) -> UnknownModel:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.option import Option
-from autocoder_jupyter.settings.setting import Setting
+from autocoder_jupyter.settings.setting import Page, Setting
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import ImageConfig, Secret
@@ -51,6 +51,12 @@ class AdvancedSettings:
             rule="asks",
             risk="your requests, the shared part of your data, and the key of the model are sent to this address",
             example='"http://localhost:4000"',
+        ),
+        Page(
+            "Address of the model's server",
+            "For a server of your own or of your company: http://localhost:8000/v1. Requests, and the model's key, go "
+            "there. Empty: not set here.",
+            pattern=check.ADDRESS,
         ),
     ] = None
     litellm_params: Annotated[

@@ -31,6 +31,10 @@ Model = TypeVar("Model", bound="BaseModel")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PYTHON = re.compile(r"3\.\d{1,2}")
 _LONGEST_QUOTE = 200
+
+ADDRESS = r"https?://[^/@]+(?:/.*)?"
+"""The address of a service, for Python and JavaScript; without a user or a password, because settings are files."""
+
 _KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", "Bearer ")
 
 
@@ -131,9 +135,9 @@ def folder(parameter: str, value: Any) -> Path:
 
 def address(parameter: str, value: Any) -> str:
     """The address of a service."""
-    if not isinstance(value, str) or not re.match(r"https?://[^/]", value):
+    if not isinstance(value, str) or not re.fullmatch(ADDRESS, value):
         raise InvalidRequest(
-            f"{parameter} must be an address that begins with http:// or https://.",
+            f"{parameter} must be an address that begins with http:// or https://, without a user or a password.",
             why="What is set is not shown, because it may be a key.",
             hint=f'Write for instance {parameter}="http://localhost:8000/v1".',
         )

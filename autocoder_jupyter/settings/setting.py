@@ -43,11 +43,13 @@ class Page:
         title: the title on the page.
         description: the description; `{default}` is replaced by the default.
         choices: the title of each value of a choice.
+        pattern: a regular expression for the whole value; "" if there is none.
     """
 
     title: str
     description: str
     choices: Mapping[str, str] = field(default_factory=dict)
+    pattern: str = ""
 
 
 @dataclass(frozen=True)

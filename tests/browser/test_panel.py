@@ -204,13 +204,24 @@ def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(not
         keyboard.press("Control+a")
         keyboard.type("NO_SUCH_KEY")
         keyboard.press("Tab")
+        in_focus(page, "it.textContent === 'A server of your own or of your company'")
+        keyboard.press("Enter")
+        keyboard.press("Tab")
+        keyboard.type("localhost:9")  # which is no address
         keyboard.press("Enter")
         said = first.get_by_role("status")
+        said.get_by_text("must begin with http:// or https://").wait_for(timeout=PATIENCE)
+        keyboard.press("Control+a")
+        keyboard.type("http://127.0.0.1:9/v1")
+        keyboard.press("Tab")
+        keyboard.press("Enter")
         said.get_by_text("set by JupyterLab", exact=True).first.wait_for(timeout=PATIENCE)
         expect(said.locator(".jp-mod-bad").first).to_contain_text("NO_SUCH_KEY is not set", use_inner_text=True)
+        expect(said.locator(".jp-mod-bad").nth(1)).to_contain_text("nothing answers at", use_inner_text=True)
         in_focus(page, "it.textContent === 'Save and check'")
         said.get_by_text(
-            "Saved in JupyterLab's settings: openai/scripted and the name NO_SUCH_KEY. "
+            "Saved in JupyterLab's settings: openai/scripted, the name NO_SUCH_KEY and the address "
+            "http://127.0.0.1:9/v1. "
             "Nothing is written into the notebook, and no key."
         ).wait_for(timeout=PATIENCE)
         picture(page, "first_steps")

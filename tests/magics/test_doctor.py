@@ -99,6 +99,26 @@ def test_where_docker_host_names_an_engine_that_does_not_answer_no_other_engine_
     assert list(doctor._engines(works=False)) != [], "without it, the rows say what can be installed or started"
 
 
+def test_a_key_is_said_to_be_missing_only_where_one_is_needed_and_to_go_where_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def key(**settings: object) -> DoctorRow:
+        rows = doctor._model(resolve({"model": "openai/ours", **settings}, {}, tmp_path, {}))
+        return next(row for row in rows if row.name == "key")
+
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    server = "http://127.0.0.1:9/v1"
+    assert key().bad and "OPENAI_API_KEY is not set" in key().state
+    assert key(api_base=server)[1:3] == (
+        "none is sent",
+        "OPENAI_API_KEY is not set; a server of your own may need none",
+    )
+    assert key(api_base=server, api_key="NO_SUCH_KEY").bad, "it is named, so it is needed"
+    assert key(litellm_params={"api_key": "not-needed"}).state == "in litellm_params"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    assert key(api_base=server).more == f"it is sent to {server}" and key().more == ""
+
+
 def test_a_model_without_a_provider_and_a_server_that_does_not_answer_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

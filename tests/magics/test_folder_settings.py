@@ -272,7 +272,7 @@ def test_a_key_in_the_place_of_another_value_is_never_printed(tmp_path: Path, na
         *({name: KEY} for name in ("log", "system_prompt", "base_image", "packages_from")),
         *({name: [KEY]} for name in ("packages", "hide", "mask")),
         {"model": f"openai/{KEY}"},
-        {"api_base": f"https://me:{KEY}@example.com/v1"},
+        {"api_base": f"https://example.com/{KEY}"},
         {"env_vars": {"A": KEY}},
         {"litellm_params": {"a": KEY}},
         {"litellm_params": {KEY: 1}},
@@ -326,7 +326,8 @@ def test_the_permission_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_p
     ],
 )
 def test_the_permission_for_an_address_says_which_machine_it_is(tmp_path: Path, address: str, machine: str) -> None:
-    for values in ({"api_base": address}, {"litellm_params": {"extra": {"base_url": address}}}):
+    plain = [] if "@" in address else [{"api_base": address}]  # one with a user is refused
+    for values in (*plain, {"litellm_params": {"extra": {"base_url": address}}}):
         write(tmp_path, values)
         assert machine in settings(tmp_path).permissions[0].why
     (tmp_path / "uv.toml").write_text(f"index-url = {json.dumps(address)}\n")

@@ -121,5 +121,36 @@ def test_the_first_steps_set_the_address_of_a_local_server_and_send_no_key_to_it
         assert (traits.model, traits.api_base, traits.litellm_params) == ("openai/gpt-4.1", None, {})
 
 
+def test_the_first_steps_ask_for_the_address_of_an_own_server_until_it_is_one_and_can_remove_it(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(local_servers, "PORTS", {})
+    monkeypatch.setenv("OUR_KEY", "sk-ours")
+    asked: list[str] = []
+
+    def set_up(*answers: str) -> str:
+        typed = iter(answers)
+        asked.clear()
+        monkeypatch.setattr(builtins, "input", lambda question: asked.append(question) or next(typed))
+        shell.run("%autocode setup")
+        return capsys.readouterr().out
+
+    with ScriptedModel(["ready"]) as model:
+        wrong = model.url.replace("http://", "http://me:secret@")
+        printed = set_up("openai/ours", "localhost:8000", wrong, model.url, "0", "0", "", "", "yes")
+        assert printed.count("api_base must be an address") == 2 and "secret" not in printed
+        assert model.requests[0]["model"] == "ours" and f"c.Autocode.api_base = '{model.url}'" in printed
+    traits = shell.magics_manager.registry["AutocodeMagics"].notebook.traits
+    assert traits.api_base == model.url
+    set_up("", "usual", "OUR_KEY", "", "", "")
+    assert f"keeps {model.url}" in asked[1] and traits.api_base is None
+    monkeypatch.setenv("AUTOCODE_API_BASE", "http://127.0.0.1:9/v1")
+    set_up("anthropic/claude-sonnet-4-5", "", "", "", "")  # the requests would go to that address
+    assert "127.0.0.1:9/v1 (environment)" in asked[1] and "usual" not in asked[1]
+    monkeypatch.delenv("AUTOCODE_API_BASE")
+    set_up("anthropic/claude-sonnet-4-5", "OUR_KEY", "", "", "")
+    assert "address" not in asked[1].casefold()
+
+
 def test_the_examples_of_the_first_steps_are_models_that_exist() -> None:
     assert set(_EXAMPLES.values()) <= set(known_models()) and set(_EXAMPLES) <= set(preflight.KEYS)

@@ -476,15 +476,24 @@ def test_a_table_that_is_named_without_an_at_sign_is_passed_after_one_question(k
 def test_the_first_steps_ask_make_a_test_call_and_say_how_to_keep_the_settings(kernel: Kernel) -> None:
     with ScriptedModel(["ready"]) as model:
         kernel.run(f"%config Autocode.api_base = {model.url!r}")
-        answers = ("openai/other", "2", "8", "all", "stats", "", "yes")
+        answers = ("openai/other", "", "2", "8", "all", "stats", "", "yes")
         asked, cell = answered_by(kernel, "%autocode setup", *answers)
         assert cell.status == "ok", cell.error
         assert len(model.requests) == 1 and model.requests[0]["model"] == "other"
         assert [message["content"] for message in model.requests[0]["messages"]] == [
             "Answer with the single word: ready"
         ]
-    words = ("Model", "million input", "million output", "What is sent", "What is sent", "Sandbox", "Send one short")
-    assert [word in question for word, question in zip(words, asked, strict=True)] == [True] * 7
+    words = (
+        "Model",
+        "Address",
+        "million input",
+        "million output",
+        "What is sent",
+        "What is sent",
+        "Sandbox",
+        "Send one short",
+    )
+    assert [word in question for word, question in zip(words, asked, strict=True)] == [True] * 8
     assert "It answered: ready" in cell.text and "No file was written" in cell.text
     assert "c.Autocode.model = 'openai/other'" in cell.text and "c.Autocode.share = 'stats'" in cell.text
     assert "c.Autocode.sandbox" not in cell.text
@@ -498,6 +507,6 @@ def test_the_first_steps_ask_make_a_test_call_and_say_how_to_keep_the_settings(k
 def test_first_steps_that_fail_change_nothing(kernel: Kernel) -> None:
     with ScriptedModel(lambda request: Answer(status=401)) as model:
         kernel.run(f"%config Autocode.api_base = {model.url!r}")
-        _, cell = answered_by(kernel, "%autocode setup", "openai/other", "0", "0", "rows", "", "yes")
+        _, cell = answered_by(kernel, "%autocode setup", "openai/other", "", "0", "0", "rows", "", "yes")
     assert "AuthenticationFailed" in cell.error
     assert "openai/other" not in kernel.run("%autocode config").displays[0]["text/plain"]

@@ -39,7 +39,7 @@ BAD: dict[str, tuple[Any, ...]] = {
 OWN: dict[str, tuple[Any, ...]] = {
     "model": ("http://localhost:8000",),
     "second_model": ("https://example.org",),
-    "api_base": ("localhost:8000", "ftp://example.org"),
+    "api_base": ("localhost:8000", "ftp://example.org", "http://", f"https://me:{KEY}@example.org/v1"),
     "env_vars": ({"A": 3}, {"no name": "x"}, {"A": "\0"}),
     "packages": (["https://example.org/a.whl"], ["not a name"]),
     "max_iterations": (0,),

@@ -22,6 +22,9 @@ NO_KEY = "not-needed"
 
 TEST = "Answer with the single word: ready"
 
+_USUAL = "usual"
+"""The answer that removes an address."""
+
 _SHOWN = 3
 """Models of a local server that are printed."""
 
@@ -69,7 +72,8 @@ def setup(notebook: Notebook, arguments: Arguments) -> None:
     if not found:
         print("No key of a provider is set, and no local server answers. %autocode models PROVIDER lists models.")
     _ask_for(notebook, chosen, "model", "Model, as provider/model")
-    _use_address(notebook, chosen, found)
+    if not _use_address(notebook, chosen, found):
+        _ask_for_address(notebook, chosen, found)
     _ask_for_key(notebook, chosen)
     _ask_for_price(notebook, chosen)
     _ask_for(notebook, chosen, "share", f"What is sent of your data ({', '.join(SETTINGS['share'].choices)})")
@@ -110,10 +114,11 @@ def _line(one: Ready) -> str:
     return visible(one.text + (f" For example {', '.join(one.models[:_SHOWN])}{more}" if one.models else ""))
 
 
-def _use_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence[Ready]) -> None:
+def _use_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence[Ready]) -> bool:
     """The address of the chosen model, if a server on this machine has it. It costs nothing and gets no key.
 
-    The address of such a server, that was set before, is not kept for a model of another.
+    The address of such a server, that was set before, is not kept for a model of another. Returns whether this decided
+    the address.
     """
     from autocoder_jupyter.models.prices import OWN_PRICES
 
@@ -121,27 +126,47 @@ def _use_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence[Rea
     model, set_before = settings["model"], settings["api_base"]
     address = next((one.api_base for one in found if one.api_base and model in one.models), None)
     if "model" not in chosen or address == set_before:
-        return
+        return address is not None
     if address:
         print(f"The server at {address} is asked. It gets no key.")
         chosen["api_base"] = address
         chosen["litellm_params"] = {**settings["litellm_params"], "api_key": NO_KEY, **dict.fromkeys(OWN_PRICES, 0.0)}
-    elif set_before in [one.api_base for one in found]:
+    elif set_before in [one.api_base for one in found] and settings.origins["api_base"] == "%config":
         chosen["api_base"] = None
         chosen["litellm_params"] = {
             name: value
             for name, value in settings["litellm_params"].items()
             if name not in OWN_PRICES and (name, value) != ("api_key", NO_KEY)
         }
+    return "api_base" in chosen
 
 
-def _ask_for(notebook: Notebook, chosen: dict[str, Any], name: str, words: str) -> None:
-    """Ask for a setting until the answer is valid; nothing keeps what is set."""
+def _ask_for_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence[Ready]) -> None:
+    """Ask for the address of a server, if one is set or the model may have one of its own."""
+    from autocoder_jupyter.agent.generation import reached
+    from autocoder_jupyter.models import preflight
+
+    settings = notebook.settings(chosen)
+    config = settings.agent_config()
+    preflight.require_provider(reached(config, config.model))
+    is_ready = any(config.model in one.models for one in found)
+    if not config.api_base and (is_ready or not preflight.may_have_own_server(config.model)):
+        return
+    removable = bool(config.api_base) and settings.origins["api_base"] == "%config"
+    removing = f" {_USUAL} removes it." if removable else ""
+    words = (
+        f"Address of your own server, such as http://localhost:8000/v1; it gets your requests and the key.{removing}"
+    )
+    _ask_for(notebook, chosen, "api_base", words.removesuffix("."), removed_by=_USUAL if removable else "")
+
+
+def _ask_for(notebook: Notebook, chosen: dict[str, Any], name: str, words: str, *, removed_by: str = "") -> None:
+    """Ask for a setting until the answer is valid; nothing keeps what is set, and `removed_by` removes it."""
     option, settings = SETTINGS[name], notebook.settings(chosen)
     now = f"{settings[name]} ({settings.origins[name]})" if settings[name] else "not set"
     while answer := _typed(f"{words}. Nothing keeps {visible(now)}: "):
         try:
-            chosen[name] = option.checked(answer, name)
+            chosen[name] = None if answer == removed_by else option.checked(answer, name)
             return
         except InvalidRequest as error:
             print(error)

@@ -16,7 +16,7 @@ interface IFirstRunProps {
 
 /** A form for the settings that the first cell needs. It saves and checks them, and inserts the cell. */
 export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElement {
-  const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '' });
+  const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '', address: '' });
   const [ready, setReady] = React.useState<readonly IReadyModels[]>([]);
   const [said, setSaid] = React.useState('');
   const [saved, setSaved] = React.useState('');
@@ -84,6 +84,19 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
         />
       </label>
       <p>Enter only the name. Set the key itself where you start Jupyter; it is not saved.</p>
+      <details open={answers.address !== '' || undefined}>
+        <summary>A server of your own or of your company</summary>
+        <label>
+          Address of the server
+          <input
+            value={answers.address}
+            placeholder="http://localhost:8000/v1"
+            spellCheck={false}
+            onChange={event => setAnswers({ ...answers, address: event.target.value })}
+          />
+        </label>
+        <p>Your requests, the shared part of your data and the key go there.</p>
+      </details>
       <div className="jp-AutocodePanel-buttons">
         <button type="submit" className="jp-Button jp-mod-styled jp-mod-accept" aria-disabled={isBusy}>
           Save and check
@@ -139,9 +152,14 @@ function Parts({ parts }: { parts: readonly ICheckedPart[] }): React.ReactElemen
 }
 
 /** What was written, and where. */
-function written({ model, key }: IAnswers): string {
-  const what = [model.trim() || 'no model', ...(key.trim() ? [`the name ${key.trim()}`] : [])].join(' and ');
-  return `Saved in JupyterLab's settings: ${what}. Nothing is written into the notebook, and no key.`;
+function written({ model, key, address }: IAnswers): string {
+  const what = [
+    model.trim() || 'no model',
+    ...(key.trim() ? [`the name ${key.trim()}`] : []),
+    ...(address.trim() ? [`the address ${address.trim()}`] : [])
+  ];
+  const words = what.join(', ').replace(/, ([^,]*)$/, ' and $1');
+  return `Saved in JupyterLab's settings: ${words}. Nothing is written into the notebook, and no key.`;
 }
 
 /** The variable that litellm uses by default. */

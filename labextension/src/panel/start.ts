@@ -23,6 +23,8 @@ export interface IAnswers {
   model: string;
   /** The name of the environment variable with the API key. */
   key: string;
+  /** The address of a server of one's own; empty for the usual one. */
+  address: string;
 }
 
 /** The first steps: settings, a check, a first cell. */
@@ -36,7 +38,7 @@ export class Start {
   async answers(): Promise<IAnswers> {
     const settings = await this._registry.load(PLUGIN);
     const read = (name: string): string => String(settings.get(name).composite ?? '');
-    return { model: read('model'), key: read('api_key') };
+    return { model: read('model'), key: read('api_key'), address: read('api_base') };
   }
 
   /** The models that can be asked now: their key is set, or their server answers. Empty without a kernel. */
@@ -45,10 +47,18 @@ export class Start {
     return link?.connected ? (JSON.parse((await link.request('ready', '')) ?? '[]') as IReadyModels[]) : [];
   }
 
-  /** Save the values in JupyterLab's settings. */
-  async save({ model, key }: IAnswers): Promise<void> {
+  /** Save the values in JupyterLab's settings. Rejects, and saves none, if the address is not one. */
+  async save({ model, key, address }: IAnswers): Promise<void> {
+    const { schema } = await this._registry.load(PLUGIN);
+    // The kernel checks it in the same way. A value that the schema does not allow would block the whole page.
+    if (!new RegExp(String(schema.properties?.api_base?.pattern ?? '')).test(address.trim())) {
+      throw new Error(
+        'The address must begin with http:// or https://, without a user or a password. Nothing was saved.'
+      );
+    }
     await this._registry.set(PLUGIN, 'model', model.trim());
     await this._registry.set(PLUGIN, 'api_key', key.trim());
+    await this._registry.set(PLUGIN, 'api_base', address.trim());
   }
 
   /** What `%autocode doctor` finds. Rejects with an error to show to the user. */

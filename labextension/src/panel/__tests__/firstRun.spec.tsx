@@ -5,6 +5,7 @@ import { createRoot } from 'react-dom/client';
 
 import type { ICheckedPart } from '../../link/tokens';
 import { FirstRun } from '../firstRun';
+import type { IAnswers } from '../start';
 
 const check = jest.fn();
 const ready = jest.fn();
@@ -14,6 +15,7 @@ const begin = jest.fn();
 let node: HTMLElement;
 let root: Root;
 let draw: (isLoaded: boolean) => Promise<void>;
+let address = '';
 
 const part = (name: string, state: string, more: string, level: number, used: boolean): ICheckedPart => {
   return { name, state, more, level, used, bad: state.endsWith('not set') };
@@ -36,8 +38,7 @@ beforeEach(async () => {
   jest.resetAllMocks();
   node = document.createElement('div');
   document.body.replaceChildren(node);
-  const answers = (): Promise<{ model: string; key: string }> =>
-    Promise.resolve({ model: 'openai/gpt', key: 'MY_KEY' });
+  const answers = async (): Promise<IAnswers> => ({ model: 'openai/gpt', key: 'MY_KEY', address });
   ready.mockResolvedValue([
     { text: 'GEMINI_API_KEY is set.', models: ['gemini/gemini-2.5-pro'] },
     { text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3', 'ollama_chat/<b>'] },
@@ -55,9 +56,9 @@ async function submit(): Promise<void> {
 
 it('begins with what is set, and says what the kernel found, as text', async () => {
   check.mockResolvedValue(FOUND);
-  expect([...node.querySelectorAll('input')].map(input => input.value)).toEqual(['openai/gpt', 'MY_KEY']);
+  expect([...node.querySelectorAll('input')].map(input => input.value)).toEqual(['openai/gpt', 'MY_KEY', '']);
   await submit();
-  expect(save).toHaveBeenCalledWith({ model: 'openai/gpt', key: 'MY_KEY' });
+  expect(save).toHaveBeenCalledWith({ model: 'openai/gpt', key: 'MY_KEY', address: '' });
   expect(said()).toContain(SAVED);
   const names = (list: Element): (string | null)[] => [...list.querySelectorAll('dt')].map(name => name.textContent);
   const [used, all] = node.querySelectorAll('dl');
@@ -66,6 +67,21 @@ it('begins with what is set, and says what the kernel found, as text', async () 
   expect(used.querySelectorAll('dd')[2].textContent).toBe('<b>MY_KEY</b> is not setreplays work without it');
   expect(names(all)).toEqual(['sandbox', 'local', 'model', 'key', 'python']);
   expect(all.closest('details')!.open).toBe(false);
+});
+
+it('shows the address of an own server where one is set, and says that it saved it', async () => {
+  const more = (): HTMLDetailsElement => node.querySelector('details')!;
+  expect(more().open).toBe(false);
+  address = 'http://localhost:8000/v1';
+  check.mockResolvedValue(FOUND);
+  await act(async () => root.render(null));
+  await draw(false);
+  address = '';
+  expect(more().open).toBe(true);
+  expect(more().querySelector('input')!.value).toBe('http://localhost:8000/v1');
+  await submit();
+  expect(save.mock.calls[0][0].address).toBe('http://localhost:8000/v1');
+  expect(said()).toContain('openai/gpt, the name MY_KEY and the address http://localhost:8000/v1.');
 });
 
 it('says why it could not look, and can be asked again', async () => {
