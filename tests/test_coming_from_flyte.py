@@ -232,6 +232,35 @@ def test_a_file_is_taken_where_a_frame_was_the_sample(model: Callable[..., None]
         result.verify(table=flyte.io.File(path="nosuch://x/y.csv"))
 
 
+@pytest.mark.local_sandbox
+def test_examples_of_a_request_take_data_of_flyte(model: Callable[..., None], tmp_path: Path) -> None:
+    import flyte.io
+
+    twice = "def run(table):\n    return table.assign(v=table['v'] * 2)"
+    tests = TESTS_OF_TOTAL.replace("The sum of v", "Each v twice").replace(
+        'run(table=pd.DataFrame({"v": [1.0, 2.0]})) == 3.0',
+        'list(run(table=pd.DataFrame({"v": [1.0, 2.0]}))["v"]) == [2.0, 4.0]',
+    )
+    model(plan({"table": "DataFrame"}, {"twice": "DataFrame"}), twice, tests)
+    few, doubled = (flyte.io.DataFrame.from_df(pd.DataFrame({"v": [number]})) for number in (1.0, 2.0))
+    agent = AutoCoderAgent(model="gpt-4.1", second_opinion="off", max_iterations=1)
+    result = agent.generate(
+        "Twice v",
+        samples={"table": pd.DataFrame({"v": [7.0]})},
+        outputs={"twice": "DataFrame"},
+        examples=[({"table": few}, doubled), ({"table": few}, {"twice": doubled})],
+        name="twice",
+    )
+    assert result.success, result.error
+    checked = [check for check in result.report.evidence.conditions if "example" in check.name]
+    assert len(checked) == 2 and all(check.passed for check in checked)
+    with pytest.raises(InvalidRequest, match="Flyte could not fetch the File"):
+        agent.generate("x", examples=[({"table": flyte.io.File(path="nosuch://x/y.csv")}, 1.0)])
+    wrong: Any = [(1, few), few]
+    with pytest.raises(InvalidRequest, match="examples must be pairs"):
+        agent.generate("x", examples=wrong)
+
+
 @pytest.mark.parametrize("kind", ["File", "Dir"])
 def test_what_flyte_cannot_fetch_is_refused_with_its_address(kind: str) -> None:
     import flyte.io

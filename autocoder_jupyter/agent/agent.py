@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.agent.arguments import ARGUMENTS, build_request
+from autocoder_jupyter.agent.arguments import ARGUMENTS, build_request, fetched_examples
 from autocoder_jupyter.agent.constructor import Constructor
 from autocoder_jupyter.agent.generation import generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
@@ -99,6 +99,8 @@ class AutoCoderAgent(Constructor):
             from autocoder_jupyter.data.sampling import sampled  # imports pandas
 
             given["samples"] = await sampled(await all_fetched(samples))
+        if examples is not None:
+            given["examples"] = await fetched_examples(examples)
         request = build_request(prompt, name, **given)
         of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         root = default_journal_root() if journal_root is None else Path(journal_root)

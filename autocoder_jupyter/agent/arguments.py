@@ -16,7 +16,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
-from autocoder_jupyter.types.of_flyte import declared_of_flyte
+from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 from autocoder_jupyter.types.split import demand_text
 from autocoder_jupyter.untrusted.parsing import require_expression
 
@@ -69,6 +69,22 @@ def folder_name(words: str) -> str:
     if words.isidentifier():
         return words
     return name if name and not name[0].isdigit() else f"request_{name}".strip("_")
+
+
+async def fetched_examples(examples: Iterable[Any]) -> list[Any]:
+    """The examples; what is data of Flyte in them is on this machine. What is no example is refused later.
+
+    Raises:
+        InvalidRequest: Flyte could not fetch a value.
+    """
+    return [
+        tuple([await _fetched_side(side) for side in example]) if isinstance(example, tuple) else example
+        for example in examples
+    ]
+
+
+async def _fetched_side(side: Any) -> Any:
+    return await all_fetched(side) if isinstance(side, Mapping) else (await all_fetched({"": side}))[""]
 
 
 def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]]) -> tuple[Example, ...]:

@@ -18,6 +18,9 @@ _PIECES = re.compile(r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<arrow
 
 _SYNTAX = 'Write --example "@in -> @out", or with names: --example "orders=@few, min_orders=3 -> best=\'2024-03\'".'
 
+_A_VALUE = "a value of an example"
+"""How it is named while it is fetched."""
+
 _LONGEST = 200
 """Characters of an example in an error."""
 
@@ -117,8 +120,10 @@ def _expected(option: ExampleOption, expression: str, namespace: Mapping[str, An
 
 def _held(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:
     from autocoder_jupyter.data.capture import captured_value
+    from autocoder_jupyter.magics.references import on_this_machine
 
-    return captured_value(_evaluated(option, expression, namespace))
+    value = _evaluated(option, expression, namespace)
+    return captured_value(on_this_machine({_A_VALUE: value})[_A_VALUE])
 
 
 def _evaluated(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:

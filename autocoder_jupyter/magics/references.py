@@ -107,16 +107,20 @@ def _captured(samples: Mapping[str, Any], may_sample: bool = True) -> dict[str, 
     from autocoder_jupyter.data.capture import capture
     from autocoder_jupyter.data.elsewhere import refuse_elsewhere
     from autocoder_jupyter.data.sampling import is_source, sampled
-    from autocoder_jupyter.types.of_flyte import has_data_of_flyte
 
     for name, value in samples.items():
         if not (may_sample and is_source(value)):
             refuse_elsewhere(value, name)
     if any(map(is_source, samples.values())):
         samples = background.run(sampled(samples))
-    if has_data_of_flyte(samples):
-        samples = background.run(_fetched(samples))
-    return {name: capture(value) for name, value in samples.items()}
+    return {name: capture(value) for name, value in on_this_machine(samples).items()}
+
+
+def on_this_machine(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values by name; what is data of Flyte is fetched."""
+    from autocoder_jupyter.types.of_flyte import has_data_of_flyte
+
+    return background.run(_fetched(values)) if has_data_of_flyte(values) else values
 
 
 async def _fetched(samples: Mapping[str, Any]) -> dict[str, Any]:

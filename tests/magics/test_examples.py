@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.examples import collect_example, parse_example
+from autocoder_jupyter.types import File
 
 
 @pytest.mark.parametrize(
@@ -91,3 +93,15 @@ def test_what_cannot_cross_is_refused_before_it_is_copied_or_shown() -> None:
         for text in (f"@{name} -> 1", f"1 -> @{name}"):
             with pytest.raises(InvalidRequest, match="cannot be sent to the sandbox"):
                 collect_example(parse_example(text), values)
+
+
+def test_data_of_flyte_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    from flyte import io
+
+    (tmp_path / "few.csv").write_text("v\n1\n")
+    frame = pd.DataFrame({"v": [1]})
+    namespace = {"few": io.File(path=str(tmp_path / "few.csv")), "out": io.DataFrame.from_df(frame)}
+    example = collect_example(parse_example("@few -> @out"), namespace)
+    assert example.given == (("", File(tmp_path / "few.csv")),)
+    pd.testing.assert_frame_equal(example.expected[0][1], frame)
