@@ -210,9 +210,10 @@ class LiteLLMModel:
                 if isinstance(fault, ModelError):
                     raise fault from error
                 failures += 1
-                seconds = self._patience.pause(failures, time.monotonic() - started, fault.retry_after)
+                elapsed = time.monotonic() - started
+                seconds = self._patience.pause(failures, elapsed, fault.retry_after, fault.tries)
                 if seconds is None or (failures >= TRIES_OF_UNLISTED and self._is_unlisted(fault.reason)):
-                    raise self._unavailable(fault.reason, failures) from error
+                    raise self._unavailable(fault, failures) from error
             session.listener.on_retry(fault.reason, seconds)
             await asyncio.sleep(seconds)
 
@@ -288,13 +289,17 @@ class LiteLLMModel:
         """Whether the name of the model is probably wrong, and no service answers that could say so."""
         return reason == faults.NO_CONNECTION and self._config.api_base is None and bool(unlisted(self._config.model))
 
-    def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
-        place = f" Is the service at {self._config.api_base} running?" if self._config.api_base else ""
-        name = f" {unlisted(self._config.model)}" if self._is_unlisted(reason) else ""
-        cut_off = reason == faults.NO_CONNECTION and not self._config.api_base
-        network = "Is this machine online? Behind a proxy, set HTTPS_PROXY where the kernel starts. " if cut_off else ""
+    def _unavailable(self, fault: faults.Passing, tries: int) -> ModelUnavailable:
+        address, is_cut_off = self._config.api_base, fault.reason == faults.NO_CONNECTION
+        place = f" The address is {address}." if address else ""
+        if address and is_cut_off:
+            place = f" Is the service at {address} running?"
+        name = f" {unlisted(self._config.model)}" if self._is_unlisted(fault.reason) else ""
+        first = f"{fault.hint} " if fault.hint else ""
+        if is_cut_off and not address:
+            first = "Is this machine online? Behind a proxy, set HTTPS_PROXY where the kernel starts. "
         return ModelUnavailable(
             f"{self._config.model} did not answer in {tries} {'try' if tries == 1 else 'tries'}.",
-            why=f"Last: {reason}.",
-            hint=f"{network}Try again later (%autocode retry), or choose another model with -m.{place}{name}",
+            why=fault.why,
+            hint=f"{first}Try again later (%autocode retry), or choose another model with -m.{place}{name}",
         )

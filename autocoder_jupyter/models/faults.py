@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from dataclasses import dataclass
 from types import ModuleType
@@ -13,6 +14,7 @@ from autocoder_jupyter.models.limits import AnswerLimits
 from autocoder_jupyter.models.preflight import HOW_TO_NAME, unknown_provider
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view.amounts import so_far
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429, *range(500, 600)})
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|credit balance|billing", re.IGNORECASE)
@@ -36,15 +38,36 @@ _REPEATING = re.compile(r"repeating the same chunk", re.IGNORECASE)
 _ADDRESSES = re.compile(r" ?(?:ssl:)?<[^<>]* object at 0x[0-9a-f]+>")
 _PREFIXES = re.compile(r"^(?:litellm\.\w+: |\w*(?:Error|Exception)\w*: |\w+Exception - )+")
 
+_IN_THE_MIDDLE = re.compile(r"payload is not completed|incomplete chunked read|peer closed connection", re.IGNORECASE)
+
 NO_CONNECTION = "no connection to the service"
+_BROKE_OFF = "the answer broke off"
+
+_TRIES_OF_A_PAGE = 2
+"""A login page stays until somebody logs in."""
 
 
 @dataclass(frozen=True)
 class Passing:
-    """A transient fault. `retry_after` is the pause that the service asks for, in seconds."""
+    """A transient fault.
+
+    Args:
+        reason: what happened, in words.
+        retry_after: the pause that the service asks for, in seconds.
+        tries: the maximum number of calls, if more would not help.
+        hint: what the user can do if it stays.
+    """
 
     reason: str
     retry_after: float | None = None
+    tries: int | None = None
+    hint: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason in a sentence, with the pause that the service asks for."""
+        pause = so_far(math.ceil(self.retry_after)) if self.retry_after else ""
+        return f"Last: {self.reason}{f'; the service asks for a pause of {pause}' if pause else ''}."
 
 
 class ResponseFault(Exception):
@@ -86,12 +109,16 @@ class NoAnswer(ResponseFault):
 def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing | ModelError:
     """Classify an exception of a call."""
     if isinstance(error, EndedEarly):
-        return Passing("the answer broke off")
+        return Passing(_BROKE_OFF)
     if isinstance(error, Silent):
         return Passing(f"no answer within {error.seconds:g} s")
     if isinstance(error, WebPage):
         title = f" ({visible(error.title)!r})" if error.title else ""
-        return Passing(f"a web page{title} came instead of an answer; a proxy or a login may be between")
+        return Passing(
+            f"a web page{title} came instead of an answer; a proxy or a login may be between",
+            tries=_TRIES_OF_A_PAGE,
+            hint="Log in to the network or the proxy, or correct the address (api_base).",
+        )
     if isinstance(error, NoAnswer):
         return ModelError(
             f"{config.model} sent no answer, and was stopped.",
@@ -102,7 +129,7 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
     said = _said(error)
     code = str(getattr(error, "code", "") or "")
     if status in (401, 403) or _NO_CREDENTIALS.search(said):
-        return _refused_key(said, config, litellm)
+        return _refused_key(status, said, config, litellm)
     if status == 402 or (status == 429 and _QUOTA.search(f"{said} {code}")):
         return AuthenticationFailed(f"The account behind {config.model} has no credit left.", why=said)
     if isinstance(error, litellm.exceptions.ContextWindowExceededError) or _rejects(status, _CONTEXT, said):
@@ -142,8 +169,15 @@ def _rejects(status: int | None, pattern: re.Pattern[str], said: str) -> bool:
     return status in (400, 413, 422) and pattern.search(said) is not None
 
 
-def _refused_key(said: str, config: ModelConfig, litellm: ModuleType) -> AuthenticationFailed:
+def _refused_key(status: int | None, said: str, config: ModelConfig, litellm: ModuleType) -> AuthenticationFailed:
     variable = credentials.key_variable(config, litellm)
+    if status == 403:
+        return AuthenticationFailed(
+            f"The key for {config.model} may not be used for it.",
+            why=said,
+            hint=f"Allow it in the account of the provider, choose another model with -m, or another key"
+            f"{f' in {variable}' if variable else ''}.",
+        )
     where = f"the key in {variable}" if variable else "the credentials"
     hint = f"Set {variable} to a valid key" if variable else "Name the variable that holds a valid key with api_key=…"
     return AuthenticationFailed(f"The provider of {config.model} refuses {where}.", why=said, hint=f"{hint}.")
@@ -187,6 +221,8 @@ def _reason(status: int | None, said: str) -> str:
         return "the service is overloaded"
     if not said or _NO_CONNECTION.search(said):
         return NO_CONNECTION
+    if _IN_THE_MIDDLE.search(said):
+        return _BROKE_OFF
     return f"the service failed: {said[:160].rstrip('.')}"
 
 

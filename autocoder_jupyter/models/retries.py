@@ -16,7 +16,7 @@ class Patience:
     Args:
         tries: the maximum number of calls, including the first.
         first: seconds before the second call; doubled for each further call.
-        longest: the maximum seconds of one pause, even if the service asks for more.
+        longest: the maximum seconds of one pause that the service did not ask for.
         total: seconds after the start of the first call in which calls may begin.
     """
 
@@ -25,13 +25,18 @@ class Patience:
     longest: float = 30.0
     total: float = 300.0
 
-    def pause(self, failures: int, elapsed: float, retry_after: float | None) -> float | None:
+    def pause(self, failures: int, elapsed: float, retry_after: float | None, tries: int | None = None) -> float | None:
         """Seconds to wait after this many failures and `elapsed` seconds; None to give up.
 
-        `retry_after` is the pause that the service asks for; it is respected up to `longest`.
+        Args:
+            failures: the number of calls that failed.
+            elapsed: the seconds since the first one.
+            retry_after: the pause that the service asks for. A call before it would be refused as well, so there is
+                none if it does not fit into `total`.
+            tries: the maximum number of calls for this fault, if it is less than that of all.
         """
-        if failures >= self.tries:
+        if failures >= min(self.tries, tries or self.tries):
             return None
-        backoff = self.first * 2.0 ** (failures - 1) * _jitter.uniform(0.5, 1.0)
-        seconds = min(max(backoff, retry_after or 0.0), self.longest)
+        backoff = min(self.first * 2.0 ** (failures - 1) * _jitter.uniform(0.5, 1.0), self.longest)
+        seconds = max(backoff, retry_after or 0.0)
         return seconds if elapsed + seconds <= self.total else None

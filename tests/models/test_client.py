@@ -273,13 +273,21 @@ async def test_an_answer_that_repeats_itself_is_stopped_and_not_paid_for_again(q
     assert len(endpoint.requests) == 1
 
 
-async def test_the_services_own_wish_for_a_pause_is_honoured_up_to_a_cap(question: Question) -> None:
+async def test_the_services_own_wish_for_a_pause_is_honoured(question: Question) -> None:
     pauses: list[float] = []
-    faults = [Answer(status=429, headers={"retry-after": wish}) for wish in ("0.03", "3600")]
-    with ScriptedModel([*faults, "yes"]) as endpoint:
+    with ScriptedModel([Answer(status=429, headers={"retry-after": "0.13"}), "yes"]) as endpoint:
         model = LiteLLMModel(endpoint.config(), HASTE)
         await model.ask(question, Listener(on_retry=lambda _, seconds: pauses.append(seconds)))
-    assert pauses == [0.03, 0.05]
+    assert pauses == [0.13], "longer than a pause of our own"
+
+
+async def test_a_pause_that_is_too_long_is_told_and_not_waited_for(question: Question) -> None:
+    faults = [Answer(status=429, headers={"retry-after": "3600"})] * 2
+    with ScriptedModel(faults) as endpoint, pytest.raises(ModelUnavailable, match="in 1 try") as caught:
+        await LiteLLMModel(endpoint.config(), HASTE).ask(question)
+    assert caught.value.why == "Last: rate limit; the service asks for a pause of 1 h 0 min."
+    assert "running?" not in caught.value.hint, "it is running, as it has answered"
+    assert len(endpoint.requests) == 1
 
 
 async def test_silence_is_a_timeout(question: Question) -> None:

@@ -192,9 +192,11 @@ async def test_a_web_page_is_named_with_its_title(question: Question) -> None:
         ScriptedModel(always(Answer(wire=sends(page, kind="text/html")))) as endpoint,
         pytest.raises(ModelUnavailable) as caught,
     ):
-        await LiteLLMModel(endpoint.config(), TWICE).ask(question)
+        await LiteLLMModel(endpoint.config(), Patience(tries=6, first=0.001)).ask(question)
     assert "a web page ('Log in to Acme Wi-Fi') came instead of an answer" in caught.value.why
-    assert endpoint.url in caught.value.hint
+    assert endpoint.url in caught.value.hint and "Log in to the network" in caught.value.hint
+    assert "running?" not in caught.value.hint
+    assert len(endpoint.requests) == 2, "the page stays until somebody logs in"
 
 
 async def test_an_answer_of_the_persons_own_function_is_repaired_too(question: Question, tmp_path: Path) -> None:

@@ -21,9 +21,17 @@ def test_pauses_grow_and_are_spread(failures: int) -> None:
     assert 0.5 * 2 ** (failures - 1) <= pause <= 2 ** (failures - 1)
 
 
-def test_the_wish_of_the_service_is_honoured_up_to_a_cap() -> None:
+def test_the_wish_of_the_service_is_honoured_and_one_that_is_too_long_ends_it() -> None:
     assert PATIENCE.pause(1, 0.0, 12.0) == 12.0
-    assert PATIENCE.pause(1, 0.0, 3600.0) == 30.0
+    assert PATIENCE.pause(1, 0.0, 45.0) == 45.0, "an earlier call would be refused as well"
+    assert PATIENCE.pause(1, 20.0, 45.0) is None
+    assert PATIENCE.pause(1, 0.0, 3600.0) is None
+
+
+def test_a_fault_may_have_fewer_tries() -> None:
+    assert PATIENCE.pause(1, 0.0, None, tries=2) is not None
+    assert PATIENCE.pause(2, 0.0, None, tries=2) is None
+    assert PATIENCE.pause(5, 0.0, None, tries=9) is None
 
 
 def test_it_ends_after_so_many_tries() -> None:

@@ -25,7 +25,7 @@ from autocoder_jupyter.engines.claude.service import Refusal, Service, plain_nam
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, ModelError, ModelUnavailable
 from autocoder_jupyter.models import library, received
 from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, cut_off_error
-from autocoder_jupyter.models.faults import ResponseFault
+from autocoder_jupyter.models.faults import Passing, ResponseFault
 from autocoder_jupyter.models.intake import Intake
 from autocoder_jupyter.models.limits import AnswerLimits
 from autocoder_jupyter.models.metering import Meter, Tab
@@ -231,9 +231,10 @@ class Gateway:
                 if isinstance(fault, ModelError):
                     raise fault from raised
                 failures += 1
-                pause = self._patience.pause(failures, time.monotonic() - started, fault.retry_after)
+                elapsed = time.monotonic() - started
+                pause = self._patience.pause(failures, elapsed, fault.retry_after, fault.tries)
                 if pause is None:
-                    raise self._unavailable(fault.reason, failures) from raised
+                    raise self._unavailable(fault, failures) from raised
                 self._listener.retrying(fault.reason, pause)
                 await asyncio.sleep(pause)
             finally:
@@ -259,11 +260,12 @@ class Gateway:
         known = [cost for cost in costs if cost is not None]
         return counted.model_copy(update={"cost": sum(known) if len(known) == len(costs) else None})
 
-    def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
+    def _unavailable(self, fault: Passing, tries: int) -> ModelUnavailable:
+        again = "Run the cell again later; what the agent has done so far is replayed."
         return ModelUnavailable(
-            f"{self._service.config.model} did not answer in {tries} tries.",
-            why=f"Last: {reason}.",
-            hint="Run the cell again later; what the agent has done so far is replayed.",
+            f"{self._service.config.model} did not answer in {tries} {'try' if tries == 1 else 'tries'}.",
+            why=fault.why,
+            hint=f"{fault.hint} {again}".strip(),
         )
 
 

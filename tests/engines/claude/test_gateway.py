@@ -165,7 +165,7 @@ async def test_the_same_question_is_answered_from_the_journal_and_costs_nothing(
         (Answer(status=401, error="invalid x-api-key"), AuthenticationFailed, "refuses the key"),
         (Answer(status=404, error="model: claude-nope"), UnknownModel, "There is no model"),
         (Answer(status=400, error="messages.0: something"), ModelError, "refused the question"),
-        (Answer("gone", drop_after=0), ModelUnavailable, "did not answer in 1 tries"),
+        (Answer("gone", drop_after=0), ModelUnavailable, "did not answer in 1 try"),
     ],
 )
 async def test_a_refusal_ends_the_session_with_one_sentence(
