@@ -62,6 +62,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
     failed, best = _failures(state, reason), _best(state)
     refines = state.name if refinable else ""
     on_what = verified_blocks(state)
+    has_code = bool(state.solution) or state.phase not in _UNSOLVED
     return (
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
         Row("Refine", lines([clipped(state.refinement, 600)])),
@@ -87,8 +88,8 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
         Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
-        Row("Written by", lines([clipped(state.writer, 600)]), prefix="written by"),
-        Row("Sandbox", parts.sandbox_blocks(state.sandbox)),
+        Row("Written by", lines([clipped(state.writer, 600)]) if has_code else (), prefix="written by"),
+        Row("Sandbox", parts.sandbox_blocks(state.sandbox) if has_code else ()),
         Row("", (line(Button("Refine")),) if refinable else (), only="html", refines=refines),
         next_steps(state),
     )

@@ -10,6 +10,7 @@ from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
 from autocoder_jupyter.concurrency.background import POLL_SECONDS
 from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.magics.notebook import Launch
+from autocoder_jupyter.run.code_run import CodeRun
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class FailureWords:
 
     Args:
         what: the text after the name.
-        hint: the next step; `{name}` is replaced by the name.
+        hint: the next step, if there is an attempt to look at; `{name}` is replaced by the name.
     """
 
     what: str
@@ -103,4 +104,7 @@ def _raise_if_failed(launch: Launch, ending: FailureWords) -> None:
     name, state = launch.job.name, launch.job.state
     if state in ("failed", "over_budget"):
         what = "went over its budget" if state == "over_budget" else ending.what
-        raise GenerationFailed(f"{name} {what}.", why=launch.card.state.reason, hint=ending.hint.format(name=name))
+        shown = launch.card.state
+        has_code = bool(shown.blocks if isinstance(shown, CodeRun) else shown.solution)
+        hint = ending.hint.format(name=name) if has_code else ""
+        raise GenerationFailed(f"{name} {what}.", why=shown.reason, hint=hint)

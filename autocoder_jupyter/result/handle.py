@@ -33,11 +33,15 @@ from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.types.split import Split
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.scaling.map import Map
     from autocoder_jupyter.scaling.over import Over
 
+
+_LONGEST_REASON = 200
+"""Characters of the reason of a failure in `repr`."""
 
 ExportKind = Literal["script", "package", "flyte"]
 """What an export writes."""
@@ -564,6 +568,8 @@ def _summary(report: Report) -> list[str]:
         words.append(f"{passed}/{len(report.evidence.tests)} tests")
     if report.usage.input_tokens:
         words.append("cost unknown" if report.usage.cost is None else f"${report.usage.cost:.2f}")
+    if report.error and not report.success:
+        words.append(visible(report.error.partition("\n")[0][:_LONGEST_REASON]))
     return words
 
 

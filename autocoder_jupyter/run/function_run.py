@@ -486,6 +486,8 @@ def _(event: events.Finished, state: FunctionRun) -> FunctionRun:
     state = replace(state, beside=())
     if event.attempts is not None:  # one that was stopped before its verdict is in no report
         state = replace(state, attempt=event.attempts)
+    elif not state.solution:  # it ended before there was anything to try
+        state = replace(state, attempt=0)
     state = replace(
         state, loading=False, limit=event.limit, needs=event.needs, agent=state.agent.stopped() if state.agent else None
     )

@@ -293,6 +293,17 @@ def test_what_cost_more_than_it_might_is_not_green() -> None:
     assert style("edge-good") in green.split("growth")[0] and style("edge-good") not in dear.split("growth")[0]
 
 
+def test_a_run_that_wrote_nothing_says_neither_who_wrote_it_nor_where_nor_how_often_it_was_tried(read: Any) -> None:
+    ready = EnvironmentReady("local:abc", (), 1.0, (), "local", "landlock")
+    running = FunctionRun("growth", writer="openai/gpt-4.1", attempt=1, of=3).apply(ready)
+    ended = running.apply(Finished("failed", "There is no key for openai/gpt-4.1."))
+    text = read(card_html(ended)).text
+    assert "There is no key" in text
+    assert not [words for words in ("Written by", "landlock", "1 attempt") if words in text]
+    tried = read(card_html(replace(running, solution="x").apply(Finished("failed", "No.")))).text
+    assert all(words in tried for words in ("openai/gpt-4.1", "landlock", "1 attempt"))
+
+
 def test_the_card_names_the_tier_and_what_it_does_not_hold(read: Any) -> None:
     ready = EnvironmentReady("local:abc", (), 1.0, (), "local", "landlock")
     state = replace(RUNNING.apply(ready), phase="ready")

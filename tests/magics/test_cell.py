@@ -197,8 +197,10 @@ def test_a_headless_cell_can_be_told_not_to_wait(shell: Any, jobs: Any, monkeypa
 
 def test_a_failed_generation_fails_the_waiting_cell_and_keeps_the_result(shell: Any, jobs: Any) -> None:
     jobs.ending = lambda job: job.end("failed", error="2 tests failed")
-    with pytest.raises(GenerationFailed, match="2 tests failed"):
+    with pytest.raises(GenerationFailed, match="2 tests failed") as caught:
         shell.run("%%autocode growth --wait\nWords")
+    assert caught.value.hint == "", "the run has written no code, so there is no attempt to look at"
+    assert repr(shell.user_ns["growth"]) == "<autocode growth failed · 2 tests failed>"
     assert shell.user_ns["growth"].solution.code.startswith("def run")
 
 

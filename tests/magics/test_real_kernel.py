@@ -333,6 +333,7 @@ def test_a_failed_generation_fails_a_headless_cell_and_keeps_the_best_attempt(ke
     cell = kernel.run(CELL, allow_stdin=False)
     assert cell.status == "error"
     assert "GenerationFailed" in cell.error and "Traceback" not in cell.error
+    assert "%autocode show growth shows the best attempt" in cell.error
     assert "test_amounts_are_summed" in kernel.card() and "The best attempt is kept below" in kernel.card()
     assert ".max()" in kernel.run("print(growth.solution.code)").text
 
