@@ -46,7 +46,7 @@ def build_request(prompt: str, name: str | None = None, **given: Any) -> Request
         from autocoder_jupyter.data.renames import renamed_samples
 
         frozen["samples"] = renamed_samples(frozen.get("samples", {}), frozen["renames"])
-    request = Request(name=named, prompt=check.text("prompt", prompt), contracts=contracts, **frozen)
+    request = Request(name=named, prompt=check.request("prompt", prompt), contracts=contracts, **frozen)
     if not contracts:
         return request
     from autocoder_jupyter.contracts.applying import with_checked_samples

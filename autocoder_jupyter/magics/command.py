@@ -23,7 +23,7 @@ from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import ExampleOption, parse_example
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
 from autocoder_jupyter.settings.option import Mode
-from autocoder_jupyter.settings.parameters import require_unicode
+from autocoder_jupyter.settings.parameters import require_short, require_unicode
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.types.split import demand_text
 from autocoder_jupyter.untrusted.parsing import require_expression
@@ -141,6 +141,7 @@ def require_prompt(prompt: str) -> None:
         raise InvalidRequest(
             "The cell has no request.", hint="Describe below the first line what the function should do."
         )
+    require_short("The request", prompt)
 
 
 def without_quotes(text: str) -> str:

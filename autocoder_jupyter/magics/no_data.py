@@ -117,7 +117,7 @@ def _asked(
         return dataclasses.replace(command, prompt=marked)
     what, why, way, otherwise = _words(command.name, found, marked, data_names(notebook.namespace), passes=passes)
     if notebook.is_headless:
-        raise InvalidRequest(what, why=why, hint=f"{visible(way)} {otherwise}")
+        raise InvalidRequest(what, why=why, hint=f"{visible(way)}\n{otherwise}")
     print(visible(what if found else f"{what} {way}"))
     go_on = NO if passes else WITHOUT
     if found:

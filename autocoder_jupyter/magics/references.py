@@ -241,6 +241,8 @@ def _way_out(name: str, value: object) -> str:
         if "concat" in table:
             return f"Make one table of it: {name} = {table}."
         return f'Declare it as an input: -i "{name}: {type(value).__name__}".'
+    if type(value).__name__ == "ndarray" and (kind := {1: "Series", 2: "DataFrame"}.get(getattr(value, "ndim", 0))):
+        return f"Make a {kind} of it: {name} = pd.{kind}({name})."
     return ""
 
 

@@ -31,6 +31,7 @@ Model = TypeVar("Model", bound="BaseModel")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PYTHON = re.compile(r"3\.\d{1,2}")
 _LONGEST_QUOTE = 200
+_LONGEST_REQUEST = 100_000
 
 ADDRESS = r"https?://[^/@]+(?:/.*)?"
 """The address of a service, for Python and JavaScript; without a user or a password, because settings are files."""
@@ -101,6 +102,22 @@ def text(parameter: str, value: Any) -> str:
         raise InvalidRequest(f"{parameter} must be a text that is not empty, not {quoted(value)}.")
     require_unicode(parameter, value)
     return value
+
+
+def request(parameter: str, value: Any) -> str:
+    """The text of a request."""
+    require_short(parameter, text(parameter, value))
+    return str(value)
+
+
+def require_short(what: str, value: str) -> None:
+    """Refuse the text of a request that is probably data: every question to the model would repeat it, and be paid."""
+    if len(value) > _LONGEST_REQUEST:
+        raise InvalidRequest(
+            f"{what} has {len(value):,} characters, and at most {_LONGEST_REQUEST:,} are sent.",
+            why="Every question to the model would repeat them.",
+            hint="Put data into a variable or a file, and refer to it with @name: the model gets a description.",
+        )
 
 
 def require_unicode(what: str, value: str) -> None:

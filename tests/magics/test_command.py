@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, SampleOption, parse_cell
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -148,6 +149,15 @@ def test_what_is_wrong_is_said_in_one_sentence(line: str, message: str) -> None:
 def test_a_cell_without_prose_is_refused(body: str) -> None:
     with pytest.raises(InvalidRequest, match="has no request"):
         parse_cell("g", body)
+
+
+def test_a_text_that_is_probably_data_is_not_sent() -> None:
+    assert parse_cell("f", "x" * 100_000)
+    with pytest.raises(InvalidRequest, match="The request has 100,001 characters, and at most 100,000") as caught:
+        parse_cell("f", "x" * 100_001)
+    assert "refer to it with @name" in caught.value.hint
+    with pytest.raises(InvalidRequest, match="prompt has 100,001 characters"):
+        build_request("x" * 100_001)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def test_without_a_user_the_line_to_write_has_the_at_signs(
     monkeypatch.setattr("autocoder_jupyter.magics.notebook.Notebook.is_headless", True)
     with pytest.raises(InvalidRequest, match="passes no data") as caught:
         shell.run("%%autocode growth\nRevenue of the sales table.")
-    assert "Write it so: Revenue of the @sales table." in caught.value.hint and jobs.submitted == []
+    assert caught.value.hint.splitlines()[0] == "Write it so: Revenue of the @sales table."
+    assert jobs.submitted == []
 
 
 @pytest.mark.usefixtures("sales")

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -125,6 +126,8 @@ def test_a_declared_input_may_be_mentioned(namespace: dict[str, Any]) -> None:
         pytest.param("", "@limit", "or write the value itself", id="a number, written"),
         pytest.param("", "@names", '-i "names: list"', id="a list"),
         pytest.param("", "@notes", "is a str", id="a text"),
+        pytest.param("", "@array", "Make a Series of it: array = pd.Series(array).", id="an array"),
+        pytest.param("", "@matrix", "Make a DataFrame of it: matrix = pd.DataFrame(matrix).", id="an array of two"),
         pytest.param("-s missing", "x", "there is no 'missing'", id="sample that is not there"),
         pytest.param("-s x=sales.nope", "x", "AttributeError", id="expression that fails"),
         pytest.param("-s x=limit+1", "x", "-s x is an int", id="expression that gives a number"),
@@ -134,7 +137,7 @@ def test_a_declared_input_may_be_mentioned(namespace: dict[str, Any]) -> None:
 )
 def test_what_cannot_be_referred_to_is_refused(line: str, prose: str, message: str, namespace: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        collect(line, prose, namespace)
+        collect(line, prose, namespace | {"array": np.arange(3), "matrix": np.eye(2)})
     assert message in str(caught.value)
 
 
