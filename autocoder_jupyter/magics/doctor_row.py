@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.view import markup
+from autocoder_jupyter.view import as_text, markup
 from autocoder_jupyter.view.html import Html
 
 
@@ -27,9 +28,9 @@ class DoctorRow(NamedTuple):
 
 
 def shown(rows: Sequence[DoctorRow]) -> tuple[Html, str]:
-    """A table of rows for a page, and for a terminal. Parts are indented."""
+    """A table of rows for a page, and for a terminal, in its width. Parts are indented."""
     cells = [("  " * row.level + row.name, row.state, row.more) for row in rows]
-    return markup.table(("", "", ""), cells), markup.columns(cells)
+    return markup.table(("", "", ""), cells), as_text.wrapped(markup.columns(cells), columns())
 
 
 def fault_of(look: Callable[[], None]) -> str:

@@ -42,9 +42,15 @@ class TerminalProgress:
         if step != self._step:
             self._step = step
             asks = bool(state.question) and not self._has_prompt
-            print(card_text(state, columns()) if state.finished or asks else status_line(state))
+            is_whole = (state.finished and not _error_says_all(state)) or asks
+            print(card_text(state, columns()) if is_whole else status_line(state))
             if state.finished and isinstance(state, FunctionRun) and draws_pictures(os.environ, sys.stdout):
                 print(drawn(_pictures(state)), end="")
+
+
+def _error_says_all(state: Shown) -> bool:
+    """Whether the error that the cell raises next has all that a card would show: there is no code to tell of."""
+    return isinstance(state, FunctionRun) and state.phase in ("failed", "over_budget") and not state.solution
 
 
 def _pictures(run: FunctionRun) -> list[bytes]:

@@ -50,6 +50,11 @@ def document_text(document: Document, columns: int = 0) -> str:
     shown = (section for section in document.sections if section.only != "html")
     table = columns - len(_CODE) if columns else TABLE_CHARACTERS
     text = markup.lines([first, *(f"  {words}" for section in shown for words in _section(section, table))])
+    return wrapped(text, columns)
+
+
+def wrapped(text: str, columns: int) -> str:
+    """The lines of a text, wrapped between words; as they are if `columns` is 0."""
     return "\n".join(_wrapped(words, columns) for words in text.split("\n")) if columns else text
 
 

@@ -12,12 +12,14 @@ import re
 import struct
 import termios
 import tty
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.magics.doctor_row import DoctorRow, shown
 from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -55,14 +57,14 @@ def environ(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def printed(columns: int = 0) -> str:
+def printed(columns: int = 0, show: Callable[[], None] = finish) -> str:
     shown, written = pty.openpty()
     tty.setraw(written)
     fcntl.ioctl(written, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     with ThreadPoolExecutor(1) as executor:
         read = executor.submit(whole, shown)
         with os.fdopen(written, "w") as terminal, contextlib.redirect_stdout(terminal):
-            finish()
+            show()
         return read.result()
 
 
@@ -100,6 +102,22 @@ def test_text_is_as_wide_as_the_terminal_and_its_words_are_whole(environ: pytest
     assert len(lines[told]) > columns - 6 and lines[told + 1].startswith("      ")
     if columns < 160:
         assert any(len(line) == columns for line in lines if "a very long" in line)
+
+
+def test_what_the_doctor_finds_is_as_wide_as_the_terminal() -> None:
+    rows = [DoctorRow("sandbox", "docker will be used", "'auto' is set"), DoctorRow("docker", "works", "one two " * 40)]
+    lines = printed(60, lambda: print(shown(rows)[1])).splitlines()
+    assert max(map(len, lines)) <= 60 and all(line.startswith("      ") for line in lines[2:])
+    assert {word for line in lines[2:] for word in line.split()} == {"one", "two"}
+
+
+def test_a_run_that_wrote_nothing_ends_with_its_state_because_the_cell_raises_the_reason() -> None:
+    def end(solution: str = "") -> None:
+        run = replace(FunctionRun("growth"), phase="failed", reason="There is no key.", solution=solution)
+        TerminalProgress(LiveCard(RunTracker(run)))()
+
+    assert printed(60, end).splitlines() == ["growth  Failed"]
+    assert "There is no key." in printed(60, lambda: end("def run(): ..."))
 
 
 def test_a_file_gets_the_text_alone(environ: pytest.MonkeyPatch) -> None:
