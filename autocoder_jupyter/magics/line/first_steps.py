@@ -153,7 +153,7 @@ def _ask_for_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence
     if not config.api_base and (is_ready or not preflight.may_have_own_server(config.model)):
         return
     removable = bool(config.api_base) and settings.origins["api_base"] == "%config"
-    removing = f" {_USUAL} removes it." if removable else ""
+    removing = f" Type {_USUAL} for the provider's own." if removable else ""
     words = (
         f"Address of your own server, such as http://localhost:8000/v1; it gets your requests and the key.{removing}"
     )
