@@ -14,18 +14,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from autocoder_jupyter.agent.generation import reached
 from autocoder_jupyter.agent.settings import agent_config
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.evaluate.score_table import markdown
 from autocoder_jupyter.evaluate.task_folder import SHIPPED, read_tasks
-from autocoder_jupyter.evaluate.trial import TaskScore, try_model
+from autocoder_jupyter.evaluate.trial import UNASKED, TaskScore, try_model
+from autocoder_jupyter.models import preflight
+from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.settings.sandboxes import SANDBOXES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tasks. Returns 0, or 2 if a model cannot be asked or tasks cannot be read."""
+    """Run the tasks. Returns 0, or 2 if a model cannot be asked or tasks cannot be read. What was paid for is shown."""
     options = _parser().parse_args(arguments)
     scores: list[TaskScore] = []
+    configs: list[AgentConfig] = []
 
     def hear(score: TaskScore) -> None:
         scores.append(score)
@@ -33,16 +37,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         tasks = read_tasks(options.tasks)
-        for model in options.model:
-            config = agent_config(
-                model=model, api_base=options.api_base, api_key=options.api_key, sandbox=options.sandbox
-            )
+        configs = [
+            agent_config(model=model, api_base=options.api_base, api_key=options.api_key, sandbox=options.sandbox)
+            for model in options.model
+        ]
+        for config in configs:  # before any is paid
+            preflight.check(reached(config, config.model))
+        for config in configs:
             try_model(tasks, config, max_cost=options.max_cost, max_tokens=options.max_tokens, hear=hear)
     except AutocodeError as error:
         print(error, file=sys.stderr)
         return 2
-    print(markdown(scores), file=sys.stderr)
-    return 0
+    finally:
+        if scores:
+            print(markdown(scores, configs[0]), file=sys.stderr)
+    return 2 if any(score.failed_stage == UNASKED for score in scores) else 0
 
 
 def _parser() -> argparse.ArgumentParser:

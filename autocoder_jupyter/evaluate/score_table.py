@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autocoder_jupyter.evaluate.trial import TaskScore
+from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.version import VERSION
 
@@ -50,10 +51,11 @@ def task_rows(scores: Sequence[TaskScore]) -> list[tuple[str, ...]]:
     ]
 
 
-def markdown(scores: Sequence[TaskScore]) -> str:
-    """Both tables, for an issue."""
+def markdown(scores: Sequence[TaskScore], config: AgentConfig) -> str:
+    """Both tables, for an issue, below the settings that they can only be compared with."""
+    settings = f"effort {config.effort}, share {config.share}, at most {config.max_iterations} attempts"
     parts = (_table(MODEL_HEADINGS, model_rows(scores)), _table(TASK_HEADINGS, task_rows(scores)))
-    return f"autocoder-jupyter {VERSION}\n\n" + "\n\n".join(parts)
+    return f"autocoder-jupyter {VERSION}; {settings}\n\n" + "\n\n".join(parts)
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

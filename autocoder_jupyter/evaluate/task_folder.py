@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.evaluate.known_task import OUTPUT, KnownCase, KnownTask
+from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import visible
@@ -29,6 +30,10 @@ SHIPPED = Path(__file__).parent / "tasks"
 MOST_TASKS = 1000
 _TASK_BYTES = 2**20
 _VALUE_BYTES = 2**28
+_FOLDER_BYTES = 2**30
+"""All values of a folder together, because they are all held in memory."""
+
+_MOST_TABLES = 20
 
 _ANSWERS = frozenset({"DataFrame", "Series", "bool", "dict", "float", "int", "list", "str"})
 """The types of an answer. Files and figures have no single right form."""
@@ -84,21 +89,33 @@ def read_tasks(folder: Path) -> tuple[KnownTask, ...]:
             why=f"A folder of tasks has 1 to {MOST_TASKS} subfolders with a {TASK_FILE}.",
             hint="autocoder_jupyter.evaluate.task_folder.write_task writes one.",
         )
-    return tuple(_read(files, name) for name in names)
+    tasks, left = [], _FOLDER_BYTES
+    for name in names:
+        task, taken = _read(files, name, left)
+        tasks.append(task)
+        left -= taken
+    return tuple(tasks)
 
 
-def _read(files: Folder, name: str) -> KnownTask:
+def _read(files: Folder, name: str, left: int) -> tuple[KnownTask, int]:
+    """A task, and the bytes of its values, which may be as many as are left."""
     from autocoder_jupyter.sandbox.host.received import receive
 
+    taken = 0
+
     def case(record: Mapping[str, Any], which: _Case) -> KnownCase:
+        nonlocal taken
         tables = record["tables"]
+        _require_names(tables)
         values = []
         for number, header in enumerate(record["values"]):
             if header["type"] not in (_ANSWERS if number == len(tables) else {"DataFrame"}):
                 raise ValueError(f"value {number} of {which} has the type {header['type']}")
-            payload = memoryview(files.read_bytes(f"{name}/{which}.{number}.bin", _VALUE_BYTES))
+            most = min(_VALUE_BYTES, left - taken)
+            payload = memoryview(files.read_bytes(f"{name}/{which}.{number}.bin", most))
+            taken += len(payload)
             values.append(receive(header, payload, trusted=False))
-        if len(values) != len(tables) + 1 or not all(isinstance(table, str) for table in tables):
+        if len(values) != len(tables) + 1:
             raise ValueError(f"{which} must have a value for each table, then the answer")
         return KnownCase(dict(zip(tables, values[:-1], strict=True)), values[-1])
 
@@ -107,16 +124,27 @@ def _read(files: Folder, name: str) -> KnownTask:
         if record["format"] != FORMAT:
             raise ValueError(f"it is not in format {FORMAT}")
         request, returns = record["request"], record["returns"]
-        if not isinstance(request, str) or not isinstance(returns, str | dict):
-            raise TypeError("request must be text, and returns a type or dtypes by column")
+        if not isinstance(returns, str | dict):
+            raise TypeError("returns must be a type, or dtypes by column")
+        check.request("request", request)
         if isinstance(returns, str) and returns not in _ANSWERS:
             raise ValueError(f"{OUTPUT} cannot be a {returns}")
-        return KnownTask(name, request, returns, case(record["sample"], "sample"), case(record["new_rows"], "new_rows"))
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        why = f"{type(error).__name__}: {error}"
+        sample, new_rows = case(record["sample"], "sample"), case(record["new_rows"], "new_rows")
+        if sample.tables.keys() != new_rows.tables.keys():
+            raise ValueError("sample and new_rows have tables with other names")
+        return KnownTask(name, request, returns, sample, new_rows), taken
+    except (InvalidRequest, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        why = error.what if isinstance(error, InvalidRequest) else f"{type(error).__name__}: {error}"
         if isinstance(error, OSError):
             why = f"{error.filename}: {error.strerror}"
         raise InvalidRequest(f"The task {visible(name)!r} cannot be read.", why=visible(why)[:500]) from None
+
+
+def _require_names(tables: Any) -> None:
+    """Names of tables are inputs of the function."""
+    named = isinstance(tables, list) and all(isinstance(name, str) and check.is_input_name(name) for name in tables)
+    if not named or len(set(tables)) < len(tables) or len(tables) > _MOST_TABLES:
+        raise ValueError(f"tables must be at most {_MOST_TABLES} different names")
 
 
 def _cases(task: KnownTask) -> Iterator[tuple[_Case, KnownCase]]:

@@ -23,6 +23,10 @@ SPENT = "budget"
 """The stage of a task that was not finished, or not begun, because the budget was spent."""
 
 
+UNASKED = "model"
+"""The stage of a task for which the model could not be asked, after others for which it could."""
+
+
 @dataclass(frozen=True)
 class TaskScore:
     """What a model made of a task.
@@ -33,7 +37,7 @@ class TaskScore:
         on_sample: whether the function is right on the tables that the model was told about.
         on_new_rows: whether it is right on the others.
         failed_stage: the stage that failed; `sample` or `new rows` for a wrong answer of a verified function,
-            `budget` if the budget was spent, "" if all is right.
+            `budget` if the budget was spent, `model` if it could no longer be asked, "" if all is right.
         tokens: of all questions, in and out.
         cost: in US dollars; None if the price is not known.
         seconds: of the generation.
@@ -69,7 +73,8 @@ def try_model(
         hear: is told each score when it is known.
 
     Raises:
-        AutocodeError: the model cannot be asked (no key, no address), or there is no sandbox.
+        AutocodeError: the model cannot be asked (no key, no address), or there is no sandbox. After the first task this
+            is a score, because the others are paid for, and no further task is begun.
     """
     scores: list[TaskScore] = []
     for task in tasks:
@@ -79,8 +84,15 @@ def try_model(
         tokens_left = None if max_tokens is None else max_tokens - used
         if (cost_left is not None and cost_left <= 0) or (tokens_left is not None and tokens_left <= 0):
             score = TaskScore(config.model, task.name, failed_stage=SPENT, error="not begun")
+        elif scores and scores[-1].failed_stage == UNASKED:
+            score = TaskScore(config.model, task.name, failed_stage=UNASKED, error="not begun")
         else:
-            score = _tried(task, config, cost_left, tokens_left)
+            try:
+                score = _tried(task, config, cost_left, tokens_left)
+            except AutocodeError as error:
+                if not scores:
+                    raise
+                score = TaskScore(config.model, task.name, failed_stage=UNASKED, error=f"{error.what} {error.why}")
         scores.append(score)
         hear(score)
     return tuple(scores)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from autocoder_jupyter.agent.settings import agent_config
 from autocoder_jupyter.errors import InvalidRequest, UnknownModel
+from autocoder_jupyter.evaluate import task_folder
 from autocoder_jupyter.evaluate.__main__ import main
 from autocoder_jupyter.evaluate.known_task import KnownTask, is_right
 from autocoder_jupyter.evaluate.score_table import markdown
@@ -24,13 +26,17 @@ from tests.benchmarks.trust.task import Change, Task
 from tests.benchmarks.trust.tasks import checks, orders, series
 from tests.benchmarks.trust.words import words
 from tests.runner import MARKERS
-from tests.scripted_model import ScriptedModel, by_marker
+from tests.scripted_model import Answer, ScriptedModel, by_marker
 
 REVENUE, STREAK, KEYS = orders.TASKS[0], series.TASKS[1], checks.TASKS[0]
 
 
 def model_of(codes: list[tuple[Task, Change]]) -> ScriptedModel:
-    """A model that answers each task with this code; an example of the code is right if its types are."""
+    return ScriptedModel(answers_of(codes))
+
+
+def answers_of(codes: list[tuple[Task, Change]]) -> Callable[[dict[str, Any]], str | Answer]:
+    """Answers each task with this code; an example of the code is right if its types are."""
     said = [words(task, code, task.tests_of_types, task.same) for task, code in codes]
     starts = [task.request[:30] for task, _ in codes]
 
@@ -38,7 +44,7 @@ def model_of(codes: list[tuple[Task, Change]]) -> ScriptedModel:
         text = json.dumps(request["messages"])
         return next(answers[stage] for answers, start in zip(said, starts, strict=True) if start in text)(request)
 
-    return ScriptedModel(by_marker({MARKERS[stage]: partial(say, stage) for stage in said[0]}))
+    return by_marker({MARKERS[stage]: partial(say, stage) for stage in said[0]})
 
 
 def settings(model: ScriptedModel) -> dict[str, Any]:
@@ -64,7 +70,8 @@ def test_a_score_says_what_is_right_and_which_stage_failed(tasks: list[KnownTask
     assert (recited.on_sample, recited.on_new_rows, recited.failed_stage) == (True, False, "new rows")
     assert (failed.on_sample, failed.on_new_rows, failed.failed_stage) == (False, False, "run")
     assert all(score.tokens > 1000 and score.seconds > 0 and score.model == "openai/scripted" for score in scores)
-    text = markdown(scores)
+    text = markdown(scores, agent_config(model="openai/scripted"))
+    assert text.splitlines()[0].endswith("; effort normal, share rows, at most 10 attempts")
     assert "2 of 3 | 1 of 3" in text and "| longest streak | right | – | new rows |" in text
 
 
@@ -94,6 +101,42 @@ def test_the_command_line_writes_json_lines_and_a_table(tmp_path: Path, capsys: 
     assert set(line) == {field.name for field in dataclasses.fields(TaskScore)}
     assert line["task"] == "net revenue" and line["on_sample"] and line["on_new_rows"]
     assert "| openai/scripted | 1 of 1 | 1 of 1 |" in said.err
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.slow
+def test_what_was_paid_for_is_shown_if_the_model_can_no_longer_be_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for task in (REVENUE, STREAK, KEYS):
+        write_task(tmp_path, task.known())
+    first = min(task.name for task in (REVENUE, STREAK, KEYS))
+    (task,) = (task for task in (REVENUE, STREAK, KEYS) if task.name == first)
+    answer = answers_of([(task, task.right)])
+
+    def until_the_credit_ends(request: dict[str, Any]) -> str | Answer:
+        is_first = task.request[:30] in json.dumps(request["messages"])
+        return answer(request) if is_first else Answer(status=402, error="no credit")
+
+    with ScriptedModel(until_the_credit_ends) as model:
+        place = ["--model", "openai/scripted", "--api-base", model.url, "--sandbox", "local"]
+        assert main([*place, "--tasks", str(tmp_path), "--max-tokens", "4000000"]) == 2
+    said = capsys.readouterr()
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert [line["failed_stage"] for line in lines] == ["", "model", "model"]
+    assert "no credit left" in lines[1]["error"] and lines[2]["error"] == "not begun"
+    assert "| openai/scripted | 1 of 3 | 1 of 3 |" in said.err
+
+
+@pytest.mark.slow
+def test_all_models_are_checked_before_one_is_paid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_task(tmp_path, REVENUE.known())
+    with ScriptedModel() as model:
+        models = ["--model", "openai/scripted", "--model", "nope/x"]
+        given = [*models, "--api-key", "NO_SUCH_KEY", "--api-base", model.url, "--tasks", str(tmp_path)]
+        assert main([*given, "--max-tokens", "1000"]) == 2
+        assert model.requests == []
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.slow
@@ -129,8 +172,13 @@ def test_the_shipped_tasks_are_those_of_the_benchmark() -> None:
     [
         ({"format": 2}, "not in format 1"),
         ({"returns": "File"}, "cannot be a File"),
-        ({"request": ["a"]}, "request must be text"),
+        ({"request": ["a"]}, "request must be a text"),
         ({"sample": {"tables": ["orders"], "values": []}}, "a value for each table"),
+        ({"request": "  "}, "request must be a text that is not empty"),
+        ({"request": "x" * 100_001}, "at most 100,000 are sent"),
+        ({"sample": {"tables": ["orders; import os"], "values": []}}, "at most 20 different names"),
+        ({"sample": {"tables": ["orders", "orders"], "values": []}}, "at most 20 different names"),
+        ({"sample": {"tables": [f"t{number}" for number in range(21)], "values": []}}, "at most 20 different names"),
         ({"sample": {"tables": ["orders"], "values": [{"type": "Dir"}]}}, "has the type Dir"),
     ],
 )
@@ -142,6 +190,27 @@ def test_a_task_that_cannot_be_read_is_refused(tmp_path: Path, change: dict[str,
     assert why in refused.value.why
 
 
+def test_new_rows_have_the_tables_of_the_sample(tmp_path: Path) -> None:
+    file = write_task(tmp_path, REVENUE.known()) / "task.json"
+    record = json.loads(file.read_text("utf-8"))
+    record["new_rows"]["tables"] = ["others"]
+    file.write_text(json.dumps(record), "utf-8")
+    with pytest.raises(InvalidRequest) as refused:
+        read_tasks(tmp_path)
+    assert "tables with other names" in refused.value.why
+
+
+def test_all_values_of_a_folder_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for task in (REVENUE, STREAK):
+        write_task(tmp_path, task.known())
+    size = sum(file.stat().st_size for file in tmp_path.rglob("*.bin"))
+    monkeypatch.setattr(task_folder, "_FOLDER_BYTES", size)
+    assert len(read_tasks(tmp_path)) == 2
+    monkeypatch.setattr(task_folder, "_FOLDER_BYTES", size - 1)
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        read_tasks(tmp_path)
+
+
 def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="There are no tasks"):
         read_tasks(tmp_path)
@@ -150,6 +219,6 @@ def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
 
 
 def test_text_of_others_becomes_no_markdown() -> None:
-    text = markdown([TaskScore("a|b", "t", error="<img src=x> [l](u) @you `c`\nrow")])
+    text = markdown([TaskScore("a|b", "t", error="<img src=x> [l](u) @you `c`\nrow")], agent_config(model="a"))
     assert "<img" not in text and "a\\|b" in text and "\\@you" in text and "\\[l\\](u)" in text
     assert text.count("\n") == 8

@@ -44,17 +44,24 @@ def try_models(notebook: Notebook, arguments: Arguments) -> None:
     if max_cost is None and max_tokens is None:
         max_cost, max_tokens = _asked(notebook, config, len(tasks))
 
+    scores: list[TaskScore] = []
+
     def hear(score: TaskScore) -> None:
+        scores.append(score)
         words = "right" if score.on_sample and score.on_new_rows else f"failed: {score.failed_stage}"
         if score.failed_stage != SPENT:
             print(f"{score.task}: {words}, {score.tokens:,} tokens, {score.seconds:.0f} s", flush=True)
 
     config = dataclasses.replace(config, max_cost=None, max_tokens=None)
-    scores = try_model(tasks, config, max_cost=max_cost, max_tokens=max_tokens, hear=hear)
-    notebook.show(element("div", blocks_html(_blocks(scores)), look="text spaced"), markdown(scores))
+    try:
+        try_model(tasks, config, max_cost=max_cost, max_tokens=max_tokens, hear=hear)
+    finally:  # also after an interrupt: these are paid for
+        if scores:
+            page = element("div", blocks_html(_blocks(scores, config)), look="text spaced")
+            notebook.show(page, markdown(scores, config))
 
 
-def _blocks(scores: Sequence[TaskScore]) -> tuple[Block, ...]:
+def _blocks(scores: Sequence[TaskScore], config: AgentConfig) -> tuple[Block, ...]:
     """The tables for the page. Tasks for which the budget was too small are named once, below."""
     from autocoder_jupyter.evaluate.score_table import MODEL_HEADINGS, TASK_HEADINGS, markdown, model_rows, task_rows
     from autocoder_jupyter.evaluate.trial import SPENT
@@ -67,7 +74,7 @@ def _blocks(scores: Sequence[TaskScore]) -> tuple[Block, ...]:
         Table(MODEL_HEADINGS, tuple(model_rows(scores)), _numeric(MODEL_HEADINGS), "model"),
         *((tasks,) if tried else ()),
         *((muted(f"The budget was too small for: {unfinished}."),) if unfinished else ()),
-        Fold("Markdown, for an issue", (Source(markdown(scores)),)),
+        Fold("Markdown, for an issue", (Source(markdown(scores, config)),)),
     )
 
 
