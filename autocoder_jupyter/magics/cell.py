@@ -20,7 +20,7 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import notice
 from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.questions import ask_at_prompt
-from autocoder_jupyter.magics.references import hints
+from autocoder_jupyter.magics.references import hints, without_rows
 from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.magics.request_fields import given_fields
 from autocoder_jupyter.magics.settings import Settings
@@ -53,7 +53,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     request = build_request(command, notebook)
     require_fit(request)
     config = settings.agent_config()
-    to_know = (*hints(command, notebook.namespace), *without_effect(command.settings, config.backend))
+    to_know = _to_know(command, request, notebook, config)
     if settings["dry_run"]:
         show_preview(notebook, request, config, to_know)
         return
@@ -62,10 +62,19 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     if meant is not command:
         command, request = meant, build_request(meant, notebook)
         require_fit(request)
-        to_know = (*hints(command, notebook.namespace), *without_effect(command.settings, config.backend))
+        to_know = _to_know(command, request, notebook, config)
     if notebook.is_headless:
         config = dataclasses.replace(config, ask=False)  # no user can answer
     launch(notebook, request, config, waits=waits(notebook, settings), notices=(*to_know, *notice(notebook, settings)))
+
+
+def _to_know(command: CellCommand, request: Request, notebook: Notebook, config: AgentConfig) -> tuple[str, ...]:
+    """Sentences about the cell that are no errors."""
+    return (
+        *hints(command, notebook.namespace),
+        *without_rows(request.samples),
+        *without_effect(command.settings, config.backend),
+    )
 
 
 def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:

@@ -246,6 +246,15 @@ def _way_out(name: str, value: object) -> str:
     return ""
 
 
+def without_rows(samples: Mapping[str, Any]) -> tuple[str, ...]:
+    """A sentence for each table without rows: a filter may have matched nothing."""
+    return tuple(
+        f"{name} has no rows, so the function is not tried on any row of yours."
+        for name, value in samples.items()
+        if kind_of(value) in ("DataFrame", "Series") and len(value) == 0
+    )
+
+
 def require_variable(name: str, expression: str, namespace: Mapping[str, Any]) -> None:
     """Require that the variable of `-s name=variable` exists; other expressions are not checked.
 

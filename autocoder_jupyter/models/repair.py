@@ -54,9 +54,10 @@ async def ask_until_readable(
             return read(exchange.answer), tuple(exchanges)
         except Unreadable as error:
             if len(exchanges) > REPAIRS:
+                begins = _beginning(exchange.answer)
                 raise UnusableAnswer(
                     f"The answer of {exchange.model} ({question.stage}) is unusable, also after {REPAIRS} repairs.",
-                    why=f"{error}\nIt begins: {_beginning(exchange.answer)}",
+                    why=f"{error}\nIt begins: {begins}" if begins else "It is empty.",
                     hint="Try again (%autocode retry), or choose a stronger model with -m.",
                 ) from None
             # Only the last failure is appended to the first question, so that the prompt does not grow.
@@ -66,7 +67,7 @@ async def ask_until_readable(
 def _beginning(answer: str) -> str:
     """The beginning of an answer. It shows the reason if the model refused."""
     words = " ".join(answer[:1000].split())
-    return (words[:_SHOWN] + "…" if len(words) > _SHOWN else words) or "(nothing)"
+    return words[:_SHOWN] + "…" if len(words) > _SHOWN else words
 
 
 def _with_complaint(question: Question, answer: str, complaint: str, repair: int) -> Question:

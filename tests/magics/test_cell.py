@@ -163,6 +163,13 @@ def test_a_cell_that_is_typed_goes_on_until_an_empty_line(typed: str, status: st
     assert shell.input_transformer_manager.check_complete(typed)[0] == status
 
 
+def test_a_table_without_rows_is_said(shell: Any, jobs: Any) -> None:
+    sentence = "none has no rows, so the function is not tried on any row of yours."
+    shell.run("import pandas as pd; some = pd.DataFrame({'x': [1]}); none = some.iloc[:0]")
+    shell.run("%%autocode growth\nJoin @some and @none")
+    assert sentence in shell.shown and "some has no rows" not in shell.shown and len(jobs.submitted) == 1
+
+
 def test_a_headless_cell_waits(shell: Any, jobs: Any) -> None:
     shell.kernel._allow_stdin = False
     jobs.ending = lambda job: threading.Timer(0.1, job.end).start()

@@ -164,6 +164,12 @@ async def test_repairs_end(question: Question) -> None:
     assert len(endpoint.requests[2]["messages"]) == 3
 
 
+async def test_an_answer_that_stays_empty_is_called_empty(question: Question) -> None:
+    with ScriptedModel([" \n"] * 9) as endpoint, pytest.raises(UnusableAnswer) as caught:
+        await ask_structured(LiteLLMModel(endpoint.config()), question, City)
+    assert caught.value.why == "It is empty."
+
+
 async def test_a_truncated_record_is_continued_not_repaired(question: Question) -> None:
     with ScriptedModel([Answer(GOOD[:30], finish_reason="length"), GOOD[30:]]) as endpoint:
         city, exchanges = await ask_structured(LiteLLMModel(endpoint.config()), question, City)
