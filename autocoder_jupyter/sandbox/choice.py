@@ -56,11 +56,16 @@ def choose(
             reasons.append(f"{name}: {probe.reason}")
     if missed:
         raise _too_weak(choice, missed, reasons)
+    why = "\n  ".join(reasons)
+    if choice != "auto":
+        raise SandboxUnavailable(
+            f"The sandbox {choice!r} does not work here.",
+            why=why,
+            hint="With --sandbox auto, another one is used if it works; %autocode doctor shows which.",
+        )
     raise SandboxUnavailable(
-        "No sandbox works here, and generated code is never run without one."
-        if choice == "auto"
-        else f"The sandbox {choice!r} does not work here.",
-        why="\n  ".join(reasons),
+        "No sandbox works here, and generated code is never run without one.",
+        why=why,
         hint="Start Docker or Podman, or use Linux 5.13 or later; %autocode doctor shows details.",
     )
 

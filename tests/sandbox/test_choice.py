@@ -53,8 +53,9 @@ def test_local_is_used_where_no_engine_answers(machine: Machine) -> None:
 
 def test_what_was_asked_for_is_not_replaced(machine: Machine) -> None:
     machine("local")
-    with pytest.raises(SandboxUnavailable, match="docker is asleep"):
+    with pytest.raises(SandboxUnavailable, match="docker is asleep") as caught:
         choose("docker")
+    assert "--sandbox auto" in caught.value.hint
 
 
 def test_without_any_all_reasons_are_given_and_nothing_runs(machine: Machine) -> None:
