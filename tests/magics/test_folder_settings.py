@@ -326,7 +326,7 @@ def test_the_permission_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_p
     ],
 )
 def test_the_permission_for_an_address_says_which_machine_it_is(tmp_path: Path, address: str, machine: str) -> None:
-    plain = [] if "@" in address else [{"api_base": address}]  # one with a user is refused
+    plain: list[dict[str, Any]] = [] if "@" in address else [{"api_base": address}]  # with a user it is refused
     for values in (*plain, {"litellm_params": {"extra": {"base_url": address}}}):
         write(tmp_path, values)
         assert machine in settings(tmp_path).permissions[0].why
