@@ -192,6 +192,7 @@ def _not_verified(state: FunctionRun) -> tuple[Block, ...]:
 
 
 def _outputs(state: FunctionRun) -> tuple[Block, ...]:
+    """The outputs. Pictures of a run under way are in the strip: the card is sent anew with each change."""
     return output_blocks(state.outputs, state.name, draws=state.finished)
 
 

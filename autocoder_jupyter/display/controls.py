@@ -1,4 +1,8 @@
-"""The strip below a running card: the current step and buttons. It is removed at the end and never saved."""
+"""The strip below a running card: pictures, the current step and buttons. It is removed at the end and never saved.
+
+The card is an output, which is sent anew with each change. A picture is too large for that: here it is a widget of its
+own, and sent once.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,10 @@ from typing import Any, Protocol
 
 from autocoder_jupyter.display.bundles import widget_bundle
 from autocoder_jupyter.display.questions import QuestionForm
-from autocoder_jupyter.display.shown import Shown, strip_html
+from autocoder_jupyter.display.shown import Shown, is_unverified, pictures_html, strip_html
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.display.window import LAST_HTML
-from autocoder_jupyter.view.html import EMPTY, html_output
+from autocoder_jupyter.view.html import EMPTY, element, escape, html_output
 
 FOLDED_SECONDS = 0.3
 """Seconds that the strip stays at the end, without height, so that the page does not scroll."""
@@ -20,6 +24,8 @@ FOLDED_SECONDS = 0.3
 
 SEEN_SECONDS = 0.7
 """Seconds that a new question is shown before its buttons work."""
+
+_NOT_VERIFIED = element("div", element("strong", escape("not verified yet"), look="warn"), look="text")
 
 
 class Controllable(Protocol):
@@ -60,6 +66,8 @@ class Controls:
         self._live = html_widget(
             strip_html(state), {"flex": "1 1 20em", "min_width": "0", "width": "auto", "margin": "0"}
         )
+        self._mark = html_widget(_NOT_VERIFIED, {"margin": "0 0 0 17px"})  # where the content of the card begins
+        self._pictures = html_widget(layout={"margin": "0 0 6px 17px", "width": "auto"})
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
         self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
         self._ipywidgets = ipywidgets
@@ -95,12 +103,14 @@ class Controls:
         if state.finished:
             self._live.value = LAST_HTML
             self._buttons.children = ()
-            self._show_questions(state)
+            self._pictures.value = EMPTY  # the card has them now
+            self._show_above(state)
             time.sleep(FOLDED_SECONDS)
             self.close()
             return
         self._live.value = strip_html(state)
-        self._show_questions(state)
+        self._pictures.value = pictures_html(state)  # not sent if they are the same
+        self._show_above(state)
         self._show_decisions(state.question)
 
     def _show_decisions(self, question: str) -> None:
@@ -122,16 +132,16 @@ class Controls:
         for button in before:
             button.close()
 
-    def _show_questions(self, state: Shown) -> None:
-        if bool(state.questions) == (self._form is not None):
-            return
-        form, self._form = self._form, None
-        if state.questions:
-            self._form = QuestionForm(state.questions, self._job.answer)
-        # Right below the card: while the run waits, the window has nothing new to show.
-        self._strip.children = (*((self._form.widget,) if self._form else ()), self._box)
-        if form is not None:
-            form.close()
+    def _show_above(self, state: Shown) -> None:
+        """Show the form of open questions and the pictures, right below the card; the window comes after them."""
+        before = self._form
+        if bool(state.questions) != (before is not None):
+            self._form = QuestionForm(state.questions, self._job.answer) if state.questions else None
+        asked = (self._form.widget,) if self._form is not None else ()
+        drawn = (*((self._mark,) if is_unverified(state) else ()), self._pictures) if self._pictures.value else ()
+        self._strip.children = (*asked, *drawn, self._box)
+        if before is not None and before is not self._form:
+            before.close()
 
     def close(self) -> None:
         """Remove the strip from the notebook. The output becomes empty; otherwise a saved notebook would refer to a
@@ -141,7 +151,16 @@ class Controls:
         self._place.update({}, raw=True)
         if self._form is not None:
             self._form.close()
-        for widget in (self._live, self._cancel, *self._decisions, self._buttons, self._box, self._strip):
+        for widget in (
+            self._mark,
+            self._pictures,
+            self._live,
+            self._cancel,
+            *self._decisions,
+            self._buttons,
+            self._box,
+            self._strip,
+        ):
             widget.close()
 
 

@@ -22,11 +22,11 @@ def output_blocks(seen: SampleOutputs | None, name: str, *, draws: bool = True) 
     Args:
         seen: the outputs; None before the function ran.
         name: the name of the result.
-        draws: whether the page draws charts. It draws those of a run that has ended; until then their text is enough.
+        draws: whether pictures are in it, or only their words.
     """
     if seen is None:
         return ()
-    groups = [tuple(group) for _, group in groupby(seen.glimpses, _drawn_with)]
+    groups = _groups(seen)
     shown = [block for group in groups[:MOST] for block in _group_blocks(group, name, draws)]
     if seen.withheld:
         shown.append(muted(f"Rows are not saved here because share forbids it. {name}.run() shows them."))
@@ -35,28 +35,42 @@ def output_blocks(seen: SampleOutputs | None, name: str, *, draws: bool = True) 
     return tuple(shown)
 
 
+def picture_blocks(seen: SampleOutputs | None) -> tuple[Block, ...]:
+    """The outputs that `output_blocks` shows in words if it does not draw; none before the function ran."""
+    drawn = (tuple(filter(_is_drawn, group)) for group in _groups(seen)[:MOST]) if seen is not None else ()
+    return tuple(block for group in drawn for block in _group_blocks(group, "", draws=True))
+
+
+def _groups(seen: SampleOutputs) -> list[tuple[Glimpse, ...]]:
+    """The outputs; the figures of one list, whose pictures stand side by side, are together."""
+    return [tuple(group) for _, group in groupby(seen.glimpses, _drawn_with)]
+
+
 def _drawn_with(glimpse: Glimpse) -> str:
-    """What the figures of one list have in common, whose pictures stand side by side; otherwise its own name."""
+    """What the figures of one list have in common; otherwise its own name."""
     return glimpse.name if glimpse.table else glimpse.name.partition("[")[0]
 
 
+def _is_drawn(glimpse: Glimpse) -> bool:
+    return bool(glimpse.picture or glimpse.chart)
+
+
 def _group_blocks(group: Sequence[Glimpse], name: str, draws: bool) -> Iterable[Block]:
-    pictures = [one for one in group if one.picture or one.chart]
-    if len(pictures) < 2:
+    pictures = list(filter(_is_drawn, group))
+    if len(pictures) < 2 or not draws:
         return (block for one in group for block in glimpse_blocks(one, name, draws=draws))
     tiles = (
-        element("div", element("strong", escape(one.name)), _picture(one, "figure", draws), look="tile")
-        for one in pictures
+        element("div", element("strong", escape(one.name)), _picture(one, "figure"), look="tile") for one in pictures
     )
     told = lines(f"output {one.name}: {one.text}" for one in pictures)
-    others = (block for one in group if one not in pictures for block in glimpse_blocks(one, name))
+    others = (block for one in group if not _is_drawn(one) for block in glimpse_blocks(one, name))
     return Row("", told, only="text"), Drawing(element("div", *tiles, look="tiles"), is_counted=False), *others
 
 
-def _picture(glimpse: Glimpse, look: str, draws: bool) -> Html:
+def _picture(glimpse: Glimpse, look: str) -> Html:
     """The picture or the chart of an output that has one."""
     if glimpse.chart:
-        return markup.chart(glimpse.chart if draws else "", glimpse.text)
+        return markup.chart(glimpse.chart, glimpse.text)
     alt = f"{glimpse.name}: {glimpse.text}"
     return element("img", alt=alt, src=data_address(glimpse.picture, "image/png"), look=look)
 
@@ -70,8 +84,10 @@ def glimpse_blocks(glimpse: Glimpse, name: str = "", *, draws: bool = True) -> t
         draws: see `output_blocks`.
     """
     named = Span(glimpse.name, "strong", only="html"), Span(f"output {glimpse.name}:", only="text")
-    if glimpse.picture or glimpse.chart:
-        drawing = Drawing(_picture(glimpse, "figure small", draws), is_counted=False)
+    if _is_drawn(glimpse):
+        if not draws:
+            return (line(*named, Span(glimpse.text, "muted")),)
+        drawing = Drawing(_picture(glimpse, "figure small"), is_counted=False)
         return line(*named, Span(glimpse.text, "muted", only="text")), drawing
     if glimpse.left_out:
         where = f"; {name}.run(…) returns it" if name else ""

@@ -7,12 +7,13 @@ from collections.abc import Hashable
 from autocoder_jupyter.display import card, pane, tool_calls
 from autocoder_jupyter.display.codemode import card as code_card
 from autocoder_jupyter.display.codemode import strip as code_strip
+from autocoder_jupyter.display.sample_outputs import picture_blocks
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view import as_html, as_text
 from autocoder_jupyter.view.amounts import clock
 from autocoder_jupyter.view.document import Document
-from autocoder_jupyter.view.html import Html
+from autocoder_jupyter.view.html import EMPTY, Html, element
 
 Shown = FunctionRun | CodeRun
 
@@ -63,3 +64,14 @@ def current_step(state: Shown) -> Hashable:
 def strip_html(state: Shown) -> Html:
     """The live part below the card."""
     return code_strip.render_html(state) if isinstance(state, CodeRun) else pane.render_html(state)
+
+
+def pictures_html(state: Shown) -> Html:
+    """The pictures of the outputs of a run under way, whose card has only their words; empty if there are none."""
+    blocks = () if isinstance(state, CodeRun) else picture_blocks(state.outputs)
+    return element("div", as_html.blocks_html(blocks), look="text spaced within") if blocks else EMPTY
+
+
+def is_unverified(state: Shown) -> bool:
+    """Whether the outputs are of code that has not passed its tests."""
+    return isinstance(state, FunctionRun) and state.outputs is not None and not state.outputs.is_verified

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable
 from typing import Any
 
 from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.shown import Shown
-
-CHARACTERS_PER_SECOND = 250_000
-"""HTML that a running card sends at most. Jupyter Server drops outputs of more than a million bytes a second, and a
-card with pictures can have half of that."""
 
 
 class NotebookView:
@@ -22,33 +17,24 @@ class NotebookView:
         state: the first state.
         started: start of the run, in seconds since 1970.
         has_page: whether our lab extension is present; that may change.
-        now: the time in seconds.
     """
 
-    def __init__(
-        self, state: Shown, started: float, has_page: Callable[[], bool], now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, state: Shown, started: float, has_page: Callable[[], bool]) -> None:
         display_module: Any = importlib.import_module("IPython.display")
         self._started = started
         self._has_page = has_page
-        self._now = now
-        self._next = 0.0
         self._handle: Any = display_module.DisplayHandle()
         self._shown = self._key(state)
         self._handle.display(self._bundle(state), raw=True)
 
     def __call__(self, state: Shown) -> None:
         """Show `state`. Nothing is rendered or sent if the card would be the same: rendering holds the interpreter, and
-        an update closes the parts that the user has opened. While the run goes on, a long card waits after it was
-        sent, in proportion to its length; a card calls its views each second, so what it waits with is sent then.
+        an update closes the parts that the user has opened.
         """
         key = self._key(state)
-        if key == self._shown or (self._now() < self._next and not state.finished):
-            return
-        self._shown = key
-        bundle = self._bundle(state)
-        self._handle.update(bundle, raw=True)
-        self._next = self._now() + sum(len(shown) for shown in bundle.values()) / CHARACTERS_PER_SECOND
+        if key != self._shown:
+            self._shown = key
+            self._handle.update(self._bundle(state), raw=True)
 
     def _key(self, state: Shown) -> tuple[Shown, bool]:
         return state.still, self._has_page()

@@ -8,13 +8,12 @@ import pytest
 
 from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
 from autocoder_jupyter.display.shown import card_html
-from autocoder_jupyter.display.view import CHARACTERS_PER_SECOND, NotebookView
+from autocoder_jupyter.display.view import NotebookView
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run import events as code_events
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import CodePlan, Evidence, TestOutcome, Usage
-from autocoder_jupyter.types.overview import Glimpse
 
 BEGUN = FunctionRun("growth").apply(events.StageStarted("plan", 1, 3), 0.2)
 PASSED = TestOutcome(id="test_a", outcome="passed")
@@ -139,18 +138,3 @@ def test_a_view_draws_what_changed_only_and_says_it_to_a_page_that_comes_later(
     pages.append("one")
     view(BEGUN)
     assert shown[1][FOLLOWED]["started"] == 7.5
-
-
-def test_a_card_with_pictures_is_not_sent_more_often_than_a_server_passes_on(shown: list[dict[str, Any]]) -> None:
-    now = [100.0]
-    view = NotebookView(BEGUN, 7.5, lambda: True, now=lambda: now[0])
-    picture = Glimpse("chart", "a picture", picture=bytes(300_000))
-    state = BEGUN.apply(events.SampleOutputs((picture,), is_verified=False))
-    for number in range(400):  # a minute and a half of changes, as often as a card is drawn
-        state = state.apply(events.TestReported(TestOutcome(id=f"test_{number}", outcome="passed")), float(number))
-        view(state)
-        now[0] += 0.25
-    sent = sum(len(bundle["text/html"]) for bundle in shown)
-    assert len(shown) > 40 and sent / 100 <= CHARACTERS_PER_SECOND
-    view(state.apply(events.Finished("ready")))
-    assert shown[-1][FOLLOWED]["finished"] is True

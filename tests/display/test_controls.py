@@ -13,10 +13,11 @@ from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard
 from autocoder_jupyter.display.questions import ASKED
 from autocoder_jupyter.display.shown import card_html
 from autocoder_jupyter.display.window import LAST_HTML
-from autocoder_jupyter.run.events import Finished, StageStarted, TextStreamed
+from autocoder_jupyter.run.events import Finished, SampleOutputs, StageStarted, TextStreamed
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import PlanQuestion
+from autocoder_jupyter.types.overview import Glimpse
 
 
 class Job:
@@ -134,6 +135,25 @@ def test_an_update_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(sent) == 1
     strip(replace(STATE, seconds=2.0, phase="waiting", approval=("x",)))
     assert len(sent) == 3  # and the buttons
+
+
+def test_pictures_are_marked_until_they_are_verified_and_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    strip = Controls(Job(), STATE)
+    assert strip._strip.children == (strip._box,)
+    glimpses = Glimpse("drawn", "a picture", picture=b"png"), Glimpse("bars", "bar chart", chart='{"spec": {}}')
+    drawn = replace(STATE, outputs=SampleOutputs((*glimpses, Glimpse("rows", "41")), is_verified=False))
+    assert "a picture" in card_html(drawn) and "<img" not in card_html(drawn)
+    strip(drawn)
+    assert strip._strip.children == (strip._mark, strip._pictures, strip._box)
+    shown = strip._pictures.value
+    assert 'alt="drawn: a picture"' in shown and "data-autocode-chart" in shown and "41" not in shown
+    sent = messages(monkeypatch)
+    strip(replace(drawn, outputs=SampleOutputs(glimpses)))
+    assert strip._strip.children == (strip._pictures, strip._box)
+    assert len(sent) == 1 and "png" not in str(sent)
+    strip(replace(drawn, phase="ready"))
+    assert strip._pictures.value == "" and strip._pictures.comm is None
+    assert "<img" in card_html(replace(drawn, phase="ready")), "the last card has them"
 
 
 def test_a_flood_of_events_makes_at_most_four_messages_a_second(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,6 +127,60 @@ def test_a_cell_binds_a_function_that_works(kernel: Kernel) -> None:
     assert "What was sent" in card
 
 
+DRAWN = {**json.loads(PLAN), "outputs": [{"name": "noise", "type": "Figure", "meaning": "the amounts"}]}
+DRAWS = '''```python
+import random
+import struct
+import zlib
+
+import pandas as pd
+
+
+class Noise:
+    """A figure without a library, which no compression makes small."""
+
+    def savefig(self, target, **options):
+        pixels = b"".join(b"\\0" + random.Random(line).randbytes(300) for line in range(150))
+        target.write(b"\\x89PNG\\r\\n\\x1a\\n")
+        header = struct.pack(">IIBBBBB", 300, 150, 8, 0, 0, 0, 0)
+        for kind, data in ((b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b"")):
+            target.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
+
+
+def run(sales: pd.DataFrame) -> object:
+    return Noise()
+```'''
+DRAWN_TESTS = '''```python
+import pandas as pd
+from solution import run
+
+
+def test_it_draws():
+    """The amounts as a picture."""
+    assert run(sales=pd.DataFrame({"amount": [1]})).width == 300
+```'''
+
+
+def test_a_picture_is_sent_once_while_the_run_goes_on(kernel: Kernel, reply: Reply) -> None:
+    release = threading.Event()
+    reply(plan=json.dumps(DRAWN), code=DRAWS, tests=lambda request: Answer(DRAWN_TESTS, hold=release))
+    kernel.run('%%autocode growth -o "noise: Figure"\nThe amounts of @sales as a picture.')
+    pictures, progress, card, sent = list[str](), list[int](), "", ""
+    while "What was sent to the model" not in sent:  # the last card has it
+        message = kernel.client.get_iopub_msg(timeout=PATIENCE)
+        sent = json.dumps(message["content"], ensure_ascii=False)
+        card = sent if "autocode-card" in sent else card
+        if "data:image/png" in sent:
+            pictures.append(message["msg_type"])
+        elif pictures and message["msg_type"] in ("comm_msg", "update_display_data"):
+            progress.append(len(sent))
+        if len(progress) == 5 and not release.is_set():  # the clock goes on
+            assert "not verified yet" in card and "a picture of 300 × 150 pixels" in card
+            release.set()
+    assert pictures == ["comm_msg", "update_display_data"]  # of the strip, and the last card
+    assert max(progress) < 20_000
+
+
 def test_the_first_rows_are_seen_and_the_draft_runs_before_there_are_tests(kernel: Kernel, reply: Reply) -> None:
     release = threading.Event()
     reply(tests=lambda request: Answer(TESTS, hold=release))

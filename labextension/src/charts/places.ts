@@ -9,15 +9,11 @@ import { CHART_MIME, ChartInFrame } from './renderer';
 const NAMED = '.autocode-chart';
 const SPEC = 'data-autocode-chart';
 const PLACE = `${NAMED}[${SPEC}]`;
-const FOLLOWED = 'jp-AutocodeFollowed';
-
-/** A card whose run is under way is rendered anew at each step. It is drawn when the run has ended. */
-const CHANGING = 'jp-mod-underWay';
 
 /** Characters of a specification that is read. */
 const MAX_SPEC = 4_000_000;
 
-/** Draws the charts of cards and results in a page, each in a frame of its own. */
+/** Draws the charts of cards and results in a page, each in a frame of its own. A running card has none: its strip has. */
 export class ChartPlaces implements IDisposable {
   constructor(
     private readonly _root: HTMLElement,
@@ -25,7 +21,7 @@ export class ChartPlaces implements IDisposable {
     private readonly _make = (themes: IThemeManager | null) => new ChartInFrame(themes)
   ) {
     this._observer = new MutationObserver(records => this._onChange(records));
-    this._observer.observe(_root, { attributeFilter: [SPEC, 'class'], childList: true, subtree: true });
+    this._observer.observe(_root, { attributeFilter: [SPEC], childList: true, subtree: true });
     this._look(_root);
   }
 
@@ -47,12 +43,8 @@ export class ChartPlaces implements IDisposable {
         this._drawn.delete(place);
       }
     }
-    for (const { type, target, addedNodes, attributeName } of records) {
-      if (type === 'childList') {
-        addedNodes.forEach(node => this._look(node));
-      } else if (attributeName === SPEC || (target as Element).classList.contains(FOLLOWED)) {
-        this._look(target);
-      }
+    for (const { type, target, addedNodes } of records) {
+      (type === 'childList' ? addedNodes : [target]).forEach(node => this._look(node));
     }
   }
 
@@ -62,7 +54,7 @@ export class ChartPlaces implements IDisposable {
       return;
     }
     for (const place of [node, ...node.querySelectorAll<HTMLElement>(PLACE)]) {
-      if (place.matches(PLACE) && !this._drawn.has(place) && place.closest(`.${CHANGING}`) === null) {
+      if (place.matches(PLACE) && !this._drawn.has(place)) {
         this._draw(place);
       }
     }

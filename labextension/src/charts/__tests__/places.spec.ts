@@ -50,18 +50,6 @@ describe('the charts of cards', () => {
     expect(made.map(chart => chart.isDisposed)).toEqual([true]);
   });
 
-  it('are drawn when the run of their card has ended, and not at each of its steps', async () => {
-    const output = document.createElement('div');
-    output.className = 'jp-AutocodeFollowed jp-mod-underWay';
-    output.append(place());
-    document.body.append(output);
-    await settled();
-    expect(made).toHaveLength(0);
-    output.classList.remove('jp-mod-underWay');
-    await settled();
-    expect(made).toHaveLength(1);
-  });
-
   it.each(['', '{', 'null', '[]', '{"mime_type": 1, "spec": {}}', '{"mime_type": "a/b"}'])(
     'stay text if their specification is %p',
     async text => {
