@@ -99,6 +99,8 @@ class FunctionRun(RunRecord):
     """The record of a generation.
 
     Args:
+        solutions: the solutions from which the current one was made, the oldest first; without those that were given up
+            for an earlier one.
         answers: the answer of the model in each running stage, the oldest first.
         building: the last log lines while the environment is built; empty when it is ready.
         questions: the open questions of the plan.
@@ -131,7 +133,7 @@ class FunctionRun(RunRecord):
     stages: tuple[tuple[StageName, StageState], ...] = ()
     plan: CodePlan | None = None
     solution: str = ""
-    previous_solution: str = ""
+    solutions: tuple[str, ...] = ()
     tests: str = ""
     expected: tuple[str, ...] = ()
     outcomes: tuple[TestOutcome, ...] = ()
@@ -213,6 +215,11 @@ class FunctionRun(RunRecord):
     def trace(self) -> Trace | None:
         """The calls of the agent; None without an agent."""
         return self.agent.trace if self.agent else None
+
+    @property
+    def previous_solution(self) -> str:
+        """The solution that the last fix changed; "" if there is none."""
+        return self.solutions[-1] if self.solutions else ""
 
     @property
     def passed(self) -> int:
@@ -372,7 +379,9 @@ def _(event: events.Diagnosed, state: FunctionRun) -> FunctionRun:
 def _(event: events.SourceWritten, state: FunctionRun) -> FunctionRun:
     if event.which == "tests":
         return replace(state, tests=event.text)
-    return replace(state, previous_solution=state.solution, solution=event.text)
+    known = (*state.solutions, state.solution) if state.solution else ()
+    made_from = known[: known.index(event.text)] if event.text in known else known
+    return replace(state, solutions=made_from, solution=event.text)
 
 
 @_after.register

@@ -107,7 +107,7 @@ def hostile_state() -> FunctionRun:
         stages=(("plan", StageState("failed", HOSTILE)),),
         plan=plan,
         solution=HOSTILE,
-        previous_solution="x",
+        solutions=("x",),
         tests=HOSTILE,
         expected=(HOSTILE + "2",),
         outcomes=(outcome,),
@@ -404,7 +404,7 @@ def test_a_reason_that_repeats_the_title_is_left_out() -> None:
 
 
 def test_a_fix_shows_what_it_changed(read: Any) -> None:
-    text = read(card_html(replace(RUNNING, previous_solution="x = 1", solution="x = 2"))).text
+    text = read(card_html(replace(RUNNING, solutions=("x = 1",), solution="x = 2"))).text
     assert "-x = 1\n+x = 2" in text
 
 
@@ -502,7 +502,7 @@ def large_state(times: int) -> FunctionRun:
         stages=tuple((stage, StageState("done")) for stage in STAGES),
         plan=plan,
         solution=code,
-        previous_solution=code.replace("sum", "mean"),
+        solutions=(code.replace("sum", "mean"),),
         tests=tests,
         outcomes=outcomes,
         evidence=Evidence(tests=outcomes, checks=(CheckOutcome(name="two runs agree", passed=True),)),

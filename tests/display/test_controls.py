@@ -152,7 +152,7 @@ def test_pictures_are_marked_until_they_are_verified_and_sent_once(monkeypatch: 
     assert strip._strip.children == (strip._pictures, strip._box)
     assert len(sent) == 1 and "png" not in str(sent)
     strip(replace(drawn, phase="ready"))
-    assert strip._pictures.value == "" and strip._pictures.comm is None
+    assert strip._pictures.value == "" and strip._box.comm is None
     assert "<img" in card_html(replace(drawn, phase="ready")), "the last card has them"
 
 

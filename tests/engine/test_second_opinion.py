@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.readings import opinion_blocks
-from autocoder_jupyter.display.shown import card_text
+from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.request import Example
@@ -222,6 +222,7 @@ async def test_the_card_of_a_function_that_stays_is_that_of_the_attempt_that_pas
     shown = card_text(state)
     assert "Ready · 2 of 2 tests passed" in shown and "output total: 110" in shown and "not verified" not in shown
     assert "test_second_opinion_1" not in state.expected
+    assert "upper=2" in state.solution and "what the last fix changed" not in card_html(state), "nothing was fixed"
 
 
 async def test_the_draft_of_a_function_that_is_doubted_is_its_own_code(runner: Runner) -> None:

@@ -70,6 +70,13 @@ def test_plan_sources_and_usage_are_kept() -> None:
     assert (state.usage.input_tokens, state.environment) == (5, "image")
 
 
+def test_a_restored_solution_is_compared_with_what_it_was_made_from() -> None:
+    one, two, three = (SourceWritten("solution", number, name) for number, name in enumerate(("a", "b", "c"), 1))
+    assert fold(one, two, three).previous_solution == "b"
+    assert fold(one, two, three, two).previous_solution == "a"
+    assert fold(one, two, three, one).previous_solution == fold(one, one).previous_solution == ""
+
+
 def test_what_the_model_writes_is_kept_by_stage_while_the_stage_runs() -> None:
     state = fold(
         StageStarted("code", 1, 3),
