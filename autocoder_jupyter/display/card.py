@@ -50,7 +50,7 @@ def card(state: FunctionRun) -> Document:
         facts=facts(state),
         last_step=f"last step at {clock(state.log[-1].at)}" if state.log and not state.finished else "",
         marks=_stages(state),
-        status=_status(state),
+        status=(*_waits(state), *_beside(state)),
         sections=(Section("", rows(state), folded=False), *folded_sections(state)),
         shorter=shorter_forms(state),
     )
@@ -61,7 +61,6 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
     plan, reason, refinable = state.plan, _reason(state), state.is_ready
     failed, best = _failures(state, reason), _best(state)
     refines = state.name if refinable else ""
-    on_what = verified_blocks(state)
     has_code = bool(state.solution) or state.phase not in _UNSOLVED
     return (
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
@@ -69,15 +68,15 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Questions", (*_approval(state), *_questions(state)), prefix="", kind=ASKED if state.questions else ""),
         _answering(state),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
-        Row("Status", lines(_status(state)), prefix=""),
+        Row("Status", lines(_waits(state)), prefix=""),
         Row("Agent", agent_part.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("Keep it", _keeping(state)),
         Row("Last good", lines([_last_good(state)]), prefix=""),
-        Row("Verified", on_what, prefix=""),
+        Row("Verified", verified_blocks(state), prefix=""),
         Row("Your tests", _own(state)),
-        Row("Passed", parts.passed_blocks(state.evidence, counts_tests=not on_what)),
+        Row("Passed", parts.passed_blocks(state.evidence)),
         Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
         Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
@@ -168,13 +167,15 @@ def _attempts(state: FunctionRun) -> str:
     return counted(state.attempt, "attempt") if state.finished else f"attempt {state.attempt} of {state.of}"
 
 
-def _status(state: FunctionRun) -> tuple[str, ...]:
-    waiting = (
-        *waits_for(state.loading, state.faults),
-        *((state.effort,) if state.effort and not state.finished else ()),
-    )
+def _waits(state: FunctionRun) -> tuple[str, ...]:
+    """What it waits for."""
+    return (*waits_for(state.loading, state.faults), *((state.effort,) if state.effort and not state.finished else ()))
+
+
+def _beside(state: FunctionRun) -> tuple[str, ...]:
+    """What still runs beside a function that is verified, for the line of a terminal; the row *Verified* has it too."""
     beside = " and ".join(words for words in state.beside if words != SECOND or state.second_opinion is None)
-    return (*waiting, f"{beside} running …".capitalize()) if beside else waiting
+    return (f"{beside} running …".capitalize(),) if beside else ()
 
 
 def _reason(state: FunctionRun) -> str:

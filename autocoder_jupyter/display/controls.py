@@ -67,7 +67,7 @@ class Controls:
             strip_html(state), {"flex": "1 1 20em", "min_width": "0", "width": "auto", "margin": "0"}
         )
         self._mark = html_widget(_NOT_VERIFIED, {"margin": "0 0 0 17px"})  # where the content of the card begins
-        self._pictures = html_widget(layout={"margin": "0 0 6px 17px", "width": "auto"})
+        self._pictures = html_widget(layout={"margin": "0 20px 6px 17px", "width": "auto"})
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
         self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
         self._ipywidgets = ipywidgets
@@ -75,7 +75,7 @@ class Controls:
         self._asked_at = 0.0
         self._decisions: tuple[Any, ...] = ()
         # One below the other, so that nothing moves when two of them appear; on a narrow page below the window.
-        self._buttons = ipywidgets.VBox((self._cancel,), layout={"margin": "0 0 0 10px"})
+        self._buttons = ipywidgets.VBox((self._cancel,), layout={"margin": "0"})
         self._box = ipywidgets.HBox(
             (self._live, self._buttons),
             layout={
@@ -168,7 +168,7 @@ _NO_WIDGETS = "%autocode status shows the progress. In place of buttons: %autoco
 
 
 def _button(ipywidgets: Any, label: str, style: str, act: Any, above: str = "0", *, disabled: bool = False) -> Any:
-    layout = {"width": "84px", "margin": f"{above} 0 4px"}
+    layout = {"width": "84px", "margin": f"{above} 0 4px 10px"}  # without a button the window is as wide as the card
     button = ipywidgets.Button(description=label, button_style=style, layout=layout, disabled=disabled)
     button.on_click(lambda _: act())
     return button

@@ -26,8 +26,7 @@ def _columns(state: FunctionRun) -> list[WindowColumn]:
         words = "The plan has questions before code is written. Without an answer, the plan decides."
         return [WindowColumn("Waiting for you", lines((line(words, "muted"),)))]
     if state.phase == "waiting":
-        why = "The code imports it, and it is not in the list of known packages."
-        return [WindowColumn("Waiting for you", lines((line(state.asks), line(why, "muted"))))]
+        return [WindowColumn("Waiting for you", lines((line(state.asks),)))]  # the card says why
     running = [stage for stage, how in state.stages if how.status == "running"]
     columns = [_column(state, stage) for stage in running]
     if state.building and "environment" not in running:

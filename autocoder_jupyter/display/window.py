@@ -117,7 +117,7 @@ def _pulse(seconds: float, quiet: float, *, is_waiting: bool) -> tuple[Html, Htm
     tone = "warn" if is_waiting else "busy"
     text = f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
     if is_waiting:
-        text = f"waiting for you for {so_far(quiet)}"
+        text = f"waiting for {so_far(quiet)}"
     words = " · ".join(filter(None, (clock(seconds), text)))
     return (
         element("span", escape("●"), class_="autocode-beat", aria_hidden="true", look=f"beat {tone}", style=beat),

@@ -14,6 +14,7 @@ from autocoder_jupyter.models.structured import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import InputSpec
+from autocoder_jupyter.view.amounts import amount
 
 
 def preview(request: Request, config: AgentConfig) -> str:
@@ -57,7 +58,7 @@ def of_effort(config: AgentConfig, first: Messages) -> str:
     takes = f", and up to {effort.seconds:g} s of checks" if effort.is_examined else ""
     return (
         f"Effort {config.effort}: {own} questions like the first if the first attempt passes{more}, "
-        f"~{own * size // 4:,} tokens and the answers{takes}."
+        f"~{amount(own * size // 4)} tokens and the answers{takes}."
     )
 
 

@@ -65,7 +65,17 @@ def side_by_side(
     titles = element("div", _title(before_name, "−"), _title(after_name, "+"), look="sides-head")
     body = (_segment(part, folds, equal) for part, folds in _segments(shown))
     rest = markup.muted_line(f"… and {more:,} more lines") if more else EMPTY
-    return element("div", titles, *body, rest, class_=markup.NO_FORMULAS, look="code-font sides")
+    return element(
+        "div",
+        titles,
+        *body,
+        rest,
+        class_=markup.NO_FORMULAS,
+        look="code-font sides",
+        tabindex="0",  # it scrolls
+        role="group",
+        aria_label=f"{before_name} and {after_name}",
+    )
 
 
 def _title(name: str, sign: str) -> Html:

@@ -129,7 +129,7 @@ def test_a_question_is_in_view_and_its_clock_goes_on(read: Any) -> None:
     state = fold(StageStarted("environment", 1, 3)).apply(ApprovalNeeded(("fiscalmonths",)), at=10.0)
     text = read(render_html(replace(state, seconds=75.0))).text
     assert "Waiting for you" in text and "May it install fiscalmonths?" in text
-    assert "01:15 · waiting for you for 1 min 5 s" in text
+    assert "01:15 · waiting for 1 min 5 s" in text
 
 
 def states() -> list[FunctionRun]:

@@ -209,7 +209,7 @@ def test_a_verified_function_is_used_while_its_second_opinion_runs(kernel: Kerne
     )
     kernel.run(CELL.replace("growth", "growth --second-opinion on", 1))
     card = kernel.wait_for_card("Ready")
-    assert "Second opinion" in card and "running …" in card and "second opinion running" in card
+    assert card.count("second opinion running") == 1
     told = "growth.run(), growth.success, growth.state, growth.done, growth.report.second_opinion.state"
     assert kernel.printed(told) == "30 True ready False running"
     kernel.run("from autocoder_jupyter import load")
@@ -218,7 +218,7 @@ def test_a_verified_function_is_used_while_its_second_opinion_runs(kernel: Kerne
     assert any("second opinion running" in str(data) for data in shown.displays)
     release.set()
     assert kernel.printed("growth.wait().report.second_opinion.state, growth.done, growth.run()") == "agree True 30"
-    assert "running …" not in kernel.wait_for_card("second opinion agrees on 1 of 1 output")
+    assert "opinion running" not in kernel.wait_for_card("second opinion agrees on 1 of 1 output")
 
 
 def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, reply: Reply) -> None:

@@ -49,7 +49,8 @@ def attempts_with_changes(report: Report, *, unified: bool = False) -> tuple[Blo
 def _attempt(attempt: Attempt, result: bool) -> Iterator[Block]:
     """One attempt: its outcome, its failures, and the diagnosis."""
     failing = parts.failures(attempt.evidence.tests, attempt.evidence)
-    yield line(Span(f"Attempt {attempt.number}", "strong"), _outcome(attempt), Span("the result" if result else ""))
+    head = line(Span(f"Attempt {attempt.number}", "strong"), _outcome(attempt), Span("the result" if result else ""))
+    yield Row("", (head,))
     reason = clipped(attempt.error or "", parts.MESSAGE_CHARACTERS).splitlines()
     yield Row("Reason", () if failing else lines(words for words in reason if words.strip()))
     yield Row("Failed", failing)

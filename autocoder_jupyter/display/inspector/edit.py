@@ -68,7 +68,7 @@ class EditForm:
         titles = [html_widget(element("div", escape(words), look="text")) for words in ("Code", "Tests")]
         hides = any(visible_block(text) != text for text in self._recorded)
         warning = [markup.coloured(_HIDDEN, "warn")] if hides else []
-        help_line = element("div", join(markup.muted(_HELP), *warning, between=" "), look="text")
+        help_line = element("div", join(markup.muted(_HELP), *warning, between=" "), look="text spaced")
         intro = html_widget(join(_STYLE, help_line), {"flex": "none"})
         buttons = ipywidgets.HBox((self._retest, self._undo), layout={"flex": "none"})
         rows = (intro, buttons, self._shown, titles[0], self._code, titles[1], self._tests)

@@ -40,7 +40,7 @@ def evidence_section(
         Row("Sanity check", _vacuity(evidence), only="html"),
         Row("Small changes of the code", change_items(evidence.strength), prefix=""),
         Row("Changes of the data", relation_items(evidence.strength), prefix=""),
-        Row("Cost of each layer", _costs(evidence)),
+        Row("Cost", _costs(evidence)),
         Row("Changed tests", _changed(evidence, report.trace), only="html"),
         *(_sources(report, coloured=coloured) if with_source else ()),
     )
