@@ -331,7 +331,8 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
 
     tab.keyboard.press("Control+Shift+C")
     tab.locator(".lm-CommandPalette-input").type("autocode inspect")
-    tab.locator(".lm-CommandPalette-item", has_text="Inspect: growth").wait_for(timeout=PATIENCE)
+    # All commands are listed before it has searched, and Enter takes the first.
+    tab.locator(".lm-CommandPalette-item.lm-mod-active", has_text="Inspect: growth").wait_for(timeout=PATIENCE)
     tab.keyboard.press("Enter")
     inspector = tab.locator(".jp-AutocodeInspector")
     inspector.get_by_text("two runs agree").first.wait_for(timeout=30_000)
@@ -344,6 +345,7 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
     page.cell(3).locator(".cm-content", has_text="def growth(").wait_for(timeout=PATIENCE)
     page.cell(3).click()
     keys(page, "p")
+    in_focus(page, "it.closest('.jp-AutocodePanel') !== null && it.hasAttribute('aria-label')")
     names = []
     for _ in range(4):
         names.append(tab.evaluate("document.activeElement.getAttribute('aria-label')"))
