@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.split_watch import SplitWatch
 from autocoder_jupyter.calls.value_watch import ValueWatch
 from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.request import Contract
@@ -42,6 +43,7 @@ class Function:
         unchecked: a sentence about contracts that only its notebook has, for a warning in each call; "" for none.
         unverified: a sentence for a warning in the first call if its evidence was not gathered here; "" for none.
         watch: what was found in the tables of its calls.
+        splits: what is known of how it may be split.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Function:
     unchecked: str = ""
     unverified: str = ""
     watch: ValueWatch = field(default_factory=ValueWatch, repr=False, compare=False)
+    splits: SplitWatch = field(default_factory=SplitWatch, repr=False, compare=False)
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from autocoder_jupyter.display.split import OFFER, can_be_checked
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.settings.config import RECORDS
@@ -82,6 +83,7 @@ ACTIONS = (
     Action("edit-code", _ended_function, "Edit the code", _has_an_attempt),
     Action("raise-limit", lambda state: bool(limit_flag(state)), "Raise the limit"),
     Action("inspect", _always, "Inspect", _ready),
+    Action("check-split", can_be_checked, OFFER),
     Action("insert-code", _has_code),
     Action("export", _can_be_called),
     Action("versions", _ended_function),

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from autocoder_jupyter.display.shown import Shown, card_html, card_text
 from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view.html import html_output
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
@@ -29,7 +30,7 @@ def card_bundle(state: Shown, started: float, *, for_page: bool) -> dict[str, An
         started: start of the run in seconds since 1970; name and start identify a run of a kernel.
         for_page: whether our lab extension is present.
     """
-    own = _followed("card", state.name, started, step(state), finished=state.finished)
+    own = _followed("card", state.name, started, step(state), finished=state.finished and not _goes_on(state))
     return {**(own if for_page else {}), **html_output(card_html(state), card_text(state))}
 
 
@@ -70,7 +71,15 @@ def step(state: Shown) -> str:
     counts = (len(state.log), len(state.outcomes), state.test_count, len(state.solution), len(state.tests))
     agent = (len(state.agent.trace.calls), len(state.agent.under_way), state.agent.trace.turns) if state.agent else ()
     tokens = (state.usage.input_tokens, state.usage.output_tokens)
-    return " ".join(map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens)))
+    splits = (len(state.splits.found), state.splits.doing, state.splits.failed)
+    return " ".join(
+        map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens, *splits))
+    )
+
+
+def _goes_on(state: Shown) -> bool:
+    """Whether something is found out about a run that has ended."""
+    return isinstance(state, FunctionRun) and bool(state.splits.doing)
 
 
 def _code_step(state: CodeRun) -> str:

@@ -14,6 +14,7 @@ from autocoder_jupyter.display.next_steps import WORDS, next_steps
 from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
 from autocoder_jupyter.display.questions import ASKED, question_lines
 from autocoder_jupyter.display.sample_outputs import output_blocks
+from autocoder_jupyter.display.split import split_blocks
 from autocoder_jupyter.display.verified import verified_blocks
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.run.verified import SECOND
@@ -77,6 +78,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Verified", verified_blocks(state), prefix=""),
         Row("Your tests", _own(state)),
         Row("Passed", parts.passed_blocks(state.evidence)),
+        Row("Split", split_blocks(state), prefix=""),
         Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
         Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -48,15 +48,25 @@ class LiveCard(Generic[S]):
         self._views = views
         self._complete = complete
         self._last: S | None = None
+        self._shown_last: S | None = None
         self._changed = threading.Event()
         self._hurried = threading.Event()
         self._ended = threading.Event()
+        self._added: dict[str, Any] = {}
+        self._showing = threading.Lock()
         tracker.listen(self._heard)
 
     @property
     def state(self) -> S:
-        """The record as of the last event; the complete one at the end."""
-        return self._last or self._tracker.run
+        """The record as of the last event; the complete one at the end. With what was added to it."""
+        return replace(self._last or self._tracker.run, **self._added)
+
+    def add(self, **found: Any) -> None:
+        """Show something that is not of the run, such as what is found out later: fields of the record."""
+        self._added = {**self._added, **found}
+        self._changed.set()
+        if self._ended.is_set():
+            start_thread(self._show_last, "autocode-card")
 
     def add_view(self, view: View[S]) -> None:
         """Add a view; call this before `start`."""
@@ -83,11 +93,18 @@ class LiveCard(Generic[S]):
             run = self._tracker.run
             if run.finished:
                 self._last = self._completed(run)
-                self._show(self._last)
+                self._show_last()
                 self._ended.set()
+                self._show_last()  # with what was added meanwhile
                 return
-            self._show(replace(run, seconds=self._tracker.seconds))
+            self._show(replace(run, seconds=self._tracker.seconds, **self._added))
             self._hurried.wait(UPDATE_SECONDS)
+
+    def _show_last(self) -> None:
+        with self._showing:
+            if (state := self.state) != self._shown_last:
+                self._shown_last = state
+                self._show(state)
 
     def _show(self, state: S) -> None:
         for view in self._views:

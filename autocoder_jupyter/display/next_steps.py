@@ -25,6 +25,8 @@ def _steps(state: FunctionRun) -> Iterator[tuple[str, str]]:
         if plan:
             yield call_line(name, plan.inputs, [spec.name for spec in plan.inputs]), "runs it"
         yield f"%autocode insert {name}", "copies its code into a new cell"
+    if "check-split" in offered:
+        yield f"{name}.split", "checks how it may be split, for large tables"
     if "inspect" in offered:
         yield name, "shows the whole result"
     if "retry" in offered:

@@ -174,6 +174,12 @@ def _export(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     return str(find_callable(notebook, name).export(path))
 
 
+def _check_split(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    """Start to find out how it may be split; the card shows it."""
+    _ended(notebook, name)
+    find_callable(notebook, name).check_split()
+
+
 def _versions(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     """The versions of a name as JSON, oldest first, as texts under the keys `VERSION_KEYS`."""
     rows = VersionManager(notebook, name).rows()
@@ -240,6 +246,7 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "cancel": _cancel,
     "approve": _approve,
     "decline": _decline,
+    "check-split": _check_split,
     "versions": _versions,
     "picture": _picture,
     "card": _card,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,7 @@ def subject_of(result: CodeGenEvalResult, outputs: SampleOutputs | None = None) 
         options=result.options,
         overviews=_Samples(result),
         outputs=outputs,
+        splits=lambda: result.known_splits,
     )
 
 
@@ -149,6 +150,14 @@ class NotebookCaller:
         names = [spec.name for spec in self._result.declared_outputs]
         value = await self._result.run.aio(**arguments)
         return {names[0]: value} if len(names) == 1 else dict(zip(names, value, strict=True))
+
+    def check_split(self) -> None:
+        """Start to find out how the function may be split."""
+        self._result.check_split()
+
+    def on_split(self, callback: Callable[[], object]) -> None:
+        """Call the callback whenever more is known of that."""
+        self._result.on_split(callback)
 
     def excerpt(self, table: Any) -> Excerpt:
         """The first rows of a table."""

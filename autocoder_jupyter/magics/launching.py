@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.display.live import LiveCard, View
-from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob
+from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_result
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import NO_FUNCTION, FailureWords, wait_in_cell
 
@@ -42,9 +43,28 @@ def show_job(
     for view in _views(notebook, started) if views is None else (*notebook.front_end.views, *views):
         card.add_view(view)
     card.start()
+    if is_result(job.result):
+        _follow_splits(started)
     if notebook.is_terminal:  # printed before the cell waits, because the card comes at the end
         print("\n".join(notices), end="\n" * bool(notices))
     return started
+
+
+def _follow_splits(started: Launch) -> None:
+    """Show on the card what is known of how the function may be split; also what an earlier kernel found out."""
+    result, card = started.job.result, started.card
+
+    def show() -> None:
+        card.add(splits=result.known_splits)
+
+    def ended() -> None:
+        show()
+        if started.job.tracker.run.is_kept:
+            result.recall_split()
+
+    result.on_split(show)
+    # The thread that ends a job must not wait, and the report can be read only when that has gone on.
+    result.on_done(lambda: start_thread(ended, "autocode-split"))
 
 
 def wait_for(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import os
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taking
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.split_watch import SplitWatch
 from autocoder_jupyter.calls.value_watch import ValueWatch
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
@@ -32,7 +34,7 @@ from autocoder_jupyter.run.verified import RUNNING
 from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.types.split import Split
+from autocoder_jupyter.types.split import KnownSplits, Split
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
@@ -94,6 +96,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         "_last_map",
         "_options",
         "_samples",
+        "_splits",
         "_watch",
     )
 
@@ -121,6 +124,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         self._built_from: Report | None = None
         self._last_map = LastMap()
         self._watch = ValueWatch()
+        self._splits = SplitWatch()
 
     @property
     def report(self) -> Report:
@@ -320,6 +324,44 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
         return await split_of(await self._ready(), self._options, {})
 
+    @property
+    def known_splits(self) -> KnownSplits:
+        """What is known of how it may be split. Never waits and computes nothing."""
+        solution = self.report.solution if self.can_be_called else None
+        return self._splits.known(solution.code) if solution is not None else KnownSplits()
+
+    def on_split(self, callback: Callable[[], object]) -> None:
+        """Call the callback whenever `known_splits` has changed.
+
+        Args:
+            callback: called on any thread, which continues only when it returns.
+        """
+        self._splits.listen(callback)
+
+    def check_split(self) -> None:
+        """Start to find out how each table that it returns may be split, and return at once; see `split`.
+
+        `known_splits` has what is found, or why that failed.
+        """
+        background.submit(self._split_of_all())
+
+    async def _split_of_all(self) -> None:
+        from autocoder_jupyter.scaling.contract import split_of_all
+
+        with contextlib.suppress(Exception):  # it is in `known_splits`
+            await split_of_all(await self._ready(), self._options)
+
+    def recall_split(self) -> None:
+        """Start to look whether an earlier process of this machine found out how it may be split, as `check_split`."""
+        background.submit(self._recalled())
+
+    async def _recalled(self) -> None:
+        from autocoder_jupyter.scaling.contract import recall_splits
+
+        with contextlib.suppress(Exception):  # nobody asked for it
+            function = await self._ready()
+            await background.call_blocking(lambda: recall_splits(function, self._options))
+
     def misfit(self, name: str, value: Any) -> str:
         """Why a value cannot be an input of the function, as a sentence; "" if it can. Waits if pending.
 
@@ -349,7 +391,8 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         if self._function is None or self._built_from is not report:  # the end may bring another function
             is_verified = not self._is_unverified
             function = Function.of(report, self._samples, self._root, self._contracts, is_verified=is_verified)
-            self._function, self._built_from = replace(function, watch=self._watch), report
+            self._built_from = report
+            self._function = replace(function, watch=self._watch, splits=self._splits)
         return self._function
 
     @Syncified
@@ -379,6 +422,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         work = verified(resolution, self._options, self._root, given, self._contracts)
         found = await asyncio.wrap_future(background.submit(work))
         self._samples, self._function, self._pending = given, None, Pending.resolved(found)
+        self._splits.forget()
         return self
 
     @taking(GivenOptions)
@@ -544,12 +588,8 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             answers_meanwhile=self._answers_meanwhile,
             contracts=self._contracts,
         )
-        twin._function, twin._built_from, twin._watch, twin._last_map = (
-            self._function,
-            self._built_from,
-            self._watch,
-            self._last_map,
-        )
+        twin._function, twin._built_from, twin._last_map = self._function, self._built_from, self._last_map
+        twin._watch, twin._splits = self._watch, self._splits
         return twin
 
     def __repr__(self) -> str:

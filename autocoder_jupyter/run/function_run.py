@@ -25,6 +25,7 @@ from autocoder_jupyter.types import (
     Trace,
 )
 from autocoder_jupyter.types.drawn import Drawn
+from autocoder_jupyter.types.split import KnownSplits
 from autocoder_jupyter.types.stages import STAGES, StageName
 
 SLOW_SECONDS = 30.0
@@ -124,6 +125,7 @@ class FunctionRun(RunRecord):
         agent: the state of the agent; None without an agent.
         packages: distributions in the sandbox besides the preinstalled ones.
         sandbox: the sandbox and its tier in one line; "" until it is known.
+        splits: what is known of how it may be split.
         beside: what still runs beside a function that is verified, in a few words each; empty before and after that.
     """
 
@@ -164,6 +166,7 @@ class FunctionRun(RunRecord):
     agent: AgentState | None = None
     packages: tuple[str, ...] = ()
     sandbox: str = ""
+    splits: KnownSplits = KnownSplits()
     beside: tuple[str, ...] = ()
     log: tuple[LogLine, ...] = ()
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from autocoder_jupyter.calls.binding import bind
@@ -22,13 +22,14 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.engine.splitting.demanded import largest_table, require_keys
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import Worker
-from autocoder_jupyter.types.split import DeclaredSplit, Split
+from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, Split
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import visible
@@ -36,6 +37,9 @@ from autocoder_jupyter.version import VERSION
 
 MOST_KEPT = 256
 """Records in memory, and in the cache folder."""
+
+RECALLED = 2_000_000
+"""Bytes of samples for which a kept record is looked up without being asked for, which takes milliseconds."""
 
 _kept: OrderedDict[str, Split] = OrderedDict()
 _lock = threading.Lock()
@@ -100,16 +104,78 @@ async def split_of(function: Function, options: CallOptions, fixed: Mapping[str,
     output, why = split_output(function, options)
     if why:
         return Split(input=table, kind="whole", against={"whole": why})
-    demanded = function.split if function.split is not None and function.split.input == table else None
+    demanded = _demanded(function, table)
     if demanded is not None:
         require_keys(demanded, arguments[table])
     key = await background.call_blocking(lambda: _key(function, options, arguments, output, demanded))
     known = _find(key)
     if known is None:
-        known = await _checked(function, options, arguments, table, output, demanded)
+        with checking(function):
+            known = await _checked(function, options, arguments, table, output, demanded)
         if known.complete:
             _store(key, known)
+    function.splits.keep(FoundSplit(output, known, tuple(sorted(fixed))), function.code)
     return known
+
+
+async def split_of_all(function: Function, options: CallOptions) -> None:
+    """Find out how a function may be split, for each table that it returns. Whoever shows the function is told.
+
+    Raises: as `split_of`.
+    """
+    with checking(function):
+        for output in table_outputs(function.outputs):
+            await split_of(function, options.changed({"output": output}), {})
+
+
+def recall_splits(function: Function, options: CallOptions) -> None:
+    """Tell whoever shows a function how it may be split if an earlier process found that out. Nothing is computed.
+
+    Large samples are not read for that.
+    """
+    with contextlib.suppress(AutocodeError):
+        if not any(_home().glob("*.json")) or _bytes_of(function.samples) > RECALLED:
+            return
+        require_callable(function, options)
+        arguments = bind(function, (), {})
+        table = split_input(function, arguments, {})
+        for output in table_outputs(function.outputs):
+            of_output = options.changed({"output": output})
+            if (known := _find(_key(function, of_output, arguments, output, _demanded(function, table)))) is not None:
+                function.splits.keep(FoundSplit(output, known), function.code)
+
+
+@contextlib.contextmanager
+def checking(function: Function) -> Iterator[None]:
+    """Tell whoever shows a function that a check runs, and why it failed if it does."""
+    if not function.splits.begin("the sample is computed"):
+        yield
+        return
+    failed = ""
+    try:
+        yield
+    except AutocodeError as error:
+        failed = " ".join(filter(None, (error.what, error.why, error.hint)))
+        raise
+    except Exception as error:
+        failed = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        function.splits.end(failed)
+
+
+def table_outputs(outputs: Iterable[OutputSpec]) -> list[str]:
+    """The names of the outputs that can be put together from pieces."""
+    return [spec.name for spec in outputs if KINDS[spec.type].form == "table"]
+
+
+def _demanded(function: Function, table: str) -> DeclaredSplit | None:
+    return function.split if function.split is not None and function.split.input == table else None
+
+
+def _bytes_of(samples: Mapping[str, Any]) -> int:
+    """About how much memory samples need, without a look at their texts."""
+    return sum(getattr(value, "size", 1) * 8 for value in samples.values())
 
 
 async def _checked(
@@ -128,7 +194,8 @@ async def _checked(
 
     def work(worker: Worker) -> Split:
         side = Side(visible(function.name), RedactingWorker(worker, secrets), program)
-        return SplitCheck(side.running, program, output, arguments, table).run(demanded)
+        told = function.splits.goes_on
+        return SplitCheck(side.running, program, output, arguments, table, told=told).run(demanded)
 
     on_worker = OnWorker(function, options, work)
     return await in_turn(f"{function.name}: how it may be split", on_worker, options, on_worker.done)

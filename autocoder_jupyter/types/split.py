@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -104,3 +105,33 @@ class Split(DeclaredSplit):
 
     def __str__(self) -> str:
         return repr(self)
+
+
+@dataclass(frozen=True)
+class FoundSplit:
+    """What was found for one output.
+
+    Args:
+        output: the output that is put together from pieces.
+        split: how the function may be split.
+        fixed: inputs that had the values of a call; the others were the samples.
+    """
+
+    output: str
+    split: Split
+    fixed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class KnownSplits:
+    """What is known of how a function may be split.
+
+    Args:
+        found: what was found, one for each output.
+        doing: what a check that runs tries now; "" if none runs.
+        failed: why the last check failed, as a sentence; "" if it did not.
+    """
+
+    found: tuple[FoundSplit, ...] = ()
+    doing: str = ""
+    failed: str = ""

@@ -11,6 +11,7 @@ from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, SampleOutputs, StageStarted, TextStreamed
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
+from autocoder_jupyter.types.split import KnownSplits
 
 
 class Screen:
@@ -146,3 +147,19 @@ def test_what_was_sent_belongs_to_the_last_state_from_then_on() -> None:
     tracker.finish(Finished("ready"))
     assert card.wait(60)
     assert screen.states[-1].sent == "all of it" and card.state == screen.states[-1]
+
+
+def test_what_is_added_after_the_end_is_shown_once_and_stays() -> None:
+    screen = Screen()
+    tracker = RunTracker(FunctionRun("growth"))
+    card = LiveCard(tracker, screen, complete=lambda state: replace(state, sent="all of it"))
+    card.add(splits=KnownSplits(doing="rows"))
+    card.start()
+    tracker.finish(Finished("ready"))
+    assert card.wait(60)
+    assert screen.states[-1].splits.doing == "rows"
+    for number in range(3):
+        card.add(splits=KnownSplits(failed=str(number)))
+        with screen.came:
+            assert screen.came.wait_for(lambda: screen.states[-1].splits.failed == str(number), 60)  # noqa: B023
+    assert card.state == screen.states[-1] and card.state.sent == "all of it" and card.state.is_ready

@@ -102,6 +102,18 @@ def test_export_takes_the_name_as_its_path_and_says_what_is_wrong_with_another(
     assert asked(notebook, "export", path=7)["error"] == "The path to export to must be a string."
 
 
+def test_a_check_of_how_it_may_be_split_is_started_when_there_is_a_function(
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.run("%%autocode growth\nWords")
+    assert asked(notebook, "check-split")["error"] == "growth is not done yet. Wait until it is ready."
+    jobs.last.end()
+    started: list[Any] = []
+    monkeypatch.setattr(type(shell.user_ns["growth"]), "check_split", lambda self: started.append(self.name))
+    assert asked(notebook, "check-split") == {"ok": True, "value": None}
+    assert started == ["growth"]
+
+
 def test_what_nobody_foresaw_is_a_sentence_too(
     shell: Any, notebook: Notebook, jobs: ScriptedJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     The environment is that of other tests: to build it takes seconds.
     """
     monkeypatch.setattr(contract, "_home", lambda: tmp_path / "splits")
+    monkeypatch.setattr(contract, "_kept", OrderedDict())
     monkeypatch.setattr(outcome_cache, "_home", lambda: tmp_path / "outcomes")
 
     def build(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -9,15 +11,17 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.scaling import contract
 from autocoder_jupyter.types import InputSpec
-from autocoder_jupyter.types.split import DeclaredSplit
+from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, KnownSplits
 from tests.engine.splitting_functions import orders
 from tests.scaling.conftest import FRAME, Build
 
 pytestmark = pytest.mark.local_sandbox
 
 SALES = orders(60)
+TWO_TABLES = {"monthly": "DataFrame", "count": "int", "last": "DataFrame"}
 BY_CUSTOMER = "return sales.groupby('customer', as_index=False).amount.sum()"
 
 
@@ -114,3 +118,72 @@ def test_a_demand_of_a_record_is_a_claim(built: Build) -> None:
         _ = built(BY_CUSTOMER, {"sales": SALES}, split=nothing).split
     other = DeclaredSplit(input="names", kind="groups", keys=("nothing",))
     assert built(BY_CUSTOMER, {"sales": SALES}, split=other).split.keys == ("customer",)
+
+
+def found_of(growth: CodeGenEvalResult) -> list[tuple[str, str]]:
+    return [(found.output, found.split.kind) for found in growth.known_splits.found]
+
+
+def watched(growth: CodeGenEvalResult) -> list[KnownSplits]:
+    """What is told whoever shows it, in order."""
+    told: list[KnownSplits] = []
+    growth.on_split(lambda: told.append(growth.known_splits))
+    return told
+
+
+def test_whoever_shows_the_function_is_told_what_is_found(built: Build, tmp_path: Path) -> None:
+    growth = built(BY_CUSTOMER, {"sales": SALES})
+    told = watched(growth)
+    found = growth.split
+    assert told[0].doing and not told[0].found
+    assert told[-1] == KnownSplits((FoundSplit("answer", found),))
+    assert growth.with_options(timeout=30).known_splits == told[-1], "another view of the same function"
+    again = built(BY_CUSTOMER, {"sales": SALES})
+    told = watched(again)
+    SALES.to_parquet(tmp_path / "sales.parquet", index=False)
+    again.over.explain(tmp_path / "sales.parquet")
+    assert [known.found for known in told] == [(FoundSplit("answer", found),)], "it was known"
+
+
+def test_each_table_is_checked_when_it_is_asked_for(built: Build) -> None:
+    both = built("return sales, len(sales), sales.tail(1)", {"sales": SALES}, TWO_TABLES)
+    told, ended = watched(both), threading.Event()
+    both.on_split(lambda: None if both.known_splits.doing else ended.set())
+    both.check_split()
+    assert ended.wait(120)
+    assert [known.doing for known in told][-1] == "" and all(known.doing for known in told[:-1])
+    assert found_of(both) == [("monthly", "rows"), ("last", "merge")]
+
+
+def test_what_cannot_be_checked_is_told_in_words(built: Build) -> None:
+    growth, ended = built(BY_CUSTOMER), threading.Event()
+    growth.on_split(lambda: ended.set() if growth.known_splits.failed else None)
+    growth.check_split()
+    assert ended.wait(60)
+    assert "there is none of sales" in growth.known_splits.failed
+    assert "growth.verify(sales=…)" in growth.known_splits.failed
+
+
+def test_what_an_earlier_process_found_is_recalled_without_a_check(
+    built: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = counted(monkeypatch)
+    kind = built(BY_CUSTOMER, {"sales": SALES}).split.kind
+    monkeypatch.setattr(contract, "_kept", OrderedDict())  # another kernel
+    for samples, found in ((SALES, [("answer", kind)]), (SALES.assign(amount=0.5), []), (None, [])):
+        growth = built(BY_CUSTOMER, {} if samples is None else {"sales": samples})
+        contract.recall_splits(growth._built(), growth.options)
+        assert found_of(growth) == found
+    monkeypatch.setattr(contract, "RECALLED", 100)
+    large = built(BY_CUSTOMER, {"sales": SALES})
+    contract.recall_splits(large._built(), large.options)
+    assert found_of(large) == [] and len(made) == 1
+
+
+def test_of_another_function_nothing_is_known(built: Build) -> None:
+    growth = built(BY_CUSTOMER, {"sales": SALES})
+    _ = growth.split
+    code = growth._built().code
+    assert pickle.loads(pickle.dumps(growth._built().splits)).known(code) == KnownSplits()
+    growth._pending = built("return sales", {"sales": SALES})._pending  # the second opinion changed it
+    assert growth.known_splits == KnownSplits()

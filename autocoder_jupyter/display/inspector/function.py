@@ -26,7 +26,7 @@ _FIRST = "Outputs"
 
 def record_of(subject: Subject) -> FunctionRun:
     """The last record of its run."""
-    return replace(run_of(subject.report, subject.state), outputs=subject.outputs)
+    return replace(run_of(subject.report, subject.state), outputs=subject.outputs, splits=subject.splits())
 
 
 def function_section(subject: Subject, *, coloured: bool = True, with_source: bool = True) -> tuple[Block, ...]:

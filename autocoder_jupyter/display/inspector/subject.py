@@ -13,11 +13,18 @@ if TYPE_CHECKING:
     from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.types import InputSpec, Report
     from autocoder_jupyter.types.overview import Excerpt, Overview
+    from autocoder_jupyter.types.split import KnownSplits
     from autocoder_jupyter.view.html import Html
 
 
 def _no_samples(share: Share | None) -> Mapping[str, Overview]:
     return {}
+
+
+def _nothing_known() -> KnownSplits:
+    from autocoder_jupyter.types.split import KnownSplits
+
+    return KnownSplits()
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Subject:
         overviews: gives the overview of each sample by name, limited to a `share`; None for no limit. May take a
             second.
         outputs: the first rows and the pictures of the outputs on the sample; None if this kernel has not seen them.
+        splits: gives what is known of how it may be split.
     """
 
     report: Report
@@ -40,6 +48,7 @@ class Subject:
     options: CallOptions | None = None
     overviews: Callable[[Share | None], Mapping[str, Overview]] = _no_samples
     outputs: SampleOutputs | None = None
+    splits: Callable[[], KnownSplits] = _nothing_known
 
     @property
     def can_be_called(self) -> bool:
@@ -141,6 +150,14 @@ class Caller(Protocol):
         Raises:
             AutocodeError: the arguments are not valid, or the function or its sandbox failed.
         """
+        ...
+
+    def check_split(self) -> None:
+        """Start to find out how the function may be split, and return at once."""
+        ...
+
+    def on_split(self, callback: Callable[[], object]) -> None:
+        """Call the callback whenever more is known of that."""
         ...
 
     def excerpt(self, table: Any) -> Excerpt:

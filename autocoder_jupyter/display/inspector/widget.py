@@ -20,18 +20,19 @@ from autocoder_jupyter.display.inspector.data import data_tab
 from autocoder_jupyter.display.inspector.edit import EditForm
 from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
-from autocoder_jupyter.display.inspector.function import function_section
+from autocoder_jupyter.display.inspector.function import function_section, record_of
 from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.run import RunForm
 from autocoder_jupyter.display.inspector.static import head, render_html
 from autocoder_jupyter.display.inspector.trace import trace_section
 from autocoder_jupyter.display.inspector.versions import VersionsPage
+from autocoder_jupyter.display.split import OFFER, can_be_checked
 from autocoder_jupyter.display.tool_calls import CLASSES
 from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, head_html
-from autocoder_jupyter.view.document import Block, Tone
+from autocoder_jupyter.view.document import Block, Row, Tone
 from autocoder_jupyter.view.html import EMPTY, Html, element
 from autocoder_jupyter.view.styles import style
 
@@ -68,7 +69,7 @@ class Inspector:
         self._form: RunForm | None = None
         self._frozen = False
         sections: dict[str, Callable[[], tuple[Any, ...]]] = {
-            "Function": lambda: (self._blocks(function_section(subject)),),
+            "Function": self._function,
             "Evidence": lambda: (self._blocks(evidence_section(subject.report, in_full=True)),),
             **self._opinion(),
             **({"Trace": self._trace} if subject.report.trace is not None else {}),
@@ -130,6 +131,31 @@ class Inspector:
 
     def _blocks(self, blocks: Iterable[Block]) -> HtmlWidget:
         return self._html(blocks_html(blocks))
+
+    def _function(self) -> tuple[Any, ...]:
+        """The rows, then the code; between them the button that asks how the function may be split."""
+        rows, others = self._html(EMPTY), self._html(EMPTY)
+        if self._caller is None:
+            return (self._blocks(function_section(self.subject)),)
+        check = self._ipywidgets.Button(
+            description=OFFER,
+            tooltip="Compare the answer for the whole sample with those for its pieces; no model is asked",
+            layout={"width": "auto", "flex": "none", "align_self": "flex-start", "margin": "0 0 8px 12px"},
+        )
+        caller = self._caller
+        check.on_click(lambda _: caller.check_split())
+
+        def show() -> None:
+            if self._frozen:
+                return
+            blocks = function_section(self.subject)
+            rows.value = _framed(blocks_html(block for block in blocks if isinstance(block, Row)))
+            check.layout.display = "" if can_be_checked(record_of(self.subject)) else "none"
+
+        others.value = _framed(blocks_html(b for b in function_section(self.subject) if not isinstance(b, Row)))
+        show()
+        caller.on_split(show)
+        return rows, check, others
 
     def _opinion(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
         """The page of the second opinion, if there is one."""

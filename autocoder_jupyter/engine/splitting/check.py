@@ -53,6 +53,10 @@ class _Kind:
     def label(self) -> str:
         return f"groups of {', '.join(self.keys)}" if self.keys else self.kind
 
+    @property
+    def words(self) -> str:
+        return DeclaredSplit(input="", kind=self.kind, keys=self.keys).words
+
 
 @dataclass
 class _Found:
@@ -79,6 +83,7 @@ class SplitCheck:
         table: the name of that table.
         seconds: how long it may take.
         in_order: whether the rows of the answers must have the same order, where the pieces follow each other.
+        told: is called with each way to split that is tried, in a few words.
     """
 
     ask: Ask
@@ -88,6 +93,7 @@ class SplitCheck:
     table: str
     seconds: float = SECONDS
     in_order: bool = True
+    told: Callable[[str], object] = lambda words: None
     _answers: dict[int, Answer] = field(default_factory=dict)
     _variations: list[Variation] = field(default_factory=list)
     _deadline: float = 0.0
@@ -121,6 +127,7 @@ class SplitCheck:
                 self._use_small(small, others)
             kinds = [_Kind(demanded.kind, demanded.keys)] if demanded else self._kinds()
             for kind in kinds:
+                self.told(kind.words)
                 found = self._tried(kind)
                 comparisons += found.comparisons + bool(found.against)
                 if found.is_too_little:

@@ -109,6 +109,14 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       }
     },
     {
+      action: 'check-split',
+      label: 'Check How It May Be Split',
+      caption:
+        'Compare the answer for the whole sample with those for its pieces, for large tables. No model is asked.',
+      icon: ACT_ICONS.inspect,
+      execute: ask('check-split')
+    },
+    {
       action: 'retry',
       label: 'Retry',
       caption: 'Ask the model the same request again, without the recorded answers.',

@@ -117,6 +117,7 @@ export type Action =
   | 'assignment'
   | 'tests'
   | 'export'
+  | 'check-split'
   | 'doctor'
   | 'ready';
 

@@ -64,6 +64,7 @@ export class Strip extends Panel {
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = label;
+    button.dataset.action = action;
     button.setAttribute('aria-label', `${label}: ${name}`);
     button.addEventListener('click', () => void this._commands.execute(commandOf(action), { name }));
     this._buttons.set(action, button);

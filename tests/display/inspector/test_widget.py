@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from ipywidgets.widgets.widget import _instances
 
 from autocoder_jupyter.display.inspector.widget import Inspector
 from autocoder_jupyter.types.overview import Bar, ColumnOverview, Overview
+from autocoder_jupyter.types.split import FoundSplit, KnownSplits, Split
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, TRACED, subject
 from tests.display.inspector.test_run import plain
 
@@ -18,11 +20,19 @@ TITLES = ("Function", "Evidence", "Attempts", "Data", "Conversation", "Environme
 class NoVariables:
     """The variables of a notebook that has none."""
 
+    asked = 0
+
     def variables(self, spec: Any) -> list[Any]:
         return []
 
     def sample(self, name: str) -> str:
         return "3 rows"
+
+    def check_split(self) -> None:
+        self.asked += 1
+
+    def on_split(self, callback: Any) -> None:
+        self.told = callback
 
 
 def tabs(inspector: Inspector) -> Any:
@@ -44,6 +54,28 @@ def test_pages_are_made_when_they_are_first_opened() -> None:
     made = page.children
     page_of(inspector, "Function")
     assert page_of(inspector, "Evidence").children is made
+
+
+def test_the_button_below_the_evidence_asks_how_it_may_be_split_and_the_rows_show_it() -> None:
+    known, caller = [KnownSplits()], NoVariables()
+    inspector = Inspector(replace(subject(), splits=lambda: known[0]), caller)  # type: ignore[arg-type]
+    rows, check, others = page_of(inspector, "Function").children
+    assert check.description == "Large tables: check how it may be split" and check.layout.display == ""
+    assert "sales may be split" not in plain(rows) and "import" in plain(others) and "import" not in plain(rows)
+    check.click()
+    assert caller.asked == 1
+    known[0] = KnownSplits(doing="any batch of rows")
+    caller.told()
+    assert "checking how it may be split: any batch of rows" in plain(rows) and check.layout.display == "none"
+    split = Split(input="sales", kind="rows", ordered=False, comparisons=38)
+    known[0] = KnownSplits(tuple(FoundSplit(spec.name, split) for spec in subject().report.declared_outputs))
+    caller.told()
+    assert "sales may be split: any batch of rows · in any order of rows · 38 comparisons" in " ".join(
+        plain(rows).split()
+    )
+    inspector.freeze()
+    assert "sales may be split" in plain(inspector.widget.children[0])
+    caller.told()  # a check may end after that
 
 
 def test_all_pages_are_of_one_height() -> None:
