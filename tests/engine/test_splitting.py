@@ -15,6 +15,7 @@ from autocoder_jupyter.engine.second_opinion.variations import stretched
 from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
 from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
+from autocoder_jupyter.engine.splitting.products import with_refused_products, with_small_products
 from autocoder_jupyter.engine.splitting.tables import LEAST_ROWS, SMALL, large_enough, small_numbers
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -118,6 +119,62 @@ def test_a_number_in_a_list_or_dict_counts_as_well(limits: Any) -> None:
 )
 def test_a_large_number_that_is_no_limit_does_not_count(expression: str) -> None:
     assert check(expression, orders(120), only=ROWS).kind == "rows"
+
+
+PRODUCTS = [
+    "df.head(n * 1000)",
+    "df[: 1000 * n]",
+    "df.nlargest(n * k, 'amount')",
+    "df.head(k**2)",
+    "pd.DataFrame(list(__import__('itertools').islice(df.to_dict('records'), n * 1000)))",
+]
+"""Limits of which neither the code nor an argument has the number."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expression", PRODUCTS)
+def test_a_limit_that_is_a_product_is_seen(expression: str) -> None:
+    found = check(expression, orders(120), n=500, k=900)
+    assert found.kind == "merge", found
+
+
+@pytest.mark.slow
+def test_a_product_that_is_no_limit_does_not_count() -> None:
+    assert check("df.assign(x=df.amount * (n * 1000))", orders(120), n=700).kind == "rows"
+
+
+def test_only_large_products_of_numbers_become_small() -> None:
+    code = """'''A module.'''
+from __future__ import annotations
+size = 100
+size *= 60
+shape = [size, 30 * 20, -30 * 20, 1000.0 * 1000, 20 * 2, 1.5 * 1001, 'ab' * 2, True * 1, 2**9]
+"""
+    found: dict[str, Any] = {}
+    exec(with_small_products(code, 500, 40), found)
+    assert found["shape"] == [44, 41, -41, 51.0, 40, 1501.5, "abab", 1, 41] and found["__doc__"] == "A module."
+    assert with_small_products("x = 1 + n", 500, 40) == ""
+    with pytest.raises(RuntimeError, match="a large one"):
+        exec(with_refused_products(code, 500, "a large one"), {})
+    exec(with_refused_products(code, 10**9, "a large one"), {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("few", ["df.assign(x=1)", "df.assign(x=df.groupby('region').units.transform('sum'))"])
+def test_what_another_number_of_rows_changes_may_not_be_split(few: str) -> None:
+    """All pieces of a large table may be beyond the number, and all those of a small one below it."""
+    assert check(f"df.iloc[:0] if len(df) > 5000 else {few}", orders(120)).kind == "whole"
+
+
+@pytest.mark.slow
+def test_a_column_that_is_left_out_if_it_is_empty_is_not_in_each_piece() -> None:
+    assert check("df.dropna(axis=1, how='all')", orders(120)[["region", "units", "amount"]]).kind == "whole"
+
+
+def test_between_equal_rows_their_order_counts() -> None:
+    largest = "df.sort_values('amount', ascending=False, kind='stable').groupby('region').head(3)"
+    by_all = "df.sort_values(['amount', 'units', 'email', 'day', 'order_id']).groupby('region').head(3)"
+    assert check(largest, orders(120)).ordered and not check(by_all, orders(120)).ordered
 
 
 def test_a_key_is_not_taken_for_another_one_with_which_it_goes_together() -> None:

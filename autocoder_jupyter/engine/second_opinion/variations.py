@@ -270,6 +270,16 @@ def stretched(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Varia
     yield of(f"if there were {rows:,} rows, the last one first", taken(many, np.arange(len(many))[::-1]))
 
 
+def emptied(table: Any, rows: Any) -> Any:
+    """The table without values in these rows, except in columns that cannot have missing ones; None if there are none.
+
+    Args:
+        table: a table.
+        rows: positions.
+    """
+    return _with_holes(table, list(range(_width(table))), None, may_change=True, rows=rows)
+
+
 def _mixed(table: Any, random: Any) -> Any:
     """A table whose columns have nothing to do with each other, so that no column stands for another one."""
     frame = _as_frame(taken(table, random.integers(0, len(table), _MIXED)))

@@ -18,10 +18,19 @@ import pandas as pd
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.engine.second_opinion.numbers import code_with, numbers_in, numbers_of, value_with
 from autocoder_jupyter.engine.second_opinion.sides import Answer, TrialEnded
-from autocoder_jupyter.engine.second_opinion.variations import Variation, enlarged, taken, trimmed
+from autocoder_jupyter.engine.second_opinion.variations import Variation, emptied, enlarged, taken, trimmed
 from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
-from autocoder_jupyter.engine.splitting.pieces import Division, by_groups, by_rows
-from autocoder_jupyter.engine.splitting.tables import compared_tables, counts_rows, large_enough, small_numbers
+from autocoder_jupyter.engine.splitting.pieces import Division, by_groups, by_rows, numbered
+from autocoder_jupyter.engine.splitting.products import with_refused_products, with_small_products
+from autocoder_jupyter.engine.splitting.tables import (
+    REACH,
+    SMALL,
+    compared_tables,
+    counts_rows,
+    large_enough,
+    small_numbers,
+    tied,
+)
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types.split import DeclaredSplit, Split, SplitKind
 from autocoder_jupyter.untrusted.visible import visible
@@ -34,6 +43,8 @@ LEAST = 4
 
 GROWTH = 1.5
 """How much larger the answer to a `merge` may become with four times as many rows."""
+
+_IN_ONE = "if values were missing in one "
 
 MOST_KEYS = 12
 MOST_PAIRS = 24
@@ -123,7 +134,8 @@ class SplitCheck:
             first = self._whole(0)
             if first.error:
                 return self._split(_Kind("whole"), 0, {"whole": f"on the sample: {visible(first.error)}"}, ordered=True)
-            if small := small_numbers(numbers):
+            small = small_numbers(numbers)
+            if small or self._has_large_products(first):
                 self._use_small(small, others)
             kinds = [_Kind(demanded.kind, demanded.keys)] if demanded else self._kinds()
             for kind in kinds:
@@ -206,7 +218,12 @@ class SplitCheck:
     def _tried(self, kind: _Kind) -> _Found:
         """Compare on all tables, until one speaks against the kind."""
         found = _Found()
-        for place, variation in enumerate(self._variations):
+        has_empty = self._add_empty_piece(kind)
+        places = list(range(len(self._variations)))
+        if has_empty:  # it speaks against many kinds, so it is tried soon
+            places.insert(1, places.pop())
+        for place in places:
+            variation = self._variations[place]
             for division in self._divisions(kind, variation.tables[self.table]):
                 said = self._compared(kind, place, division)
                 if said is None:
@@ -224,21 +241,61 @@ class SplitCheck:
             found.against = self._growth()
         return found
 
+    def _add_empty_piece(self, kind: _Kind) -> bool:
+        """Add a table of which the first row, or the first group, has nothing but keys: a column that is left out if it
+        is empty is then not in each piece. Returns whether there is one.
+        """
+        tables = self._variations[0].tables
+        table, first = trimmed(tables[self.table]), np.arange(1)
+        if kind.keys:
+            groups, _, missing = numbered(table, kind.keys)
+            first = np.flatnonzero((groups == 0) & ~missing)
+        empty = emptied(table, first) if len(table) else None
+        if empty is None:
+            return False
+        if kind.keys:
+            empty = empty.assign(**{key: table[key] for key in kind.keys})
+        name = f"{_IN_ONE}{'group' if kind.keys else 'row'}"
+        before = [each for each in self._variations if not each.name.startswith(_IN_ONE)]
+        self._answers.pop(len(before), None)
+        self._variations = [*before, Variation(name, {**tables, self.table: empty})]
+        return True
+
     def _use_small(self, small: Mapping[int | float, int], others: Mapping[str, Any]) -> None:
         """Prepare the same check with small numbers in place of those that no table reaches.
 
         *The first 300,000 rows* may not be split by rows, which only a larger table shows, or a smaller number.
         """
         old, new = (", ".join(f"{number:,}" for number in numbers) for numbers in (small, small.values()))
-        self._small_words = f"with {new} in place of {old}"
+        self._small_words = f"with {new} in place of {old}" if small else "with small products of numbers"
         try:
-            code = code_with(self.program.code, small)
+            code = code_with(self.program.code, small) if small else self.program.code
+            code = with_small_products(code, self._rows / REACH, SMALL) or code
         except SyntaxError:
             return
         inputs = {**self.inputs, **value_with(others, small)}
         check = replace(self, program=replace(self.program, code=code), inputs=inputs, _answers={}, _small_words="")
         if not check._whole(0).error:
             self._small = check
+
+    def _has_large_products(self, answer: Answer) -> bool:
+        """Whether the function multiplies numbers, not columns, and gets one that no table reaches.
+
+        Args:
+            answer: that for the sample.
+        """
+        try:
+            code = with_refused_products(self.program.code, self._rows / REACH, "a large product")
+        except SyntaxError:
+            return False
+        if not code:
+            return False
+        found = self.ask(
+            replace(self.program, code=code), {**self.inputs, **self._variations[0].tables}, self._deadline
+        )
+        if found.error:
+            return True
+        return bool(difference(answer.values[self.output], found.values[self.output], in_order=True))  # it was caught
 
     def _with_small(self, kind: _Kind) -> str:
         """What speaks against a kind if numbers are small, see `_use_small`; "" for nothing.
@@ -305,18 +362,25 @@ class SplitCheck:
 
     def _depends_on_order(self) -> bool:
         """Whether the answer depends on the order of the rows of the table."""
-        random = np.random.default_rng(0)
         for place, variation in enumerate(self._variations):
-            whole, table = self._whole(place), variation.tables[self.table]
-            if whole.error or len(table) < 2:
-                continue
-            shuffled = self._asked({**variation.tables, self.table: taken(table, random.permutation(len(table)))})
-            if shuffled.error:
+            if self._depends_on_order_of(self._whole(place), variation.tables):
                 return True
-            one, other = whole.values[self.output], shuffled.values[self.output]
-            if deviation(one, [other]) or difference(one, other, in_order=False):
-                return True
-        return False
+        tables = self._variations[0].tables
+        return any(
+            self._depends_on_order_of(self._asked(with_ties), with_ties)
+            for with_ties in ({**tables, self.table: table} for table in tied(tables[self.table]))
+        )
+
+    def _depends_on_order_of(self, whole: Answer, tables: Mapping[str, Any]) -> bool:
+        """Whether the answer for these tables is another one if the rows are shuffled."""
+        table = tables[self.table]
+        if whole.error or len(table) < 2:
+            return False
+        shuffled = self._asked({**tables, self.table: taken(table, np.random.default_rng(0).permutation(len(table)))})
+        if shuffled.error:
+            return True
+        one, other = whole.values[self.output], shuffled.values[self.output]
+        return bool(deviation(one, [other]) or difference(one, other, in_order=False))
 
     def _whole(self, place: int) -> Answer:
         if place not in self._answers:

@@ -16,7 +16,9 @@ FIVES = 6
 """Pieces of five rows; the other rows are one more piece."""
 
 SMALL = 2000
-"""Rows of a table that is divided in every way. A larger one is only divided in two."""
+"""Rows of a table that is divided in every way. A larger one is only divided in two, and in pieces of many sizes: a
+function may do something else for more than 5,000 rows, so some pieces must be smaller than any such number.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,11 @@ def by_rows(count: int) -> Iterator[Division]:
     rows = np.arange(count)
     if count < 2:
         return
-    yield Division("two halves", (rows[: count // 2], rows[count // 2 :]))
     if count > SMALL:
+        sizes = _halving(count)
+        yield Division("pieces of many sizes", tuple(rows[sizes == size] for size in pd.unique(sizes)))
         return
+    yield Division("two halves", (rows[: count // 2], rows[count // 2 :]))
     yield Division("one row and the others", (rows[:1], rows[1:]))
     if count > 2:
         yield Division("all others and the last row", (rows[:-1], rows[-1:]))
@@ -61,10 +65,17 @@ def by_groups(table: Any, keys: Sequence[str]) -> Iterator[Division]:
     if count < 2:
         return
     groups = np.where(missing, 0, groups)
-    for name, piece in (("two sets of groups", groups % 2), ("the first and the other groups", groups >= count // 2)):
-        yield _divided(name, piece)
-    if len(table) <= SMALL:
-        yield _divided("groups alone", np.minimum(groups, ALONE))
+    yield _divided("two sets of groups", groups % 2)
+    if len(table) > SMALL:
+        yield _divided("sets of groups of many sizes", _halving(count)[groups])
+        return
+    yield _divided("the first and the other groups", groups >= count // 2)
+    yield _divided("groups alone", np.minimum(groups, ALONE))
+
+
+def _halving(count: int) -> Any:
+    """For each of so many positions the number of its piece; a piece is about half as large as the one before."""
+    return np.floor(np.log2(count - np.arange(count))).astype("int64")
 
 
 def numbered(table: Any, keys: Sequence[str]) -> tuple[Any, int, Any]:

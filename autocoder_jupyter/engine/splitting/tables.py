@@ -6,7 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from autocoder_jupyter.engine.second_opinion.variations import Variation, stretched, variations
+import numpy as np
+import pandas as pd
+
+from autocoder_jupyter.engine.second_opinion.variations import Profile, Variation, stretched, trimmed, variations
 from autocoder_jupyter.untrusted.parsing import parse
 
 MOST_ROWS = 200_000
@@ -15,6 +18,9 @@ LEAST_ROWS = 2_500
 REACH = 5
 """How often the large tables have as many rows as the largest number in the code: *the 500 largest* of 240 rows are
 all rows."""
+
+MOST_TIED = 12
+"""Columns in which values are made equal."""
 
 SMALL = 40
 """In place of a number that is out of reach: more than most samples' groups have rows, and fewer than all tables."""
@@ -38,6 +44,34 @@ def compared_tables(tables: Mapping[str, Any], name: str, rows: int) -> Iterator
             later.append(variation)
     yield from variations(tables)
     yield from later
+
+
+def tied(table: Any) -> Iterator[Any]:
+    """The same rows with equal values in one column, and in all columns but one, so that a sort does not decide.
+
+    *The largest three orders* depend on the order of the rows if a fourth is as large. Columns that identify rows stay.
+    """
+    base, profile = trimmed(table), Profile.of(table)
+    if not isinstance(base, pd.DataFrame):
+        return
+    places = [place for place in range(base.shape[1]) if place not in profile.keys | profile.pair][:MOST_TIED]
+    for place in places:
+        yield _alike(base, [place])
+        if len(places) > 2:
+            yield _alike(base, [other for other in places if other != place])
+
+
+def _alike(table: Any, places: Iterable[int]) -> Any:
+    """The table with the most frequent value everywhere in these columns."""
+    frame = table.copy()
+    for place in places:
+        column = frame.iloc[:, place]
+        try:
+            number = int(np.argmax(column.map(column.value_counts()).fillna(0).to_numpy(dtype=float)))
+        except (TypeError, ValueError):  # lists and dicts
+            number = 0
+        frame.isetitem(place, column.iloc[np.full(len(column), number)].set_axis(column.index))
+    return frame
 
 
 def large_enough(numbers: Iterable[int | float]) -> int:
