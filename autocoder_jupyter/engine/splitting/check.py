@@ -322,6 +322,8 @@ class SplitCheck:
         parts = []
         for piece in division.pieces:
             part = self._asked({**variation.tables, self.table: taken(table, piece)})
+            if part.error and variation.name.startswith(_IN_ONE):
+                return None  # to refuse a piece without any values is no wrong answer
             if part.error:
                 return None if whole.error else f"a piece is refused ({visible(part.error)[:120]}), the whole is not"
             parts.append(part.values[self.output])
