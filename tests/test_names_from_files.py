@@ -40,6 +40,7 @@ ORIGINS = {
     "engines/claude/sdk_import.py::_is_valid_syntax": CODE,
     "lab/results.py::_of_launch": CODE,
     "magics/codemode/settings.py::agent_settings": CODE,
+    "models/library.py::_load_tokenizer": CODE,
     "models/library.py::load_client": CODE,
     "models/received.py::install": CODE,
     "run/of_report.py::facts_of": CODE,

@@ -84,6 +84,7 @@ def prepare(model: str) -> None:
     from autocoder_jupyter.models import library
 
     library.load_client(model)
+    library.load_tokenizer()
 
 
 def current(name: str) -> AnyJob | None:

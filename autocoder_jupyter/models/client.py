@@ -275,13 +275,14 @@ class LiteLLMModel:
 
     async def _sent(self, session: _Session, arguments: dict[str, Any]) -> Any:
         """The stream of an answer; the request is reported to `on_send` first."""
-        if self._on_send is None:
-            return await session.litellm.acompletion(**arguments)
-        announcer = Announcer(session.question.stage, session.content_key, self._on_send)
-        try:
-            stream = await session.litellm.acompletion(**arguments, logger_fn=announcer)
-        finally:
-            announcer.put_right()
+        with library.tokenizer_beside():
+            if self._on_send is None:
+                return await session.litellm.acompletion(**arguments)
+            announcer = Announcer(session.question.stage, session.content_key, self._on_send)
+            try:
+                stream = await session.litellm.acompletion(**arguments, logger_fn=announcer)
+            finally:
+                announcer.put_right()
         announcer.require_told(arguments)
         return stream
 

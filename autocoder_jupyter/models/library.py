@@ -6,21 +6,33 @@ tiktoken's cache, and later prints advertisements on errors.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import importlib
 import logging
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, cast
 
 from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.threads import start_thread
 
 _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
 _OPENAI = frozenset({"openai", "azure", "custom_openai", "text-completion-openai"})
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+
+_TOKENIZER = "litellm.litellm_core_utils.default_encoding"
+"""litellm needs it when an answer begins. Providers that are not in `_OPENAI` get it before the request is sent."""
+
+_CACHE = "TIKTOKEN_CACHE_DIR"
+"""The variable that the import of `_TOKENIZER` sets."""
+
+SENDING_SECONDS = 0.1
+"""How long a request is sent before the tokenizer is imported, so that one does not delay the other."""
 
 _AT_FIRST_REQUEST = ("litellm._service_logger", "anyio._backends._asyncio")
 """Modules that litellm and httpx import in the first request, with those that these need."""
@@ -39,8 +51,6 @@ def load() -> ModuleType:
         if _litellm is None:
             with _environment_restored(), collecting_rarely():
                 _litellm = importlib.import_module("litellm")
-                # Every stream imports this module in the end. It sets TIKTOKEN_CACHE_DIR, which is undone here.
-                importlib.import_module("litellm.litellm_core_utils.default_encoding")
             _without_proxy(importlib.import_module("litellm.main"))
             _litellm.suppress_debug_info = True
             for name in _LOGGERS:
@@ -61,12 +71,52 @@ def load_client(model: str) -> None:
         provider = litellm.get_llm_provider(model)[1]
     except litellm.exceptions.BadRequestError:
         return
+    if provider not in _OPENAI:
+        load_tokenizer()
     with collecting_rarely():
         if provider in _OPENAI or provider in litellm.openai_compatible_providers:
             importlib.import_module("openai.resources")
         for name in _AT_FIRST_REQUEST:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+
+
+def load_tokenizer() -> None:
+    """Import litellm's tokenizer. The first call takes 0.2 s and blocks."""
+    if _TOKENIZER not in sys.modules:
+        _load_tokenizer(os.environ.get(_CACHE))
+
+
+@contextlib.contextmanager
+def tokenizer_beside() -> Iterator[None]:
+    """During a request, import litellm's tokenizer on another thread: a model needs longer until it answers.
+
+    If an answer comes sooner, litellm imports it on the event loop. In both cases the environment is as it was soon.
+    """
+    if _TOKENIZER in sys.modules:
+        yield
+        return
+    before, has_begun = os.environ.get(_CACHE), threading.Event()
+
+    def begin() -> None:
+        has_begun.set()
+        start_thread(lambda: _load_tokenizer(before), "autocode-prepare")
+
+    timer = asyncio.get_running_loop().call_later(SENDING_SECONDS, begin)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if not has_begun.is_set():
+            begin()
+
+
+def _load_tokenizer(before: str | None) -> None:
+    """Import it, and give the environment variable that it sets its value from before."""
+    with _lock, collecting_rarely():
+        tokenizer = importlib.import_module(_TOKENIZER)
+        if os.environ.get(_CACHE) == tokenizer.cache_dir:
+            _restore(_CACHE, before)
 
 
 def is_loaded() -> bool:
@@ -96,16 +146,20 @@ def _without_proxy(main: Any) -> None:
 
 @contextlib.contextmanager
 def _environment_restored() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in (*_ENVIRONMENT, "TIKTOKEN_CACHE_DIR")}
+    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
     os.environ.update(_ENVIRONMENT)
     try:
         yield
     finally:
         for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+            _restore(name, value)
+
+
+def _restore(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 @contextlib.contextmanager

@@ -57,7 +57,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def loaded_with(model: ScriptedModel, folder: Path) -> dict[str, Any]:
     program = f"""
-        import asyncio, gc, json, os, socket, sys
+        import asyncio, gc, json, os, socket, sys, threading, time
         def refuse(*args, **more):
             raise AssertionError(f"network: {{args}}")
         lookup, connect = socket.getaddrinfo, socket.socket.connect
@@ -87,13 +87,17 @@ def loaded_with(model: ScriptedModel, folder: Path) -> dict[str, Any]:
             from autocoder_jupyter.models.protocol import ModelConfig, Question
             socket.getaddrinfo, socket.socket.connect = lookup, connect
             library.load_client("openai/scripted")
-            before = set(sys.modules)
-            asked = LiteLLMModel(ModelConfig("openai/scripted", api_base={model.url!r}))
+            before, sent = set(sys.modules), []
+            config = ModelConfig("openai/scripted", api_base={model.url!r})
+            asked = LiteLLMModel(config, on_send=lambda request: sent.append(library._TOKENIZER in sys.modules))
             asyncio.run(asked.ask(Question(stage="plan", messages=({{"role": "user", "content": "?"}},))))
-            os.write(writer, json.dumps(sorted(set(sys.modules) - before)).encode())
+            while any(thread.name == "autocode-prepare" for thread in threading.enumerate()):
+                time.sleep(0.01)
+            facts = [sorted(set(sys.modules) - before), sent, os.environ.get("TIKTOKEN_CACHE_DIR")]
+            os.write(writer, json.dumps(facts).encode())
             os._exit(0)
         os.wait()
-        seen["imported by a request"] = json.loads(os.read(reader, 60_000))
+        seen["imported by a request"], seen["tokenizer"], seen["cache"] = json.loads(os.read(reader, 60_000))
         gc.set_threshold(0, 5, 5)  # a person who switched it off
         with library.collecting_rarely():
             seen["threshold while loading"] = gc.get_threshold()
@@ -124,7 +128,13 @@ def test_the_client_of_a_model_is_imported_before_its_first_request(loaded: dict
 @pytest.mark.slow
 def test_the_first_request_imports_little_and_not_the_server_of_litellm(loaded: dict[str, Any]) -> None:
     imported = loaded["imported by a request"]
-    assert len(imported) < 10 and not [name for name in imported if name.startswith("litellm.proxy")], imported
+    assert len(imported) < 15 and not [name for name in imported if name.startswith("litellm.proxy")], imported
+
+
+@pytest.mark.slow
+def test_a_request_does_not_wait_for_the_tokenizer(loaded: dict[str, Any]) -> None:
+    assert loaded["tokenizer"] == [False] and library._TOKENIZER in loaded["imported by a request"]
+    assert loaded["cache"] is None
 
 
 @pytest.mark.slow
