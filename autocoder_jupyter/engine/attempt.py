@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
@@ -28,6 +29,19 @@ _Runs = tuple[TestRun | None, TestRun | None]
 """The runs of the tests and of the blind tests."""
 
 _Outcomes = tuple[CheckOutcome, ...]
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What the user demands of the outputs on the sample.
+
+    Args:
+        outcomes: of the checks and contracts.
+        values: the outputs, after their contracts were applied.
+    """
+
+    outcomes: _Outcomes = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Trials:
@@ -82,12 +96,15 @@ class Trials:
         async with asyncio.TaskGroup() as group:
             run = group.create_task(setup.stages.run("run", lambda: self._run_tests(program)))
             # One after the other, so that three workers are enough.
-            rest = group.create_task(self._sample_then_stub(program, shows_rows=shows_rows))
-        sample, on_empty, vacuous = rest.result()
+            rest = group.create_task(self._beside_tests(program, shows_rows=shows_rows))
+        sample, checked, (on_empty, vacuous) = rest.result()
         accepted, (tested, blind), callee, promised = run.result()
         if self._first is not None:
             self._first.tests.cancel()
-        sample, own, stated = await setup.stages.run("verify", lambda: self._verify(program, sample, callee))
+        sample, divided, stated = await setup.stages.run(
+            "verify", lambda: self._verify(program, sample, checked.values, callee)
+        )
+        own = (*checked.outcomes, *divided)
         failures = (
             *accepted.failures,
             *failures_of((*own, *promised)),
@@ -158,9 +175,10 @@ class Trials:
 
         return await setup.session.work_with_two(job)
 
-    async def _sample_then_stub(
+    async def _beside_tests(
         self, program: Program, *, shows_rows: bool
-    ) -> tuple[SampleRun | None, tuple[str, ...], tuple[str, ...]]:
+    ) -> tuple[SampleRun | None, _Checked, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The sample, the user's checks of it, and the tests on stubs: all that needs no result of a test."""
         state = self._state
         sample = await self._first.taken(program) if self._first is not None else None
         if sample is None:  # else its rows are shown
@@ -168,7 +186,16 @@ class Trials:
             if shows_rows and sample is not None and sample.error is None:
                 await self._offer_draft()  # the card says that a draft runs the code whose rows it shows
                 await show_outputs(state, sample, is_verified=False)
-        return sample, *await self._stubs_pass(program)
+        return sample, await self._checked(program, sample), await self._stubs_pass(program)
+
+    async def _checked(self, program: Program, sample: SampleRun | None) -> _Checked:
+        """The user's checks and contracts on the sample."""
+        if sample is None or sample.error is not None:
+            return _Checked()
+        session, request, redaction = self._setup.session, self._state.brief.request, self._state.redaction
+        values, promised = await judged_on_sample(request.contracts, sample, redaction, self._setup.hidden_values)
+        own = await run_checks(session, request.checks, program, request.samples, values, redaction=redaction)
+        return _Checked((*own, *promised), values)
 
     async def _stubs_pass(self, program: Program) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The tests that pass on empty defaults, and those that pass on other values too."""
@@ -183,17 +210,15 @@ class Trials:
         return (*own[0], *map(blind_id, blind[0])), (*own[1], *map(blind_id, blind[1]))
 
     async def _verify(
-        self, program: Program, first: SampleRun | None, callee: str
-    ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
-        """The sample once more, the user's checks and contracts, and the constraints."""
+        self, program: Program, first: SampleRun | None, values: Mapping[str, Any], callee: str
+    ) -> tuple[SampleRun | None, _Outcomes, _Outcomes]:
+        """The sample once more, the demanded split, and the constraints on the outputs."""
         state, session, request = self._state, self._setup.session, self._state.brief.request
         samples, redaction = request.samples, state.redaction
         seen_by = {callee, *([first.worker] if first else []), *(self._first.tests.workers if self._first else ())}
         sample = await run_again(session, program, samples, first, redaction, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, (), ()
-        values, promised = await judged_on_sample(request.contracts, sample, redaction, self._setup.hidden_values)
-        own = await run_checks(session, request.checks, program, samples, values, redaction=redaction)
         divided = await run_split(session, request.split, program, samples, redaction)
         stated = await state.constraints.evaluate(session, values, samples, show_values=redaction.shows_values)
-        return sample, (*own, *promised, *divided), stated
+        return sample, divided, stated

@@ -8,7 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.engine import attempt
+from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.own_tests import check_own_tests, own_module
+from autocoder_jupyter.engine.stage_runner import StageRunner
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.types import CodePlan, OutputSpec, Secret
@@ -58,6 +61,25 @@ async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(runner: 
     kept = (folder / "test_own.py").read_text()
     assert kept == report.own_tests and OWN in kept and "def growth(" in kept
     assert json.loads((folder / "request.json").read_text())["own_tests"] == OWN
+
+
+async def test_the_checks_of_the_user_run_beside_the_tests(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+
+    def began(stages: StageRunner, stage: Any, before: Any = StageRunner.started) -> Any:
+        begun.append(stage)
+        return before(stages, stage)
+
+    async def checks(*given: Any, before: Any = run_checks, **more: Any) -> Any:
+        begun.append("checks")
+        return await before(*given, **more)
+
+    monkeypatch.setattr(StageRunner, "started", began)
+    monkeypatch.setattr(attempt, "run_checks", checks)
+    script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
+    produced = await runner.generate(script, checks=("total >= 0",))
+    assert produced.report.success and accepted(produced) == [("total >= 0", True)]
+    assert begun.index("checks") < begun.index("verify")
 
 
 async def test_own_tests_make_a_request_of_their_own_that_asks_nothing_anew(runner: Runner) -> None:
