@@ -89,13 +89,12 @@ def _write_numpy(values: Any, out: ArrowWriter, path: str) -> Note:
     if dtype.kind in "mM":
         kind = "datetime" if dtype.kind == "M" else "timedelta"
         return {"kind": kind, "unit": _unit(dtype, path), "at": out.add(_native(values).view("i8"), path)}
-    if dtype.kind not in "biufc" or dtype.itemsize > 8 * (1 + (dtype.kind == "c")):
+    if is_number(dtype):
+        return {"kind": "numpy", "dtype": dtype.str, "at": out.add(_native(values), path)}
+    if dtype.kind != "c" or dtype.itemsize > 16:
         raise Unencodable(path, f"has the numpy dtype {dtype}, which cannot cross", "convert it to float64 or text")
-    native = _native(values)
-    if dtype.kind == "c":
-        parts = pa.array(native.view(f"f{dtype.itemsize // 2}"))
-        return {"kind": "numpy", "dtype": dtype.str, "at": out.add(pa.FixedSizeListArray.from_arrays(parts, 2), path)}
-    return {"kind": "numpy", "dtype": dtype.str, "at": out.add(native, path)}
+    parts = pa.array(_native(values).view(f"f{dtype.itemsize // 2}"))
+    return {"kind": "numpy", "dtype": dtype.str, "at": out.add(pa.FixedSizeListArray.from_arrays(parts, 2), path)}
 
 
 def _read_numpy(note: Mapping[str, Any], source: ArrowReader) -> Any:
@@ -107,6 +106,55 @@ def _read_numpy(note: Mapping[str, Any], source: ArrowReader) -> Any:
     if array.type != pa.list_(pa.from_numpy_dtype(np.dtype(part)), 2) or array.null_count or array.values.null_count:
         raise Corrupt(f"{array.type} where {dtype} belongs")
     return source.view(array.flatten(), part).view(dtype.newbyteorder("=")).astype(dtype, copy=False)
+
+
+def is_number(dtype: Any) -> bool:
+    """Whether a numpy dtype is one of bools, integers or floats that `read_numbers` reads."""
+    return dtype.kind in "biuf" and dtype.itemsize <= 8
+
+
+def write_numbers(values: Any, out: ArrowWriter) -> Note:
+    """Add the rows of `values`, which are columns of bools, integers or floats, to `out`.
+
+    Args:
+        values: an ndarray of two dimensions, whose dtype `is_number`.
+        out: collects the arrays.
+
+    Returns:
+        The note of all of them; see `count_of`.
+    """
+    note: Note = {"kind": "numpy", "dtype": values.dtype.str, "at": out.add_rows(_native_rows(values))}
+    if len(values) > 1:
+        note["count"] = len(values)
+    return note
+
+
+def _native_rows(values: Any) -> Any:
+    """`values` in the machine's byte order, or a list of its rows, each contiguous. Copied only if necessary."""
+    if values.flags.c_contiguous and values.dtype.isnative:
+        return values
+    return [_native(row) for row in values]
+
+
+def count_of(note: Mapping[str, Any]) -> int:
+    """The number of columns of a note. Only columns of `read_numbers` have one note for several.
+
+    Raises:
+        Corrupt: it is no such number.
+    """
+    count = note.get("count", 1)
+    if type(count) is not int or count < 1 or (count > 1 and not number_type(note)):
+        raise Corrupt(f"{str(count)[:40]} columns in one note")
+    return count
+
+
+def note_of_each(note: Note) -> list[Note]:
+    """The notes of the columns of a note, as if each had its own."""
+    if "count" not in note:
+        return [note]
+    rows, place = note["at"]
+    own = {key: value for key, value in note.items() if key != "count"}
+    return [{**own, "at": [rows, place + number]} for number in range(note["count"])]
 
 
 def number_type(note: Mapping[str, Any]) -> str:
@@ -122,7 +170,10 @@ def read_numbers(notes: Sequence[Mapping[str, Any]], source: ArrowReader) -> Any
         Corrupt: they are none.
     """
     dtype = plain_dtype(notes[0]["dtype"])
-    places = [note["at"] for note in notes]
+    places = []
+    for note in notes:
+        rows, place = note["at"]
+        places += [(rows, place + number) for number in range(count_of(note))]
     if dtype.kind == "b":
         bits = source.matrix(places, "u1")
         if (bits > 1).any():

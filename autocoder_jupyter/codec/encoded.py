@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from .columns import note_of_each
 from .plain import canonical_nan
 
 _LAYOUT_KEYS = ("size", "numbers", "texts", "streams")
@@ -43,6 +44,8 @@ class Encoded:
         """
         digest = hashlib.blake2b(digest_size=32)
         described = {key: value for key, value in self.header.items() if key not in _LAYOUT_KEYS}
+        if self.header["type"] == "DataFrame":  # the digest of earlier versions, which had a note for each column
+            described["values"] = [each for note in described["values"] for each in note_of_each(note)]
         digest.update(json.dumps(described, sort_keys=True).encode())
         if self.arrays:
             for array in self.arrays:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .arrays import read_array, write_array
-from .columns import number_type, read_numbers
+from .columns import Note, count_of, is_number, number_type, read_numbers, write_numbers
 from .encoded import Encoded
 from .errors import Corrupt, TypeMismatch, Unencodable
 from .geometry import is_geographic, note_of, with_class
@@ -39,10 +39,7 @@ def write_frame(frame: Any) -> Encoded:
         "rows": len(frame),
         "index": write_index(frame.index, out, "the index"),
         "columns": write_index(frame.columns, out, "the column labels"),
-        "values": [
-            write_array(values, out, f"column {label!r}")
-            for label, values in zip(frame.columns.tolist(), arrays_of(frame), strict=True)
-        ],
+        "values": _write_columns(frame, out),
         **_extras(frame),
     }
     return _finish(header, out)
@@ -65,13 +62,14 @@ def write_series(series: Any) -> Encoded:
 
 def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool, share: int = 1) -> Any:
     """The DataFrame that was written. Its numeric columns are writable views of `payload`: do not use it afterwards."""
-    if len(header["values"]) > MAX_COLUMNS:
-        raise Corrupt(f"{len(header['values'])} columns")
+    columns = sum(map(count_of, header["values"]))
+    if columns > MAX_COLUMNS:
+        raise Corrupt(f"{columns} columns")
     index, source = _open(header, payload, trusted, share)
     labels = read_index(header["columns"], source)
     blocks = list(_blocks(header["values"], source, len(index)))
-    if len(labels) != len(header["values"]):
-        raise Corrupt(f"{len(labels)} labels for {len(header['values'])} columns")
+    if len(labels) != columns:
+        raise Corrupt(f"{len(labels)} labels for {columns} columns")
     frame = _of_blocks(blocks, index, labels)
     return _with_extras(frame, header)
 
@@ -90,6 +88,47 @@ def arrays_of(frame: Any) -> Iterable[Any]:
     """The arrays of the columns. pandas' own iterator makes no Series of each, which takes as long as all the rest."""
     arrays = getattr(frame, "_iter_column_arrays", None)
     return arrays() if arrays is not None else (column.array for _, column in frame.items())
+
+
+def _write_columns(frame: Any, out: ArrowWriter) -> list[Note]:
+    """Write the columns. Those of numbers of one dtype that follow each other have one note, however pandas holds them,
+    and those that also follow each other in memory are written in one piece.
+    """
+    notes: list[Note] = []
+    labels = None
+    for place, values in _columns_of(frame):
+        if isinstance(values, np.ndarray) and is_number(values.dtype):
+            note = write_numbers(values if values.ndim == 2 else values.reshape(1, -1), out)
+            if notes and number_type(notes[-1]) == note["dtype"]:
+                notes[-1]["count"] = count_of(notes[-1]) + count_of(note)
+                continue
+        else:
+            labels = labels or frame.columns.tolist()
+            note = write_array(values, out, f"column {labels[place]!r}")
+        notes.append(note)
+    return notes
+
+
+def _columns_of(frame: Any) -> Iterator[tuple[int, Any]]:
+    """The arrays of the columns, each with its place. Columns that follow each other in one array are one of two
+    dimensions, if pandas says how it holds them.
+    """
+    manager = getattr(frame, "_mgr", None)
+    if not all(hasattr(manager, name) for name in ("blocks", "blknos", "blklocs")):
+        yield from enumerate(arrays_of(frame))
+        return
+    arrays = [block.values for block in manager.blocks]
+    numbers, rows = manager.blknos.tolist(), manager.blklocs.tolist()
+    place = 0
+    while place < len(numbers):
+        values, row, after = arrays[numbers[place]], rows[place], place + 1
+        if isinstance(values, np.ndarray) and is_number(values.dtype):
+            while after < len(rows) and numbers[after] == numbers[place] and rows[after] == row + after - place:
+                after += 1
+            yield place, values[row : row + after - place]
+        else:
+            yield place, manager.iget_values(place)
+        place = after
 
 
 def _require(value: Any, wanted: type) -> None:

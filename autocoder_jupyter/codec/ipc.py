@@ -49,7 +49,8 @@ class _Pieces:
         self._small = bytearray()
 
     def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        view = memoryview(data)
+        view = view.cast("B") if view.nbytes else memoryview(b"")
         self.size += view.nbytes
         if view.nbytes <= _SMALL:
             self._small += view
@@ -94,7 +95,7 @@ class ArrowWriter:
             Unencodable: its Arrow type cannot cross, or it is too large for one chunk.
         """
         if isinstance(array, np.ndarray):
-            return self._add_numbers(array)
+            return self.add_rows(array.reshape(1, -1))
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
             if isinstance(array, pa.ChunkedArray):
@@ -109,6 +110,27 @@ class ArrowWriter:
             check_type(array.type, path)
             self._streams.setdefault(rows, {})[str(place)] = array
         return reference
+
+    def add_rows(self, arrays: Any) -> Reference:
+        """Add arrays of numbers of one length and dtype, which `ArrowReader.matrix` reads. Returns the first position.
+
+        Args:
+            arrays: an array of two dimensions, whose rows are added in one piece; or a list of arrays. They are
+                contiguous, in the byte order of this machine.
+        """
+        rows, count, width = len(arrays[0]), len(arrays), arrays[0].itemsize
+        place = self._count.get(rows, -1) + 1
+        self._count[rows] = place + count - 1
+        self.arrays.extend(arrays)
+        last = self._numbers[-1] if self._numbers else [0, 0, 0, 0]
+        if last[0] == rows and last[1] == width and last[2] + last[3] == place:
+            last[3] += count
+        else:
+            self._sink.write(bytes(-self._sink.size % _ALIGNMENT))
+            self._numbers.append([rows, width, place, count])
+        for piece in (arrays,) if isinstance(arrays, np.ndarray) else arrays:
+            self._sink.write(piece)
+        return [rows, place]
 
     def finish(self) -> tuple[dict[str, Any], tuple[memoryview, ...]]:
         """The part of the header that says where the arrays are, and the bytes of all in pieces.
@@ -129,18 +151,6 @@ class ArrowWriter:
         sink.flush()
         layout = {"size": sink.size, "numbers": self._numbers, "texts": self._texts, "streams": sizes}
         return layout, tuple(sink.pieces)
-
-    def _add_numbers(self, array: Any) -> Reference:
-        rows, place = reference = self._place_of(array)
-        width = array.itemsize
-        last = self._numbers[-1] if self._numbers else [0, 0, 0, 0]
-        if last[0] == rows and last[1] == width and last[2] + last[3] == place:
-            last[3] += 1
-        else:
-            self._sink.write(bytes(-self._sink.size % _ALIGNMENT))
-            self._numbers.append([rows, width, place, 1])
-        self._sink.write(array)
-        return reference
 
     def _place_of(self, array: Any) -> Reference:
         rows = len(array)

@@ -117,6 +117,21 @@ def test_whatever_differs_shows() -> None:
     assert len(set(digests.values())) == len(digests)
 
 
+def test_a_table_has_the_digest_of_earlier_versions_however_pandas_holds_it() -> None:
+    """Keys of kept functions have the digests of their examples."""
+    columns = {"a": [1.5, 2.5], "b": [0.5, np.nan], "n": [1, 2], "t": ["x", None], "c": [3.0, 4.0], "d": [5.0, 6.0]}
+    whole, one_by_one = pd.DataFrame(columns), pd.DataFrame(index=range(2))
+    for name, values in columns.items():
+        one_by_one[name] = values
+    together = encode(whole[["a", "b"]].copy(), "DataFrame").header["values"]
+    assert together == encode(one_by_one[["a", "b"]], "DataFrame").header["values"] and together[0]["count"] == 2
+    of_rows = pd.DataFrame(np.array([[1.5, 0.5], [2.5, np.nan]]), columns=["a", "b"])
+    assert digest(of_rows, "DataFrame") == digest(whole[["a", "b"]], "DataFrame")
+    assert digest(whole, "DataFrame") == digest(one_by_one.reset_index(drop=True), "DataFrame")
+    numbered = of_rows.set_axis(pd.Index([0, 1]), axis=1)  # its labels have the same dtype with every pandas
+    assert digest(numbered, "DataFrame") == "4f93ec6accfb1129cef26d0155a37f9268fd7faa1521a30e99290903ccfcb3c0"
+
+
 def test_attrs_count() -> None:
     one, other = pd.Series([1]), pd.Series([1])
     one.attrs["a"] = 1

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autocoder_jupyter.codec import Corrupt, decode, encode
+from autocoder_jupyter.codec.columns import note_of_each
 from tests.deadline import at_most
 
 HERE = Path(__file__).parent / "never-written"
@@ -195,6 +196,7 @@ def test_a_bool_is_one_bit() -> None:
 def test_columns_that_do_not_follow_each_other_are_refused() -> None:
     encoded = encode(pd.DataFrame({"a": [1], "b": [2], "c": [3]}), "DataFrame")
     header = copy.deepcopy(encoded.header)
+    header["values"] = note_of_each(header["values"][0])
     header["values"][0], header["values"][2] = header["values"][2], header["values"][0]
     with pytest.raises(Corrupt, match="other places"):
         decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=False)
@@ -203,8 +205,26 @@ def test_columns_that_do_not_follow_each_other_are_refused() -> None:
 def test_an_array_cannot_be_two_columns() -> None:
     encoded = encode(pd.DataFrame({"a": [1], "b": [2]}), "DataFrame")
     header = copy.deepcopy(encoded.header)
+    header["values"] = note_of_each(header["values"][0])
     header["values"][1]["at"] = header["values"][0]["at"]
     with pytest.raises(Corrupt, match="twice"):
+        decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=False)
+
+
+@pytest.mark.parametrize("count", [3, 0, -1, 2**62, 1.0, True, "2", None, [2]])
+def test_a_note_of_several_columns_has_their_number(count: Any) -> None:
+    encoded = encode(pd.DataFrame({"a": [1], "b": [2]}), "DataFrame")
+    header = copy.deepcopy(encoded.header)
+    header["values"][0]["count"] = count
+    with pytest.raises(Corrupt):
+        decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=False)
+
+
+def test_only_numbers_have_one_note_for_several_columns() -> None:
+    encoded = encode(pd.DataFrame({"a": ["x"]}), "DataFrame")
+    header = copy.deepcopy(encoded.header)
+    header["values"][0]["count"] = 2
+    with pytest.raises(Corrupt, match="2 columns in one note"):
         decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=False)
 
 
