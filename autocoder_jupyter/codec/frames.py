@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .arrays import read_array, write_array
-from .columns import Note, count_of, is_number, number_type, read_numbers, write_numbers
+from .columns import Note, count_of, is_number, number_type, read_numbers, wrapped_times, write_numbers
 from .encoded import Encoded
 from .errors import Corrupt, TypeMismatch, Unencodable
 from .geometry import is_geographic, note_of, with_class
@@ -113,7 +113,7 @@ def _columns_of(frame: Any) -> Iterator[tuple[int, Any]]:
     """The arrays of the columns, each with its place. Columns that follow each other in one array are one of two
     dimensions, if pandas says how it holds them.
     """
-    manager = getattr(frame, "_mgr", None)
+    manager: Any = getattr(frame, "_mgr", None)
     if not all(hasattr(manager, name) for name in ("blocks", "blknos", "blklocs")):
         yield from enumerate(arrays_of(frame))
         return
@@ -181,21 +181,21 @@ def _blocks(notes: Sequence[Mapping[str, Any]], source: ArrowReader, rows: int) 
         else:
             for note in group:
                 values = _of_length(rows, read_array(note, source))
-                yield values.reshape(1, -1) if isinstance(values, np.ndarray) else values
+                yield wrapped_times(values.reshape(1, -1)) if isinstance(values, np.ndarray) else values
 
 
 def _of_blocks(blocks: Sequence[Any], index: Any, labels: Any) -> Any:
     """The DataFrame of arrays that have been checked."""
     internals = getattr(pd.api, "internals", None)
     if internals is None or len(blocks) > _MANY_BLOCKS:
-        columns = [each for block in blocks for each in (block if isinstance(block, np.ndarray) else [block])]
+        columns = [each for block in blocks for each in (block if block.ndim == 2 else [block])]
         kept = [pd.Series(each, index, object, copy=False) if each.dtype == object else each for each in columns]
         frame = pd.DataFrame(dict(enumerate(kept)), index=index, copy=len(blocks) > _MANY_BLOCKS)
         frame.columns = labels
         return frame
     placed, place = [], 0
     for block in blocks:
-        count = len(block) if isinstance(block, np.ndarray) else 1
+        count = len(block) if block.ndim == 2 else 1
         placed.append((block, np.arange(place, place + count)))
         place += count
     return internals.create_dataframe_from_blocks(placed, index, labels)

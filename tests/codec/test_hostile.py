@@ -680,3 +680,12 @@ def test_a_label_that_is_there_twice_is_refused_where_each_must_differ(labels: A
             header["index"] = {"kind": "multi", "names": [None], "levels": [levels], "codes": [codes]}
     with pytest.raises(Corrupt, match="there twice"):
         decode(header, memoryview(bytearray(b"".join(flat.buffers))), folder=HERE, trusted=False)
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], [1, 2]])
+def test_a_name_of_labels_can_be_hashed(labels: list[Any]) -> None:
+    encoded = encode(pd.DataFrame([[1, 2]], columns=labels), "DataFrame")
+    header = copy.deepcopy(encoded.header)
+    header["columns"]["name"] = ["no", "name"]
+    with pytest.raises(Corrupt):
+        decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=False)

@@ -12,6 +12,7 @@ function, on another thread, while the table is encoded.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -26,8 +27,8 @@ _turn = threading.RLock()  # a user's object in a table may itself call a functi
 
 def to_encode(value: Any) -> AbstractContextManager[None]:
     """The turn of a table or an array, if it is small. Other values may be files of any size, and take none."""
-    cells = getattr(value, "size", None)
-    return _in_turn() if isinstance(cells, int) and cells <= _CELLS else contextlib.nullcontext()
+    shape = getattr(value, "shape", None)
+    return _in_turn() if isinstance(shape, tuple) and math.prod(shape) <= _CELLS else contextlib.nullcontext()
 
 
 def to_decode(payload: memoryview) -> AbstractContextManager[None]:

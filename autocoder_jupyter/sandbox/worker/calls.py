@@ -48,8 +48,11 @@ class LoadedProgram:
         """
         if self._shares_folder:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        os.chdir(self._folder)
+        try:
+            os.chdir(self._folder)
+        except FileNotFoundError:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            os.chdir(self._folder)
         for path in frozenset(self._folder.iterdir()) - self._own_files:
             removal.discard(path)
 
