@@ -111,7 +111,7 @@ def test_answers_that_stay_small_are_merged_and_a_whole_that_fits_is_one_call(bu
 
 
 def test_a_killed_worker_loses_and_doubles_nothing(built: Build, client: Client) -> None:
-    """During a shuffle. `clusters/test_dask.py` has two hundred partitions."""
+    """During a shuffle. `clusters/test_dask.py` has a thousand partitions."""
     client.wait_for_workers(2)
     growth = built(SLOW + BY_GROUPS, {"sales": SAMPLE})
     table = TABLE.assign(shop=[f"shop {number % 90}" for number in range(len(TABLE))], units=TABLE["units"] + 100)

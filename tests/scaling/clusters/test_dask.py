@@ -1,4 +1,4 @@
-"""Two hundred partitions of a frame of Dask, of which two processes compute each once, although one is killed."""
+"""A thousand partitions of a frame of Dask, of which two processes compute each once, although one is killed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from tests.scaling.test_over import BY_ROWS, SAMPLE, plain, sales
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
 
 
+PARTS = 1_000
+
+
 def test_a_worker_is_killed_half_way(built: Build, client: Client) -> None:  # noqa: F811
-    table = sales(1_000, 7)
-    answer = built(BY_ROWS, {"sales": SAMPLE}).over(frame(table, 200)).persist()
+    table = sales(4_000, 7)
+    answer = built(BY_ROWS, {"sales": SAMPLE}).over(frame(table, PARTS)).persist()
     futures = client.futures_of(answer)
-    assert len(futures) == 200
-    while (done := sum(future.done() for future in futures)) < 100:
+    assert len(futures) == PARTS
+    while (done := sum(future.done() for future in futures)) < PARTS // 2:
         time.sleep(0.02)
-    assert done < 200
+    assert done < PARTS
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
     pd.testing.assert_frame_equal(answer.compute().reset_index(drop=True), plain(BY_ROWS, table))
