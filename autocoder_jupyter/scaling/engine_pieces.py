@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -246,17 +246,15 @@ class ArrowPieces:
 
     Args:
         pieces: what the workers need.
-        shape: the recorded columns and dtypes of the sample; None if there is none.
         schema: that of all answers, a `pyarrow.Schema`. An index of the function is columns.
     """
 
     pieces: EnginePieces
-    shape: Mapping[str, Any] | None
     schema: Any
 
     def frame(self, table: Any) -> pd.DataFrame:
         """Rows of the source as the function takes them."""
-        return frame_of(table, self.shape)
+        return frame_of(table, self.pieces.calls.dtypes)
 
     def computed(self, table: Any, name: str, *, check: bool = False) -> Any:
         """The answer for a piece, both as Arrow. See `EnginePieces.computed`."""
@@ -326,7 +324,6 @@ def arrow_pieces(
         InvalidRequest: the engine has no type for a column of the answer.
     """
     answer = sample_answer(calls, kind)
-    shape = calls.function.shapes.get(calls.contract.input)
     try:
         found = pyarrow.Schema.from_pandas(flat(answer, "values"), preserve_index=False).remove_metadata()
         plain = [
@@ -340,6 +337,6 @@ def arrow_pieces(
         raise InvalidRequest(
             f"The answer of {visible(calls.function.name)} cannot be in a {kind}.", why=visible(str(error)[:300])
         ) from error
-    empty = frame_of(schema.empty_table(), shape)
+    empty = frame_of(schema.empty_table(), calls.dtypes)
     pieces = EnginePieces(for_workers(calls, memory), memory, smaller, empty, answer.iloc[:0])
-    return ArrowPieces(pieces, shape, answers)
+    return ArrowPieces(pieces, answers)

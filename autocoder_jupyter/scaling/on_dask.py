@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.scaling.engine_pieces import (
     BUCKET,
     MERGED,
@@ -26,6 +27,7 @@ from autocoder_jupyter.scaling.engine_pieces import (
     sizes_of,
 )
 from autocoder_jupyter.scaling.piece_calls import CHECKED, PieceCalls
+from autocoder_jupyter.untrusted.visible import visible
 
 BUCKETS = 8
 """Buckets for each partition. Dask divides them by their hash, so with one for each many partitions would be empty."""
@@ -47,7 +49,8 @@ def on_dask(frame: Any, calls: PieceCalls, memory: int) -> Any:
     from dask.delayed import delayed
 
     answer = _meta(calls)
-    task = delayed(EnginePieces(for_workers(calls, memory), memory, SMALLER, frame._meta, answer), traverse=False)
+    empty = calls.dtypes.fitted(frame._meta)
+    task = delayed(EnginePieces(for_workers(calls, memory), memory, SMALLER, empty, answer), traverse=False)
     parts = {"rows": _rows, "groups": _groups, "merge": _merged, "whole": _whole}[calls.contract.kind]
     return parts(frame, task, answer)
 
@@ -71,7 +74,7 @@ def _partition(table: pd.DataFrame, task: EnginePieces, partition_info: dict[str
     if not len(table):
         return task.answer
     number = (partition_info or {}).get("number", CHECKED)
-    return task.computed(table, f"partition {number:,}", check=number < CHECKED)
+    return task.computed(task.calls.dtypes.fitted(table), f"partition {number:,}", check=number < CHECKED)
 
 
 def _groups(frame: Any, task: Any, answer: pd.DataFrame) -> Any:
@@ -89,14 +92,37 @@ def _groups(frame: Any, task: Any, answer: pd.DataFrame) -> Any:
 
 
 def _hashes(table: pd.DataFrame, task: EnginePieces, count: int) -> tuple[Any, Any, Any]:
-    """The hashes of the keys. Numbers have the dtype that Dask knows: 1 and 1.0 are a key."""
+    """The hashes of the keys. Equal keys have the same, whatever dtypes a partition has.
+
+    Raises:
+        InvalidRequest: a key has values of several kinds.
+    """
     keys = list(task.calls.keys)
-    numbers = {
-        key: task.empty[key].dtype
-        for key in keys
-        if task.empty[key].dtype.kind in "iuf" and table[key].dtype != task.empty[key].dtype
-    }
-    return hashes_of(pyarrow.Table.from_pandas(table[keys].astype(numbers), preserve_index=False), keys, count)
+    try:
+        keyed = pyarrow.Table.from_pandas(table[keys], preserve_index=False)
+        alike = [_alike(column) for column in keyed.columns]
+    except pyarrow.ArrowException as error:
+        raise InvalidRequest(
+            f"The columns {visible(', '.join(keys))} cannot be keys: one has values of several kinds.",
+            why=visible(str(error)[:300]),
+        ) from error
+    return hashes_of(pyarrow.table(alike, names=keys), keys, count)
+
+
+def _alike(column: Any) -> Any:
+    """The values of a key as a type that is the same in all partitions: 1, 1.0, True and Decimal("1.00") are a key, and
+    so is a moment in any unit. It does not matter that some different keys become equal.
+    """
+    types = pyarrow.types
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_boolean(column.type):
+        column = column.cast("uint8")
+    if types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type):
+        return column.cast("float64", safe=False)
+    if types.is_timestamp(column.type):
+        return column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
+    return column.cast(pyarrow.duration("us"), safe=False) if types.is_duration(column.type) else column
 
 
 def _with_buckets(
@@ -131,7 +157,7 @@ def _largest(sizes: pd.DataFrame) -> pd.DataFrame:
 def _bucket(table: pd.DataFrame, checked: pd.DataFrame, task: EnginePieces) -> pd.DataFrame:
     if not len(table):
         return task.answer
-    return task.of_groups(table, check=bool(table[BUCKET].isin(checked["bucket"]).any()))
+    return task.of_groups(task.calls.dtypes.fitted(table), check=bool(table[BUCKET].isin(checked["bucket"]).any()))
 
 
 def _merged(frame: Any, task: Any, answer: pd.DataFrame) -> Any:
@@ -175,4 +201,4 @@ def _after(part: pd.DataFrame, _: int) -> pd.DataFrame:
 
 
 def _together(parts: Sequence[pd.DataFrame], task: EnginePieces) -> pd.DataFrame:
-    return task.computed(pd.concat(list(parts)), "the table")
+    return task.computed(task.calls.dtypes.fitted(pd.concat(list(parts))), "the table")

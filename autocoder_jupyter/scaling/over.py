@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
 from autocoder_jupyter.scaling.answers import Answers, InFolder, Together, require_new
 from autocoder_jupyter.scaling.chunk import Calls, computed
 from autocoder_jupyter.scaling.contract import split_of, split_output
-from autocoder_jupyter.scaling.frames import frame_of
+from autocoder_jupyter.scaling.frames import Dtypes, dtypes_of, frame_of
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
 from autocoder_jupyter.scaling.running import Progress, begin, inputs_first
@@ -116,8 +116,20 @@ class _Work:
     def calls(self) -> PieceCalls:
         """Calls the function for pieces."""
         return PieceCalls(
-            self.function, self.options, self.inputs, self.contract, tuple(self.keys), self.workers, self.limit
+            self.function,
+            self.options,
+            self.inputs,
+            self.contract,
+            tuple(self.keys),
+            self.workers,
+            self.limit,
+            self.dtypes,
         )
+
+    @cached_property
+    def dtypes(self) -> Dtypes:
+        """Those of the sample."""
+        return dtypes_of(self.function, self.contract.input)
 
     @property
     def columns(self) -> list[str]:
@@ -144,7 +156,7 @@ class _Work:
 
     def frame(self, table: Any) -> pd.DataFrame:
         """Rows as the function takes them."""
-        return frame_of(table, self.function.shapes.get(self.contract.input))
+        return frame_of(table, self.dtypes)
 
     def _in_source(self, name: str) -> str:
         renamed = self.function.renames.get(name, name)
@@ -368,8 +380,9 @@ def _require_types(work: _Work) -> None:
         DataDrift: they have other columns or types.
     """
     name = work.contract.input
+    dtypes = replace(work.dtypes, categories={})  # of a query, the rows are invented
     for batch in work.source.examples(work.columns):
-        if said := misfit(work.function, name, work.frame(batch.table.slice(0, 1000))):
+        if said := misfit(work.function, name, frame_of(batch.table.slice(0, 1000), dtypes)):
             raise DataDrift(f"{visible(batch.place)}: {said}" if batch.place else said)
 
 

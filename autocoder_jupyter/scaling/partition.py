@@ -275,6 +275,8 @@ def _hashes(column: Any, key: str) -> tuple[Any, Any]:
     array = pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
     if types.is_null(array.type):
         return np.full(len(array), _MISSING), np.ones(len(array), dtype=bool)
+    if types.is_nested(array.type):
+        raise _no_key(key, array.type)
     bare = pyarrow.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]], offset=array.offset)
     hashes = _of_values(bare, key)
     missing = array.is_null().to_numpy(zero_copy_only=False)
@@ -291,12 +293,16 @@ def _of_values(values: Any, key: str) -> Any:
     elif types.is_date32(kind) or types.is_time32(kind):
         values = values.cast("int32")
     elif not (types.is_integer(kind) or types.is_temporal(kind) or types.is_floating(kind)):
-        raise InvalidRequest(
-            f"The column {visible(key)!r} cannot be a key: it has values of the type {visible(str(kind))}."
-        )
+        raise _no_key(key, kind)
     if not (types.is_floating(kind) or types.is_uint64(kind)):
         values = values.cast("int64")
     return _mixed(values.to_numpy(zero_copy_only=False).view("uint64"))
+
+
+def _no_key(key: str, kind: Any) -> InvalidRequest:
+    return InvalidRequest(
+        f"The column {visible(key)!r} cannot be a key: it has values of the type {visible(str(kind))}."
+    )
 
 
 def _of_texts(texts: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.scaling.chunk import Calls
 from autocoder_jupyter.scaling.contract import split_output
+from autocoder_jupyter.scaling.frames import Dtypes
 from autocoder_jupyter.scaling.running import collect, here
 from autocoder_jupyter.scaling.versions_sent import require_same_versions, versions_here
 from autocoder_jupyter.types.split import Split
@@ -62,6 +63,7 @@ class PieceCalls:
         keys: for groups their columns, as the table calls them.
         workers: so many pieces are computed at once.
         limit: bytes that the answers have at most that are merged in one call.
+        dtypes: those of the sample.
         versions: the caller's.
     """
 
@@ -72,6 +74,7 @@ class PieceCalls:
     keys: tuple[str, ...]
     workers: int
     limit: int
+    dtypes: Dtypes
     versions: Mapping[str, str] = field(default_factory=versions_here)
 
     def all(self, pieces: Iterable[tuple[int, Piece]], keep: Callable[[int, Piece, pd.DataFrame], None]) -> None:
@@ -86,7 +89,7 @@ class PieceCalls:
         def chunks() -> Iterator[Calls]:
             for place, piece in pieces:
                 names[place] = piece
-                yield {place: {**self.inputs, self.contract.input: piece.table()}}
+                yield {place: {**self.inputs, self.contract.input: _rows_of(piece)}}
 
         def kept(outcomes: Mapping[int, Any]) -> None:
             for place, outcome in outcomes.items():
@@ -118,22 +121,21 @@ class PieceCalls:
         Raises:
             SplitBroken: the answers differ.
         """
-        table = piece.table()
+        table = _rows_of(piece)
         divisions = by_groups(table, self.keys) if self.contract.kind == "groups" else by_rows(len(table))
         division = next(iter(divisions), None)
         if division is None:
             return None
-        parts = [
-            table.iloc[rows].reset_index(drop=True) if _is_plain(table) else table.iloc[rows]
-            for rows in division.pieces
-        ]
+        parts = [self.dtypes.divided(table, rows) for rows in division.pieces]
+        if _is_plain(table):
+            parts = [part.reset_index(drop=True) for part in parts]
         whole, *answers = self.answers([table, *parts], piece.name)
         del table, parts
         said = deviation(whole, answers)
         if not said:
             together = below(answers)
             if self.contract.kind == "merge":
-                together = self.answers([together], piece.name)[0]
+                together = self._of_answers.answers([together], piece.name)[0]
             said = difference(whole, together, in_order=self.contract.kind != "groups" and division.in_order)
         if said:
             raise SplitBroken(
@@ -142,6 +144,14 @@ class PieceCalls:
                 hint=f"Take more rows as the sample, or give more memory. {APART}",
             )
         return whole
+
+    @property
+    def _of_answers(self) -> PieceCalls:
+        """The same for tables that are answers. They need not have the index of the source."""
+        shapes, name = self.function.shapes, self.contract.input
+        if name not in shapes:
+            return self
+        return replace(self, function=replace(self.function, shapes={**shapes, name: {**shapes[name], "index": []}}))
 
     def merged(self, answers: list[pd.DataFrame]) -> pd.DataFrame:
         """The answer for all, from the answers for pieces: neighbours are merged until one is left.
@@ -166,9 +176,16 @@ class PieceCalls:
                     hint='Give more memory: over(source, memory="8GiB").',
                 )
             tables = [below(group) for group in groups if len(group) > 1]
-            merged = iter(self.answers(tables, "the answers for pieces"))
+            merged = iter(self._of_answers.answers(tables, "the answers for pieces"))
             answers = [next(merged) if len(group) > 1 else group[0] for group in groups]
         return answers[0]
+
+
+def _rows_of(piece: Piece) -> pd.DataFrame:
+    try:
+        return piece.table()
+    except DataDrift as error:
+        raise _failure(piece.name, error) from error
 
 
 def _is_plain(table: pd.DataFrame) -> bool:

@@ -209,10 +209,21 @@ def _plain(schema: Any) -> Any:
         doubled = next(name for name in schema.names if schema.names.count(name) > 1)
         raise InvalidRequest(f"It has more than one column {visible(doubled)!r}.")
     require_no_intervals(schema)
-    types = [each.value_type if pyarrow.types.is_dictionary(each) else each for each in schema.types]
+    types = [_of_values(each) for each in schema.types]
     told = {key: text for key, text in (schema.metadata or {}).items() if key == b"pandas"}
     kept = told if sum(map(len, told.values())) <= MOST_METADATA else {}
     return pyarrow.schema(list(zip(schema.names, types, strict=True)), metadata=kept)
+
+
+def _of_values(kind: Any) -> Any:
+    """The type of the values of a type: categories, and views of texts, are stored in another way."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(kind):
+        return _of_values(kind.value_type)
+    if pyarrow.types.is_string_view(kind):
+        return pyarrow.large_string()
+    return pyarrow.large_binary() if pyarrow.types.is_binary_view(kind) else kind
 
 
 def _width(kind: Any) -> int:
@@ -476,7 +487,11 @@ def _dask(value: Any) -> TableSource:
     meta = value._meta
     if not all(isinstance(name, str) for name in meta.columns):
         raise InvalidRequest("A Dask frame needs texts as the names of its columns.")
-    return _of_workers(value, pyarrow.Schema.from_pandas(meta, preserve_index=False), engine)
+    source = _of_workers(value, pyarrow.Schema.from_pandas(meta, preserve_index=False), engine)
+    if meta.index.name is None or meta.index.name in meta.columns:
+        return source
+    whole = _plain(pyarrow.Schema.from_pandas(meta, preserve_index=True))  # a named index goes with the columns
+    return replace(source, examples=lambda columns: _invented(whole, [*columns, str(meta.index.name)]))
 
 
 def _spark(value: Any) -> TableSource:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from autocoder_jupyter.scaling.piece_calls import PieceCalls
 from autocoder_jupyter.scaling.versions_sent import versions_here
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import FRAME, Build
-from tests.scaling.test_over import BROKEN, BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales
+from tests.scaling.test_over import BROKEN, BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales, sized
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
 
@@ -194,3 +195,49 @@ def test_other_inputs_and_an_index_go_with_the_pieces(built: Build, client: Clie
     expected = TABLE.merge(shops, on="shop")[["city", "units"]]
     for answer in (growth.over(frame()), growth.over(frame(), shops=shops)):
         pd.testing.assert_frame_equal(answer.compute().reset_index(drop=True), expected)
+
+
+EQUAL: dict[str, tuple[list[Any], ...]] = {
+    "numbers": ([1, 2], [1.0, 2.0], [1, 2.0]),
+    "decimals": ([Decimal("1.0"), Decimal("2.5")], [Decimal("1.00"), Decimal("2.50")], [Decimal(1), Decimal("2.500")]),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal_keys_are_one_group_whatever_dtype_a_partition_has(built: Build, client: Client, name: str) -> None:
+    keys = [pd.Series(each * 40, dtype=object) for each in EQUAL[name]]
+    _in_partitions(built, keys)
+
+
+def test_moments_of_several_units_are_one_group(built: Build, client: Client) -> None:
+    days = pd.Series(pd.date_range("2024-01-01", periods=4)).repeat(20).reset_index(drop=True)
+    _in_partitions(built, [days.dt.as_unit("ns"), days.dt.as_unit("us"), days.dt.as_unit("s")])
+
+
+def _in_partitions(built: Build, keys: list[pd.Series[Any]]) -> None:
+    parts = [pd.DataFrame({"shop": each, "units": range(len(each))}) for each in keys]
+    growth = built(BY_GROUPS, {"sales": parts[0]})
+    assert growth.split.kind == "groups"
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = dd.from_map(lambda part: part, parts, meta=parts[0].iloc[:0], enforce_metadata=False)
+        found = by(growth.over(frame).compute(), "shop")
+    assert found["units"].tolist() == [units * len(parts) for units in plain(BY_GROUPS, parts[0])["units"]]
+
+
+def test_a_named_index_goes_with_the_columns(built: Build, client: Client) -> None:
+    at = TABLE.set_index(pd.date_range("2024-01-01", periods=len(TABLE), freq="min", name="at"))
+    hours = "return sales.groupby('shop')['units'].resample('1h').sum().reset_index()"
+    for body, kind in ((hours, "groups"), (MERGED, "merge")):
+        growth = built(body, {"sales": at.head(240)})
+        assert growth.split.kind == kind
+        found = growth.over(dd.from_pandas(at, npartitions=4)).compute()
+        pd.testing.assert_frame_equal(by(found, *found.columns), by(plain(body, at), *found.columns), check_dtype=False)
+
+
+def test_each_partition_has_the_categories_of_the_sample(built: Build, client: Client) -> None:
+    table = sized(6_000, 1)
+    body = "return sales.assign(size=sales['size'].cat.codes)[['shop', 'size']]"
+    growth = built(body, {"sales": sized(240, 2)})
+    unknown = frame(table.assign(size=table["size"].astype(str))).astype({"size": "category"})
+    for each in (frame(table), unknown):
+        pd.testing.assert_frame_equal(growth.over(each).compute().reset_index(drop=True), plain(body, table))

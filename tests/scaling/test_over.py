@@ -298,6 +298,72 @@ def test_the_dtypes_of_the_sample_are_those_of_each_piece(built: Build, tmp_path
     }
 
 
+SIZES = pd.CategoricalDtype(["small", "large", "huge"], ordered=True)
+
+
+def sized(rows: int, seed: int, dtype: pd.CategoricalDtype = SIZES) -> pd.DataFrame:
+    """Sales that are sorted by a category, so that its pieces have different ones."""
+    drawn = sorted(np.random.default_rng(seed).choice(list(SIZES.categories), rows))
+    return sales(rows, seed).assign(size=pd.Categorical(drawn, dtype=dtype))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return sales.assign(size=sales['size'].cat.codes)[['shop', 'size']]",
+        "return sales.assign(large=sales['size'] >= 'large')[['shop', 'large']]",
+        "return pd.get_dummies(sales['size']).astype(int)",
+    ],
+)
+def test_each_piece_has_the_categories_of_the_sample(built: Build, tmp_path: Path, body: str) -> None:
+    table = sized(9_000, 1)
+    table.to_parquet(tmp_path / "sales.parquet", index=False)
+    growth = built(body, {"sales": sized(240, 2)})
+    assert growth.split.kind == "rows"
+    pd.testing.assert_frame_equal(growth.over(tmp_path / "sales.parquet", memory=SMALL), plain(body, table))
+
+
+def test_a_category_that_the_sample_lacks_is_refused_if_it_could_change_an_answer(built: Build, tmp_path: Path) -> None:
+    """The codes of such categories would be others in each piece."""
+    codes, names = "return sales[['size']].apply(lambda each: each.cat.codes)", "return sales[['size', 'shop']]"
+    sample = sales(240).assign(size=pd.Categorical(["huge", "small"] * 120))
+    table = sales(9_000).assign(size=["large"] * 300 + ["tiny"] * 8_700)
+    table.to_parquet(tmp_path / "sales.parquet", index=False)
+    with pytest.raises(SplitBroken, match="size"):
+        built(codes, {"sales": sample}).over(tmp_path / "sales.parquet", memory=SMALL, workers=1)
+    ordered = sample.assign(size=sample["size"].cat.as_ordered())
+    with pytest.raises(DataDrift, match=r"rows 0 to .* has a category that the sample lacks: '(large|tiny)'"):
+        built(names, {"sales": ordered}).over(tmp_path / "sales.parquet", memory=SMALL)
+    answer = built(names, {"sales": sample}).over(tmp_path / "sales.parquet", memory=SMALL)
+    assert answer["size"].astype(str).tolist() == table["size"].tolist()
+
+
+def test_truth_values_with_gaps_in_the_sample_may_have_none_in_a_piece(built: Build, tmp_path: Path) -> None:
+    table = pd.DataFrame({"open": [True, False, None] * 100 + [True, False] * 10_000})
+    table.to_parquet(tmp_path / "sales.parquet", index=False)
+    body = "return pd.DataFrame({'open': sales['open'].map(str)})"
+    growth = built(body, {"sales": table.head(240)})
+    pd.testing.assert_frame_equal(growth.over(tmp_path / "sales.parquet", memory=SMALL // 10), plain(body, table))
+
+
+def test_texts_that_are_stored_as_views_are_texts(built: Build, tmp_path: Path) -> None:
+    table = sales(20_000)
+    views = pa.table({"shop": pa.array(table["shop"], pa.string_view()), "units": table["units"]})
+    parquet.write_table(views, tmp_path / "sales.parquet")
+    growth = built(BY_GROUPS, {"sales": SAMPLE[["shop", "units"]]})
+    for source in (tmp_path / "sales.parquet", views.to_reader()):
+        answer = growth.over(source, memory=SMALL * 20).sort_values("shop", ignore_index=True)
+        pd.testing.assert_frame_equal(answer, plain(BY_GROUPS, table))
+
+
+def test_answers_are_merged_without_the_index_of_the_source(built: Build, tmp_path: Path) -> None:
+    table = sales(20_000).set_index(pd.Index(np.arange(20_000) ** 2, name="number"))
+    table.to_parquet(tmp_path / "sales.parquet")
+    growth = built(MERGED, {"sales": table.head(240)})
+    assert growth.split.kind == "merge"
+    assert growth.over(tmp_path / "sales.parquet", memory=SMALL)["units"].tolist() == [table["units"].sum()]
+
+
 @pytest.mark.parametrize("where", ["before", "while it runs"])
 def test_a_folder_of_somebody_else_is_never_replaced(built: Build, folder: Path, tmp_path: Path, where: str) -> None:
     growth, to = built(BY_ROWS, {"sales": SAMPLE}), tmp_path / "answer"

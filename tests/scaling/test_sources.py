@@ -27,7 +27,7 @@ from autocoder_jupyter.data.drift import check_drift, shape_of
 from autocoder_jupyter.data.foreign import origin_of
 from autocoder_jupyter.data.sampling import sampled
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
-from autocoder_jupyter.scaling.frames import frame_of
+from autocoder_jupyter.scaling.frames import Dtypes, frame_of
 from autocoder_jupyter.scaling.sources import HERE, Batches, source_of
 from tests.scaling.conftest import Build
 from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SMALL, plain, sales
@@ -138,7 +138,8 @@ def test_pieces_have_the_columns_and_dtypes_of_the_sample(
         shape, opened = shape_of(sample), source_of(source)
         assert isinstance(opened, Batches)
         for batch in (*opened.examples(opened.names), *opened.read(opened.names)):
-            assert not check_drift("sales", frame_of(batch.table, shape), shape)
+            found = frame_of(batch.table, Dtypes({str(name): str(dtype) for name, dtype in shape["columns"]}))
+            assert not check_drift("sales", found, shape)
 
 
 def test_what_was_read_of_a_file_is_not_kept(tmp_path: Path) -> None:
