@@ -107,7 +107,7 @@ async def split_of(function: Function, options: CallOptions, fixed: Mapping[str,
     demanded = _demanded(function, table)
     if demanded is not None:
         require_keys(demanded, arguments[table])
-    key = await background.call_blocking(lambda: _key(function, options, arguments, output, demanded))
+    key = await background.call_blocking(lambda: _key(function, options, arguments, table, output, demanded))
     known = _find(key)
     if known is None:
         with checking(function):
@@ -205,6 +205,7 @@ def _key(
     function: Function,
     options: CallOptions,
     arguments: Mapping[str, Any],
+    table: str,
     output: str,
     demanded: DeclaredSplit | None,
 ) -> str:
@@ -217,6 +218,7 @@ def _key(
         VERSION,
         program.code,
         [spec.model_dump(mode="json") for spec in (*program.inputs, *program.outputs)],
+        table,  # depends also on which inputs are fixed
         output,
         demanded.model_dump() if demanded else None,
         [list(environment.python_version), sorted(environment.lock or environment.packages)],

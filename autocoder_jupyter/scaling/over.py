@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
 from autocoder_jupyter.scaling.running import Progress, begin, inputs_first
 from autocoder_jupyter.scaling.sources import Batch, Batches, Carrier, Partitions, TableSource, source_of
-from autocoder_jupyter.types import parse_memory
+from autocoder_jupyter.types import Dir, File, parse_memory
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
 from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
@@ -233,6 +234,8 @@ class Over:
         if to is not None:
             require_new(Path(to))
         work = self._work(source, workers, memory, resume, fixed)
+        if to is not None:
+            _require_outside(Path(to), source)
         if isinstance(work.source, Partitions):
             _require_left_to(work.source.engine, to=to, workers=workers, progress=progress)
         _require_types(work)
@@ -355,6 +358,21 @@ def _needs_only_read(work: _Work) -> bool:
     if isinstance(whole, AutocodeError) or isinstance(narrow, AutocodeError):
         return False
     return not deviation(whole, [narrow]) and not difference(whole, narrow, in_order=True)
+
+
+def _require_outside(to: Path, source: Any) -> None:
+    """Check that the answer is not written into the folder that is read: the next call would read it too.
+
+    Raises:
+        InvalidRequest: it is.
+    """
+    path = source.path if isinstance(source, File | Dir) else source
+    if isinstance(path, str | os.PathLike) and Path(path).resolve() in to.resolve().parents:
+        raise InvalidRequest(
+            f"{visible(str(to))} is in the folder that is read.",
+            why="The next call would read the answer too.",
+            hint="Choose a folder beside it.",
+        )
 
 
 def _require_left_to(engine: Carrier, **given: Any) -> None:

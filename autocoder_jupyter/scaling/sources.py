@@ -280,12 +280,12 @@ def _parquet(path: Path) -> TableSource:
         raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
     try:
         files = _files(path)
-        schemas, rows = {}, 0
+        schemas, counts = {}, {}
         for file in files:
             with file.opened() as opened:
                 if opened.metadata.num_columns > MOST_COLUMNS:
                     raise InvalidRequest(f"{visible(file.path.name)} has more than {MOST_COLUMNS:,} columns.")
-                rows += opened.metadata.num_rows
+                counts[file.path] = opened.metadata.num_rows
                 schema = _plain(opened.schema_arrow)
             for given, value in file.given.items():
                 if given not in schema.names:
@@ -303,11 +303,19 @@ def _parquet(path: Path) -> TableSource:
     def read(columns: Sequence[str]) -> Iterator[Batch]:
         schema = common(columns)
         for file in files:
+            rows = 0
             try:
                 for table in file.batches(columns, schema):
+                    rows += table.num_rows
                     yield Batch(table, file.path.name)
             except (pyarrow.ArrowException, OSError, ValueError) as error:
                 raise _unreadable(file.path.name, error) from error
+            if rows != counts[file.path]:
+                raise InvalidRequest(
+                    f"{visible(file.path.name)} has {rows:,} rows, and had {counts[file.path]:,} before.",
+                    why="It was changed while it was read.",
+                    hint="Call again when nothing writes to it.",
+                )
 
     def examples(columns: Sequence[str]) -> Iterator[Batch]:
         schema, seen = common(columns), set()
@@ -323,7 +331,7 @@ def _parquet(path: Path) -> TableSource:
                 seen.add(own)
                 yield Batch(table, file.path.name)
 
-    return Batches(first, max(0, rows), examples, read=read)
+    return Batches(first, max(0, sum(counts.values())), examples, read=read)
 
 
 def _files(path: Path) -> list[_File]:

@@ -266,6 +266,36 @@ def test_other_inputs_go_whole_to_every_piece(built: Build, folder: Path) -> Non
     pd.testing.assert_frame_equal(answer, expected)
 
 
+def test_a_fixed_table_is_never_the_one_that_is_divided(built: Build, folder: Path) -> None:
+    """Also if it is the sample, with which it was the largest before."""
+    shops = pd.DataFrame({"shop": [f"shop {number}" for number in range(400)], "city": list("ab") * 200})
+    growth = built(
+        "return sales.merge(shops, on='shop')[['city', 'units']]",
+        {"sales": SAMPLE, "shops": shops},
+        inputs=(FRAME, InputSpec(name="shops", type="DataFrame")),
+    )
+    assert growth.split.input == "shops"
+    answer = growth.over(folder, memory=SMALL * 4, shops=shops)
+    pd.testing.assert_frame_equal(answer, everything(folder).merge(shops, on="shop")[["city", "units"]])
+
+
+def test_the_answer_is_not_written_into_the_source(built: Build, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE})
+    monkeypatch.chdir(folder)
+    for to in (folder / "new" / "answer", "answer"):
+        with pytest.raises(InvalidRequest, match="is in the folder that is read"):
+            growth.over(folder, to=to)
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_a_file_that_changes_while_it_is_read_is_said(built: Build, folder: Path) -> None:
+    def shortened(*_: int) -> None:
+        sales(10).to_parquet(folder / "part-2.parquet", index=False)
+
+    with pytest.raises(InvalidRequest, match=r"part-2.parquet has 10 rows, and had 10,000 before"):
+        built(BY_ROWS, {"sales": SAMPLE}).over(folder, memory=SMALL // 2, workers=1, progress=shortened)
+
+
 def test_a_function_of_a_series_is_refused_before_it_is_called_for_the_source(built: Build, folder: Path) -> None:
     units = InputSpec(name="sales", type="Series")
     growth = built("return pd.DataFrame({'twice': sales * 2})", {"sales": SAMPLE["units"]}, inputs=(units,))
