@@ -36,6 +36,7 @@ def leave() -> list[str]:
     if "ipywidgets" in sys.modules:
         sys.modules["ipywidgets"].Widget.close_all()
     shell.reset(new_session=True)
+    shell.user_module.__spec__ = None  # `reset` deletes it, and `multiprocessing` reads it to start a process
     shell.config.pop("Autocode", None)  # settings that `%config` has set
     os.environ.clear()
     os.environ.update(_environment)
