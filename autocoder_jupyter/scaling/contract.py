@@ -141,7 +141,8 @@ def recall_splits(function: Function, options: CallOptions) -> None:
         table = split_input(function, arguments, {})
         for output in table_outputs(function.outputs):
             of_output = options.changed({"output": output})
-            if (known := _find(_key(function, of_output, arguments, output, _demanded(function, table)))) is not None:
+            key = _key(function, of_output, arguments, table, output, _demanded(function, table))
+            if (known := _find(key)) is not None:
                 function.splits.keep(FoundSplit(output, known), function.code)
 
 
