@@ -56,6 +56,7 @@ ORIGINS = {
     "versions/request_fields.py::joined": CODE,
     "versions/request_fields.py::key_parts": CODE,
     "versions/request_fields.py::texts_of": CODE,
+    "codec/frames.py::_columns_of": TABLE,
     "codemode/columns.py::_aggregate": TABLE,
     "codemode/operations.py::_text.condition": TABLE,
     "contracts/describing.py::check_record": TABLE,

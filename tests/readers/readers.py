@@ -41,6 +41,7 @@ from autocoder_jupyter.engine.second_opinion.matching import askable
 from autocoder_jupyter.engine.second_opinion.numbers import code_with, numbers_in
 from autocoder_jupyter.engine.second_opinion.sizes import largest_number
 from autocoder_jupyter.engine.second_opinion.writer import read_second
+from autocoder_jupyter.engine.splitting.products import with_small_products
 from autocoder_jupyter.engine.splitting.tables import counts_rows, small_numbers
 from autocoder_jupyter.engine.start import tests_problem
 from autocoder_jupyter.engine.strength.conditions import _below, reads
@@ -739,6 +740,11 @@ READERS: dict[str, Reader] = {
             "numbers": lambda: f"len((1, 1e300, 1e999, 2**9, 0x7fffffffffffffffffffffff, 0x7{'f' * 400}))\n" * 4_000,
         },
         ("engine.second_opinion.numbers:code_with", "engine.splitting.tables:counts_rows"),
+    ),
+    "products in code": Reader(
+        lambda text, _: with_small_products(text, 1e6, 40),
+        {**_sources(), "products": lambda: f"x = {'2 ** ' * 50}9; x *= 1 << 9\n" * 2_000},
+        ("engine.splitting.products:_with_helper",),
     ),
     "classes of exceptions": Reader(
         _redacted, _sources("classes", "names"), ("redaction.words:Redaction._own_classes",)
