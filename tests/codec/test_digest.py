@@ -119,7 +119,14 @@ def test_whatever_differs_shows() -> None:
 
 def test_a_table_has_the_digest_of_earlier_versions_however_pandas_holds_it() -> None:
     """Keys of kept functions have the digests of their examples."""
-    columns: dict[str, list[Any]] = {"a": [1.5, 2.5], "b": [0.5, np.nan], "n": [1, 2], "t": ["x", None], "c": [3.0, 4.0], "d": [5.0, 6.0]}
+    columns: dict[str, list[Any]] = {
+        "a": [1.5, 2.5],
+        "b": [0.5, np.nan],
+        "n": [1, 2],
+        "t": ["x", None],
+        "c": [3.0, 4.0],
+        "d": [5.0, 6.0],
+    }
     whole, one_by_one = pd.DataFrame(columns), pd.DataFrame(index=range(2))
     for name, values in columns.items():
         one_by_one[name] = pd.Series(values)
