@@ -198,7 +198,7 @@ def test_notebook_7_shows_the_card_and_the_strip(notebook: Open, reply: Reply) -
     page.page.screenshot(path=ARTIFACTS / "notebook_7_writing.png")
     release.set()
     wait_for_title(page, 1, "Waiting for approval")
-    pane(page, 1).get_by_text("waiting for ").wait_for(timeout=PATIENCE)
+    pane(page, 1).get_by_text("· waiting for ").wait_for(timeout=PATIENCE)
     assert strip_shape(page, 1) == before
     page.page.screenshot(path=ARTIFACTS / "notebook_7_waiting.png")
     page.output(1).get_by_role("button", name="Decline").click()

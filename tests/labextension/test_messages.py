@@ -116,7 +116,7 @@ def _heard() -> Iterator[Fields]:
 
 def _union(text: str, name: str) -> set[str]:
     written = text.partition(f"export type {name} =")[2].partition(";")[0]
-    return set(re.findall(r"'(\w+)'", written))
+    return set(re.findall(r"'([\w-]+)'", written))
 
 
 def _words(kind: object) -> Iterator[object]:

@@ -56,7 +56,8 @@ def _with_helper(code: str, reach: float, then: str) -> str:
         tree = wrapped.visit(tree)
         if not wrapped.count:
             return ""
-        tree.body[_first(tree) : _first(tree)] = ast.parse(_SOURCE.format(reach=reach, then=then)).body
+        place, helper = _first(tree), parse(_SOURCE.format(reach=reach, then=then))
+        tree.body[place:place] = copy.deepcopy(helper).body
         return ast.unparse(ast.fix_missing_locations(tree))
     except RecursionError:
         raise SyntaxError("it is nested too deeply") from None
