@@ -73,9 +73,8 @@ def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *
     if (texts := _header_texts(note["values"], source)) is not None:
         kept = _of_texts(tuple(texts), note["values"]["storage"], note["values"]["missing"])
         hash(name)  # what cannot be hashed is no name
-        make = getattr(
-            type(kept), "_simple_new", None
-        )  # the public way also copies the name, and takes 20 times as long
+        # The public way also copies the name, and takes 20 times as long.
+        make = getattr(type(kept), "_simple_new", None)
         return kept.copy(name=name, deep=True) if make is None else make(kept._data.copy(), name=name)
     values = read(note["values"], source)
     if "freq" not in note:

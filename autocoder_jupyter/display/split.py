@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.types.interface import table_names
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.document import Block, Line, Span, line
 from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.run.code_run import CodeRun
-    from autocoder_jupyter.types import InputSpec, OutputSpec
     from autocoder_jupyter.types.split import FoundSplit
 
 OFFER = "Large tables: check how it may be split"
@@ -27,10 +26,10 @@ def can_be_checked(state: FunctionRun | CodeRun) -> bool:
     """Whether it is worth asking: a table goes in, a table comes out, and how it may be split is not known."""
     if not isinstance(state, FunctionRun) or not state.is_ready or state.plan is None or state.splits.doing:
         return False
-    if state.plan.split is not None or not _tables(state.plan.inputs):
+    if state.plan.split is not None or not table_names(state.plan.inputs):
         return False
     known = {found.output for found in state.splits.found if found.split.complete and not found.fixed}
-    return not known.issuperset(_tables(state.plan.outputs))
+    return not known.issuperset(table_names(state.plan.outputs))
 
 
 def split_blocks(state: FunctionRun) -> tuple[Block, ...]:
@@ -61,7 +60,3 @@ def _line(found: FoundSplit, of: str) -> Line:
     ]
     words = clipped(f"{of}{split.input} may be split: {split.words}", LONGEST)
     return line(mark, f"{words} ·", Span(clipped(" · ".join(filter(None, about)), 2 * LONGEST), "muted"))
-
-
-def _tables(specs: Sequence[InputSpec | OutputSpec]) -> list[str]:
-    return [spec.name for spec in specs if KINDS[spec.type].form == "table"]

@@ -11,7 +11,7 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from autocoder_jupyter.calls.binding import bind
@@ -28,7 +28,7 @@ from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import Worker
-from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.types.interface import table_names
 from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, Split
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
@@ -124,7 +124,7 @@ async def split_of_all(function: Function, options: CallOptions) -> None:
     Raises: as `split_of`.
     """
     with checking(function):
-        for output in table_outputs(function.outputs):
+        for output in table_names(function.outputs):
             await split_of(function, options.changed({"output": output}), {})
 
 
@@ -139,7 +139,7 @@ def recall_splits(function: Function, options: CallOptions) -> None:
         require_callable(function, options)
         arguments = bind(function, (), {})
         table = split_input(function, arguments, {})
-        for output in table_outputs(function.outputs):
+        for output in table_names(function.outputs):
             of_output = options.changed({"output": output})
             key = _key(function, of_output, arguments, table, output, _demanded(function, table))
             if (known := _find(key)) is not None:
@@ -163,11 +163,6 @@ def checking(function: Function) -> Iterator[None]:
         raise
     finally:
         function.splits.end(failed)
-
-
-def table_outputs(outputs: Iterable[OutputSpec]) -> list[str]:
-    """The names of the outputs that can be put together from pieces."""
-    return [spec.name for spec in outputs if KINDS[spec.type].form == "table"]
 
 
 def _demanded(function: Function, table: str) -> DeclaredSplit | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from autocoder_jupyter.kinds.element_types import WHOLE, written
@@ -74,6 +75,11 @@ ORDERLESS = "order"
 
 TWICE = "twice"
 """A property: the answer is the same if each row of the largest table comes twice, as a mean or a share is."""
+
+
+def table_names(specs: Iterable[InputSpec | OutputSpec]) -> list[str]:
+    """The names of the inputs or outputs that are tables."""
+    return [spec.name for spec in specs if KINDS[spec.type].form == "table"]
 
 
 class CodePlan(Record):

@@ -134,15 +134,15 @@ class Inspector:
 
     def _function(self) -> tuple[Any, ...]:
         """The rows, then the code; between them the button that asks how the function may be split."""
-        rows, others = self._html(EMPTY), self._html(EMPTY)
         if self._caller is None:
             return (self._blocks(function_section(self.subject)),)
+        rows, caller = self._html(EMPTY), self._caller
+        others = self._blocks(block for block in function_section(self.subject) if not isinstance(block, Row))
         check = self._ipywidgets.Button(
             description=OFFER,
             tooltip="Compare the answer for the whole sample with those for its pieces; no model is asked",
             layout={"width": "auto", "flex": "none", "align_self": "flex-start", "margin": "0 0 8px 12px"},
         )
-        caller = self._caller
         check.on_click(lambda _: caller.check_split())
 
         def show() -> None:
@@ -152,7 +152,6 @@ class Inspector:
             rows.value = _framed(blocks_html(block for block in blocks if isinstance(block, Row)))
             check.layout.display = "" if can_be_checked(record_of(self.subject)) else "none"
 
-        others.value = _framed(blocks_html(b for b in function_section(self.subject) if not isinstance(b, Row)))
         show()
         caller.on_split(show)
         return rows, check, others

@@ -57,8 +57,9 @@ def test_pages_are_made_when_they_are_first_opened() -> None:
 
 
 def test_the_button_below_the_evidence_asks_how_it_may_be_split_and_the_rows_show_it() -> None:
-    known, caller = [KnownSplits()], NoVariables()
-    inspector = Inspector(replace(subject(), splits=lambda: known[0]), caller)  # type: ignore[arg-type]
+    known = [KnownSplits()]
+    caller: Any = NoVariables()
+    inspector = Inspector(replace(subject(), splits=lambda: known[0]), caller)
     rows, check, others = page_of(inspector, "Function").children
     assert check.description == "Large tables: check how it may be split" and check.layout.display == ""
     assert "sales may be split" not in plain(rows) and "import" in plain(others) and "import" not in plain(rows)
