@@ -61,7 +61,9 @@ async def test_a_module_that_never_had_the_planned_interface_is_asked_for_anew(r
     renamed = fenced(CODE.replace("sales: pd.DataFrame", "df: pd.DataFrame").replace("sales[", "df["))
     first = await runner.generate({**GOOD, "code": [renamed] * 3})
     assert "interface" in str(first.report.error)
-    assert (await runner.generate({"code": [fenced(CODE)]})).report.success
+    # The tests are asked for again if their answer was under way when the code was given up.
+    second = await runner.generate({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
+    assert second.report.success and "plan" not in second.asked and second.asked.count("code") == 1
 
 
 async def test_a_refusal_that_was_repaired_is_replayed_with_its_repair(runner: Runner) -> None:
