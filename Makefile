@@ -165,14 +165,15 @@ goals: $(STAMP)
 trust: $(STAMP)
 	$(BIN)/python -W ignore -m tests.benchmarks.trust $(TRUST)
 
-# Writes the pinned versions with hashes, without index addresses. Run it after a change of dependencies in pyproject.toml.
+# Writes the pinned versions with hashes, without index addresses. Run it after a change of dependencies in pyproject.toml: the
+# versions of the others stay. `make lock NEWER=--upgrade` takes the newest of all.
 lock: $(VENV)/bin/uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes --no-emit-index-url \
-	  --no-emit-find-links --no-header --no-annotate --quiet --upgrade -o requirements/all.txt
+	  --no-emit-find-links --no-header --no-annotate --quiet $(NEWER) -o requirements/all.txt
 	printf 'uv\n' | $(BIN)/uv pip compile - --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
-	  --no-header --no-annotate --quiet --upgrade -o requirements/uv.txt
+	  --no-header --no-annotate --quiet $(NEWER) -o requirements/uv.txt
 	printf 'pyspark\nray[data]\n' | $(BIN)/uv pip compile - -c requirements/all.txt --universal --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet --upgrade -o requirements/engines.txt
+	  --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet $(NEWER) -o requirements/engines.txt
 
 $(VENV)/bin/uv: requirements/uv.txt
 	$(PYTHON) -m venv $(VENV)
