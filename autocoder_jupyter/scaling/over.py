@@ -335,8 +335,6 @@ class Over:
 
 def _give_back_memory() -> None:
     """Return what PyArrow keeps for later to the system: hundreds of megabytes after large pieces."""
-    import pyarrow
-
     pyarrow.default_memory_pool().release_unused()
 
 
