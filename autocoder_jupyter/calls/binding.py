@@ -42,7 +42,7 @@ def bind(
         ContractBroken: a table does not satisfy the schema that the user demanded.
         DataDrift: a frame differs from the one that the function was built on.
     """
-    given = {**function.defaults, **_by_name(function, positional, keywords)}
+    given = {**function.defaults, **by_name(function, positional, keywords)}
     bound: dict[str, Any] = {}
     for spec in function.inputs:
         if spec.name in given:
@@ -119,7 +119,12 @@ def misfit(function: Function, name: str, value: Any) -> str:
     return ""
 
 
-def _by_name(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+def by_name(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by the names of inputs.
+
+    Raises:
+        InvalidRequest: too many, unknown or doubled ones.
+    """
     names = [spec.name for spec in function.inputs]
     if len(positional) > len(names):
         raise InvalidRequest(

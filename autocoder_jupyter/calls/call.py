@@ -133,6 +133,15 @@ def require_callable(function: Function, options: CallOptions) -> None:
         InvalidRequest: a package was not approved, or there is no such output.
     """
     options.require_agreed(function.name)
+    require_output(function, options)
+
+
+def require_output(function: Function, options: CallOptions) -> None:
+    """Check that the output that the options choose is one of the function.
+
+    Raises:
+        InvalidRequest: there is no such output.
+    """
     names = [spec.name for spec in function.outputs]
     if options.output and options.output not in names:
         hint = did_you_mean(options.output, names) or f"Outputs: {', '.join(names)}."

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from autocoder_jupyter.calls.binding import misfit
-from autocoder_jupyter.calls.call import fetched, on_this_machine
+from autocoder_jupyter.calls.call import fetched, on_this_machine, require_output
 from autocoder_jupyter.calls.callable import DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.interface import Interface
@@ -451,10 +451,12 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
         Raises:
             GenerationFailed: (also a ValueError) there is no function that passed.
-            InvalidRequest: an option has an invalid value.
+            InvalidRequest: an option has an invalid value, or there is no such output.
         """
-        configured = self.with_options(name=name, **options)
-        return Task(name, self._usable(), configured._options)
+        configured = self.with_options(name=name, **options)._options
+        function = self._usable()
+        require_output(function, configured)
+        return Task(name, function, configured)
 
     def to_flyte(
         self,

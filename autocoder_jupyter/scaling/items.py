@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pandas.api.types import is_scalar
+
 from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.data.foreign import is_table
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
@@ -38,13 +41,11 @@ class MapItem:
     arguments: Mapping[str, Any]
     key: Any
 
-    def columns(self, name: str) -> dict[str, Any]:
-        """The key as columns: one, or as many as it has parts."""
-        if not isinstance(self.key, tuple):
-            return {name: self.key}
-        if len(self.key) == 1:
-            return {name: self.key[0]}
-        return {f"{name}_{number}": part for number, part in enumerate(self.key, 1)}
+    def columns(self, name: str, rows: int) -> dict[str, Any]:
+        """The key as columns with so many rows: one, or as many as it has parts."""
+        parts = self.key if isinstance(self.key, tuple) else (self.key,)
+        names = [name] if len(parts) == 1 else [f"{name}_{number}" for number in range(1, len(parts) + 1)]
+        return {column: part if is_scalar(part) else [part] * rows for column, part in zip(names, parts, strict=True)}
 
 
 def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any]) -> list[MapItem]:
@@ -56,16 +57,19 @@ def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any])
         fixed: inputs that are the same for all items.
 
     Raises:
-        InvalidRequest: it is one table or text, no iterable, or names an input that does not exist or is fixed.
+        InvalidRequest: it is one table or text, no iterable, names an input that does not exist or is fixed, or has a
+            key that cannot be one.
     """
     name = visible(function.name)
-    if isinstance(given, str | bytes | Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes | Mapping) or _has_columns(given) or not isinstance(given, Iterable):
         raise InvalidRequest(
             f"{name}.map takes a list of items, not a {type(given).__name__}.",
             hint=f"For one call write {name}(…); for the groups of a table {name}.map(table.groupby(…)).",
         )
     free = [spec.name for spec in function.inputs if spec.name not in fixed]
+    is_text = any(spec.name == free[0] and spec.type == "str" for spec in function.inputs if free)
     items = []
+    paths: dict[int, str] = {}
     for place, each in enumerate(given):
         if isinstance(each, Mapping):
             if wrong := [key for key in each if key not in free]:
@@ -78,22 +82,45 @@ def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any])
             continue
         if not free:
             raise InvalidRequest(f"{name} has no input for the items.", hint="Fix fewer inputs.")
-        is_pair = isinstance(each, tuple) and len(each) == 2 and hasattr(each[1], "columns")
-        key, value = each if is_pair else (_key_of(each, place), each)
+        key: Any = place
+        value = each
+        if isinstance(each, tuple) and len(each) == 2 and (_has_columns(each[1]) or is_table(each[1])):
+            key, value = each
+            _require_key(place, key)
+        elif not is_text and (path := _path_of(each)) is not None:
+            paths[place] = key = path
         items.append(MapItem(each, {free[0]: value}, key))
+    if len({Path(path).name for path in paths.values()}) == len(set(paths.values())):  # else the names are ambiguous
+        for place, written in paths.items():
+            items[place] = replace(items[place], key=Path(written).name)
     return items
 
 
-def _key_of(item: Any, place: int) -> Any:
-    path = _path_of(item)
-    return place if path is None else path.name
+def _has_columns(value: Any) -> bool:
+    """Whether it is a table of any library. The groups of a table give its columns as attributes of the object."""
+    return hasattr(type(value), "columns")
 
 
-def _path_of(value: Any) -> Path | None:
+def _require_key(place: int, key: Any) -> None:
+    is_empty = isinstance(key, tuple) and not key
+    try:
+        hash(key)
+        can_be_one = not is_empty
+    except TypeError:
+        can_be_one = False
+    if not can_be_one:
+        raise InvalidRequest(
+            f"The key of item {place} is a {visible(type(key).__name__)}{' without parts' if is_empty else ''}.",
+            why="A key is a value of the first column of a table, or a tuple of such values.",
+            hint='Write pairs such as ("May", table), as from groupby; or tables without keys.',
+        )
+
+
+def _path_of(value: Any) -> str | None:
     """The path of a file or folder, also of one of Flyte, which may be elsewhere; None for any other value."""
     if declared_of_flyte(type(value)) in ("File", "Dir"):
-        return Path(value.path)
-    return Path(value) if isinstance(value, str | os.PathLike) else None
+        return str(value.path)
+    return os.fsdecode(value) if isinstance(value, str | os.PathLike) else None
 
 
 def chunks_of(items: Sequence[MapItem], places: Sequence[int], workers: int) -> Iterator[list[int]]:
@@ -119,9 +146,9 @@ def _bytes(value: Any) -> int:
     """About how large a value is; a table whose size is unknown counts as large."""
     if (path := _path_of(value)) is not None:
         try:
-            return path.stat().st_size
+            return Path(path).stat().st_size
         except (OSError, ValueError):
-            return len(str(value))
+            return len(path)
     # To count the bytes of all columns takes longer than to send them; and pandas makes `dtypes` anew for each access.
     if hasattr(value, "memory_usage") and hasattr(type(value), "dtypes"):
         return 8 * int(math.prod(value.shape))

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from autocoder_jupyter.calls.call import on_this_machine
 from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.scaling.chunk import Calls
 from autocoder_jupyter.scaling.items import MapItem, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import LastMap, Mapped
-from autocoder_jupyter.scaling.running import Progress, begin, collect, elsewhere, here, inputs_first, pool_of
+from autocoder_jupyter.scaling.running import (
+    Progress,
+    begin,
+    collect,
+    elsewhere,
+    here,
+    inputs_first,
+    not_carried,
+    pool_of,
+)
 
 
 class Map:
@@ -70,7 +81,9 @@ class Map:
                 no outcome can be kept.
             SandboxUnavailable: there is no sandbox.
         """
-        function, inputs, options = begin(self._ready, self._options, fixed, resume=resume, workers=workers)
+        function, inputs, options = begin(
+            self._ready, self._options, fixed, resume=resume, workers=workers, progress=progress
+        )
         if executor is None:  # else its workers fetch what they need
             inputs = dict(on_this_machine(inputs, options.timeout))
         listed = items_of(function, items, inputs)
@@ -104,11 +117,11 @@ class Map:
         self._last.mapped = mapped
         places = mapped.missing
         count = workers or getattr(pool, "_max_workers", None) or usable_cores()
-        chunks = [
-            {place: {**inputs, **items[place].arguments} for place in chunk}
-            for chunk in chunks_of(items, places, count)
-        ]
         done = len(items) - len(places)
+        alone: list[int] = []
+
+        def calls(chunk: Iterable[int]) -> Calls:
+            return {place: {**inputs, **items[place].arguments} for place in chunk}
 
         def keep(outcomes: Mapping[int, Any]) -> None:
             nonlocal done
@@ -118,5 +131,17 @@ class Map:
             if progress is not None:
                 progress(done, len(items))
 
-        submit = here(function, options, count) if pool is None else elsewhere(pool, function, options)
-        collect(chunks, submit, keep)
+        def lost(error: Exception, chunk: Sequence[int]) -> Mapping[int, Any]:
+            said = not_carried(error)
+            if len(chunk) == 1 or isinstance(error, BrokenExecutor | CancelledError):
+                return dict.fromkeys(chunk, said)
+            alone.extend(chunk)  # one of them may be what cannot be sent
+            return {}
+
+        chunks = map(calls, chunks_of(items, places, count))
+        if pool is None:
+            collect(chunks, here(function, options, count), keep)
+            return
+        submit = elsewhere(pool, function, options)
+        collect(chunks, submit, keep, lost=lost)
+        collect(map(calls, ([place] for place in alone)), submit, keep, lost=lost)

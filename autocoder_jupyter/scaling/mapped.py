@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 from autocoder_jupyter.errors import AutocodeError, Cancelled, DataDrift, InvalidRequest, ItemsFailed
@@ -51,6 +51,15 @@ class Mapped(Sequence[Any]):
         self._again = again
         self._outcomes: dict[int, Any] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The outcomes, the keys, and the items that failed. The function and its samples are not in a pickle."""
+        missing = set(self.missing)
+        items = [
+            replace(item, given=item.given if place in missing else None, arguments={})
+            for place, item in enumerate(self._items)
+        ]
+        return _unpickled, (self._name, items, self._outcomes)
+
     def put(self, index: int, outcome: Any) -> None:
         """Keep the outcome of an item, or the error."""
         self._outcomes[index] = outcome
@@ -74,8 +83,9 @@ class Mapped(Sequence[Any]):
     def table(self, key: str = "key") -> Any:
         """All outcomes as one DataFrame, one below the other, with the key of each item as the first column.
 
-        The key is that of `groupby`, the name of a file, or the place of the item. A key of several columns gives
-        `key_1`, `key_2` and so on. An index of the function, such as the groups of its sums, is columns after it.
+        The key is that of `groupby`, the name of a file (its path, if two have the same name), or the place of the
+        item. A key of several columns gives `key_1`, `key_2` and so on. An index of the function, such as the groups of
+        its sums, is columns after it.
 
         Args:
             key: the name of the column.
@@ -83,7 +93,8 @@ class Mapped(Sequence[Any]):
         Raises:
             ItemsFailed: an item has no outcome.
             DataDrift: an outcome has other columns than those before it, or values of another kind.
-            InvalidRequest: the outcomes are no tables, or have a column with this name.
+            InvalidRequest: the outcomes are no tables, or have a column with this name, or the keys have different
+                numbers of parts.
         """
         import pandas as pd
 
@@ -97,6 +108,7 @@ class Mapped(Sequence[Any]):
             )
         tables = []
         alike = Alike()
+        parts = len(self._items[0].columns(key, 0)) if self._items else 0
         for place, table in enumerate(self):
             if not isinstance(table, pd.DataFrame):
                 raise InvalidRequest(
@@ -109,7 +121,12 @@ class Mapped(Sequence[Any]):
                     hint="Ask for a function whose columns and dtypes do not depend on the data. .outcomes has each.",
                 )
             plain = _with_its_index(table)
-            columns = self._items[place].columns(key)
+            columns = self._items[place].columns(key, len(plain))
+            if len(columns) != parts:
+                raise InvalidRequest(
+                    f"The key of item {place} has another number of parts than that of item 0.",
+                    hint="Pass items of one kind, such as those of one groupby. .outcomes has each.",
+                )
             if taken := [name for name in columns if name in plain.columns]:
                 raise InvalidRequest(f"The outcomes have a column {taken[0]!r}.", hint='Write .table(key="item").')
             tables.append(pd.concat([pd.DataFrame(columns, index=plain.index), plain], axis=1))
@@ -124,6 +141,9 @@ class Mapped(Sequence[Any]):
 
         Returns:
             All outcomes, with those that are here already.
+
+        Raises:
+            InvalidRequest: this is a copy or was pickled, so it has no function.
         """
         return self._again(self, **keywords)
 
@@ -150,6 +170,19 @@ class Mapped(Sequence[Any]):
         failed = len(self.missing)
         parts = [f"{len(self) - failed:,} of {len(self):,} items of {visible(self._name)}"]
         return f"<{' · '.join([*parts, f'{failed:,} without an outcome'] if failed else parts)}>"
+
+
+def _unpickled(name: str, items: Sequence[MapItem], outcomes: Mapping[int, Any]) -> Mapped:
+    def again(mapped: Mapped, **_: Any) -> Mapped:
+        raise InvalidRequest(
+            f"These outcomes of {visible(name)} were pickled or copied, so they have no function that could be called.",
+            hint=f"Write {visible(name)}.map([each.item for each in mapped.errors]).",
+        )
+
+    mapped = Mapped(name, items, again)
+    for place, outcome in outcomes.items():
+        mapped.put(place, outcome)
+    return mapped
 
 
 def _with_its_index(table: pd.DataFrame) -> pd.DataFrame:

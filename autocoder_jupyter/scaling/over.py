@@ -233,7 +233,7 @@ class Over:
         """
         if to is not None:
             require_new(Path(to))
-        work = self._work(source, workers, memory, resume, fixed)
+        work = self._work(source, workers, memory, resume, fixed, progress)
         if to is not None:
             _require_outside(Path(to), source)
         if isinstance(work.source, Partitions):
@@ -261,11 +261,19 @@ class Over:
         return Explained(work.contract, tuple(work.columns), work.source.rows, work.pieces(), work.source.carried_by)
 
     def _work(
-        self, given: Any, workers: int | None, memory: int | str, resume: bool, fixed: Mapping[str, Any]
+        self,
+        given: Any,
+        workers: int | None,
+        memory: int | str,
+        resume: bool,
+        fixed: Mapping[str, Any],
+        progress: Any = None,
     ) -> _Work:
         from autocoder_jupyter.sandbox.host.capacity import usable_cores
 
-        function, inputs, options = begin(self._ready, self._options, fixed, resume=resume, workers=workers)
+        function, inputs, options = begin(
+            self._ready, self._options, fixed, resume=resume, workers=workers, progress=progress
+        )
         try:
             size = parse_memory(memory)
         except (ValueError, AttributeError):

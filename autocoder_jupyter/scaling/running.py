@@ -7,18 +7,18 @@ import concurrent.futures
 import functools
 import inspect
 import queue
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar, cast
 
 from autocoder_jupyter.calls import outcome_cache
-from autocoder_jupyter.calls.binding import split
+from autocoder_jupyter.calls.binding import by_name, split
 from autocoder_jupyter.calls.call import program_of, require_callable
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.errors import EngineGone, InvalidRequest
+from autocoder_jupyter.errors import AutocodeError, EngineGone, InvalidRequest, VersionsDiffer
 from autocoder_jupyter.scaling.chunk import Calls, compute, computed
 from autocoder_jupyter.scaling.versions_sent import versions_here
 from autocoder_jupyter.untrusted.visible import visible
@@ -68,6 +68,7 @@ def begin(
     *,
     resume: bool,
     workers: int | None,
+    progress: Progress | None,
 ) -> tuple[Function, dict[str, Any], CallOptions]:
     """What all calls of a map or of a table share: the function, the inputs that are the same for all, the options.
 
@@ -77,14 +78,16 @@ def begin(
         fixed: inputs that are the same for all calls, and changed options, as `inputs_first` passes them.
         resume: whether outcomes are kept.
         workers: how many calls run at once.
+        progress: what is called with numbers.
 
     Raises:
         GenerationFailed: there is no function that passed.
-        InvalidRequest: an option does not fit, or no outcome of the function can be kept.
+        InvalidRequest: an input does not exist, an option does not fit, or no outcome of the function can be kept.
     """
     function = background.run(_awaited(ready))
     inputs, given = split(function, {name: value for name, value in fixed.items() if name != _NAMED})
     inputs |= fixed.get(_NAMED, {})
+    by_name(function, (), inputs)
     options = options.changed(given)
     if resume:
         options = replace(options, cache="auto")
@@ -97,6 +100,10 @@ def begin(
         )
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise InvalidRequest(f"workers must be a whole number of at least 1, not {workers!r}.")
+    if progress is not None and not callable(progress):
+        raise InvalidRequest(
+            f"progress must be a function, not {progress!r}.", hint="Write progress=print; or leave it out."
+        )
     return function, inputs, options
 
 
@@ -152,15 +159,49 @@ def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
             for place, call in chunk.items()
         }
         try:
-            future: Ended = pool.submit(compute, versions_here(), bare, options, sent)
+            future: Any = pool.submit(compute, versions_here(), bare, options, sent)
         except concurrent.futures.BrokenExecutor as error:  # it knows already that it is broken
             future = concurrent.futures.Future()
             future.set_exception(error)
         except Exception as error:  # it is closed; that of another library may raise any exception
             raise _takes_none(error) from error
-        return future
+        if asyncio.isfuture(future) or not callable(getattr(future, "add_done_callback", None)):
+            raise InvalidRequest(
+                f"submit() of the executor gave a {visible(type(future).__name__)}.",
+                why="An executor gives a future as those of concurrent.futures.",
+                hint="Write executor=ThreadPoolExecutor(2); or leave it out, then the calls run here.",
+            )
+        return cast(Ended, future)
 
     return submit
+
+
+def not_carried(error: Exception) -> AutocodeError:
+    """Why an executor has no outcome for a call that it took.
+
+    Raises:
+        AutocodeError: it would be the same for each call.
+    """
+    if isinstance(error, AutocodeError):
+        raise error
+    why = f"{type(error).__name__}: {visible(str(error)[:300])}"
+    if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == "autocoder_jupyter":
+        raise VersionsDiffer(
+            "A worker of the executor cannot import autocoder-jupyter.",
+            why=why,
+            hint="Install the caller's version for the workers, or use an image that has it.",
+        ) from error
+    if isinstance(error, concurrent.futures.BrokenExecutor | concurrent.futures.CancelledError):
+        return EngineGone(
+            "A process of the executor ended, or it was shut down, so the item has no outcome.",
+            why=why,
+            hint="Make a new executor, then .retry(executor=…).",
+        )
+    return EngineGone(
+        "The executor did not carry the call, so the item has no outcome.",
+        why=why,
+        hint="If it is the executor: .retry(executor=…) with a new one, or .retry(), which computes it here.",
+    )
 
 
 def collect(
@@ -168,6 +209,7 @@ def collect(
     submit: Submit,
     keep: Callable[[Mapping[int, Any]], None],
     ahead: int | None = None,
+    lost: Callable[[Exception, Sequence[int]], Mapping[int, Any]] | None = None,
 ) -> None:
     """Compute chunks, and keep the outcomes as they come. If that ends early, for instance by an interrupt or an error
     of `keep`, the rest is cancelled.
@@ -177,6 +219,8 @@ def collect(
         submit: begins to compute one.
         keep: called in this thread with outcomes, or errors, by place.
         ahead: how many chunks are in memory at once; None for all.
+        lost: called with the exception of a chunk and its places, in this thread; gives what is kept of it. None
+            raises the exception.
     """
     ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
     submitted: dict[Ended, list[int]] = {}
@@ -196,14 +240,11 @@ def collect(
             future = _first(ended)
             places = submitted.pop(future)
             try:
-                outcomes = future.result()
-            except concurrent.futures.BrokenExecutor as error:
-                lost = EngineGone(
-                    "A process of the executor ended, so the item has no outcome.",
-                    why=f"{type(error).__name__}: {error}",
-                    hint="Make a new executor, then .retry(executor=…).",
-                )
-                outcomes = dict.fromkeys(places, lost)
+                outcomes: Mapping[int, Any] = future.result()
+            except Exception as error:
+                if lost is None:
+                    raise
+                outcomes = lost(error, places)
             keep(outcomes)
     finally:
         for future in submitted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import concurrent.futures
+import enum
 import multiprocessing
 import os
 import pickle
@@ -13,10 +14,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.errors import Cancelled, DataDrift, EngineGone, InvalidRequest, ItemsFailed, SolutionError
+from autocoder_jupyter.errors import (
+    Cancelled,
+    DataDrift,
+    EngineGone,
+    InvalidRequest,
+    ItemsFailed,
+    SolutionError,
+    VersionsDiffer,
+)
 from autocoder_jupyter.scaling.items import MOST_ITEMS, SMALL, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import Failed
 from autocoder_jupyter.types import File, InputSpec
@@ -113,6 +123,48 @@ def test_groups_files_and_dicts_are_items(built: Build, tmp_path: Path) -> None:
         mapped.table("total")
 
 
+def test_a_key_may_be_anything_that_is_one_value(built: Build) -> None:
+    growth = built("return pd.DataFrame({'total': [sales['v'].sum()] * 2})", {"sales": SAMPLE})
+    day = pd.Timestamp("2024-02-01", tz="Europe/Berlin")
+    keys = growth.map([(key, SAMPLE) for key in (day, day, None, (1, ("a", 2)))])
+    with pytest.raises(InvalidRequest, match="key of item 3 has another number of parts"):
+        keys.table()
+    assert growth.map([(key, SAMPLE) for key in (day, day)]).table()["key"].tolist() == [day] * 4
+    mixed = growth.map([(key, SAMPLE) for key in (None, Switch.ON, frozenset("a"), 2)]).table()
+    assert mixed["key"].tolist() == [None, None, Switch.ON, Switch.ON, frozenset("a"), frozenset("a"), 2, 2]
+    parts = growth.map([((1, ("a", 2)), SAMPLE)]).table()
+    assert parts.to_dict("list") == {"key_1": [1, 1], "key_2": [("a", 2)] * 2, "total": [3, 3]}
+
+
+class Switch(enum.Enum):
+    ON = 1
+
+
+def test_groups_of_a_column_and_of_a_table_with_odd_names_are_items(built: Build) -> None:
+    table = pd.DataFrame({"shop": ["a", "b", "a"], "v": [1, 2, 4], "columns": [0, 0, 0]})
+    column = InputSpec(name="units", type="Series")
+    total = built("return units.sum()", {"units": table["v"]}, {"total": "int"}, inputs=(column,))
+    assert list(total.map(table.groupby("shop")["v"])) == [5, 2]
+    assert total.map([table["v"], ("x", table["v"])]).errors == ()
+    growth = built("return sales[['v']].sum().to_frame().T", {"sales": table})
+    assert growth.map(table.groupby("shop")).table().to_dict("list") == {"key": ["a", "b"], "v": [5, 2]}
+
+
+def test_files_with_the_same_name_have_their_paths_as_keys_and_texts_their_places(built: Build, tmp_path: Path) -> None:
+    growth = built("return sales", {"sales": SAMPLE})
+    for year in ("2023", "2024"):
+        (tmp_path / year).mkdir()
+        SAMPLE.head(1).to_csv(tmp_path / year / "sales.csv", index=False)
+    files = [tmp_path / "2023" / "sales.csv", str(tmp_path / "2024" / "sales.csv")]
+    assert growth.map(files).table()["key"].tolist() == [str(path) for path in files]
+    assert growth.map([files[0], files[0]]).table()["key"].tolist() == ["sales.csv", "sales.csv"]
+    words = built(
+        "return pd.DataFrame({'n': [len(text)]})", inputs=(InputSpec(name="text", type="str"),), samples={"text": "x"}
+    )
+    texts = ["a/b", "c/b", "", "."]
+    assert words.map(texts).table().to_dict("list") == {"key": [0, 1, 2, 3], "n": [3, 3, 0, 1]}
+
+
 OPTIONS = ("executor", "workers", "memory", "to", "resume", "progress")
 
 
@@ -150,6 +202,12 @@ def test_an_input_that_is_called_as_an_option_is_the_input(built: Build, tmp_pat
         ([{"sales": 1}], {"sales": SAMPLE}, "which is fixed for all items"),
         ([SAMPLE], {"sales": SAMPLE}, "growth has no input for the items"),
         ([SAMPLE], {"workers": 0}, "workers must be a whole number of at least 1"),
+        ([SAMPLE], {"worker": 2}, "growth has no input 'worker'"),
+        ([SAMPLE], {"progress": 3}, "progress must be a function, not 3"),
+        ([("a", SAMPLE), (["b"], SAMPLE)], {}, "The key of item 1 is a list"),
+        ([({"shop": "a"}, SAMPLE)], {}, "The key of item 0 is a dict"),
+        ([(np.array([1, 2]), SAMPLE)], {}, "The key of item 0 is a ndarray"),
+        ([((), SAMPLE)], {}, "The key of item 0 is a tuple without parts"),
         ([SAMPLE], {"output": "other"}, "growth has no output 'other'"),
     ],
 )
@@ -167,6 +225,9 @@ def test_outcomes_that_are_no_tables_and_no_items_at_all(built: Build) -> None:
     assert len(growth.map([])) == 0 and growth.map([]).table().empty
     two = built("return sales, len(sales)", {"sales": SAMPLE}, {"rows": "DataFrame", "count": "int"})
     assert list(two.map([SAMPLE], output="count")) == [2]
+    with pytest.raises(InvalidRequest, match="growth has no output 'nope'") as refused:
+        two.as_task("rows", output="nope")
+    assert refused.value.hint == "Outputs: rows, count."
 
 
 def test_an_index_of_the_function_is_columns_of_the_table(built: Build) -> None:
@@ -273,6 +334,65 @@ def test_an_executor_carries_the_items_without_the_samples(built: Build, process
     assert [each["name"].tolist() for each in mapped] == [["a", "a"], ["b", "b"], ["c", "c"]]
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         assert len(growth.map(frames(3), executor=threads).table()) == 6
+
+
+def test_outcomes_can_be_pickled_without_the_function_and_the_inputs(built: Build) -> None:
+    large = [pd.DataFrame({"v": range(20_000)}), pd.DataFrame({"w": [1]})]
+    mapped = built(SUM, {"sales": large[0]}).map(zip("ab", large, strict=True))
+    sent = pickle.dumps(mapped)
+    assert len(sent) < 20_000
+    same = pickle.loads(sent)
+    assert (repr(same), same[0].equals(mapped[0]), same.missing) == (repr(mapped), True, [1])
+    assert type(same.errors[0].error) is DataDrift and same.errors[0].item[1].equals(large[1])
+    with pytest.raises(InvalidRequest, match="have no function that could be called") as refused:
+        same.retry()
+    assert "growth.map(" in refused.value.hint
+    whole = pickle.loads(pickle.dumps(built(SUM, {"sales": SAMPLE}).map(zip("ab", frames(2), strict=True))))
+    assert whole.table()["key"].tolist() == ["a", "b"]
+
+
+class Carries:
+    """An executor that does something else with a call."""
+
+    def __init__(self, act: Any) -> None:
+        self.submit = lambda *given: act(given)
+
+
+def failing(error: BaseException) -> Any:
+    def act(_: Any) -> concurrent.futures.Future[Any]:
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        future.set_exception(error)
+        return future
+
+    return act
+
+
+def test_an_executor_that_gives_no_future_is_said(built: Build) -> None:
+    growth = built(SUM, {"sales": SAMPLE})
+    for act, said in ((lambda _: None, "gave a NoneType"), (lambda given: given[0](*given[1:]), "gave a dict")):
+        with pytest.raises(InvalidRequest, match=said) as refused:
+            growth.map(frames(2), executor=Carries(act))
+        assert refused.value.why and refused.value.hint
+
+
+def test_what_an_executor_cannot_carry_is_beside_the_outcomes(built: Build) -> None:
+    growth = built(SUM, {"sales": SAMPLE})
+    for error in (OSError("host down"), concurrent.futures.CancelledError()):
+        mapped = growth.map(frames(3), executor=Carries(failing(error)))
+        assert [type(each.error) for each in mapped.errors] == [EngineGone] * 3
+        assert type(error).__name__ in mapped.errors[0].error.why and "retry" in mapped.errors[0].error.hint
+        assert totals(mapped.retry()) == [0, 2, 4]
+    missing = ModuleNotFoundError("No module named 'autocoder_jupyter'", name="autocoder_jupyter")
+    with pytest.raises(VersionsDiffer, match="cannot import autocoder-jupyter"):
+        growth.map(frames(3), executor=Carries(failing(missing)))
+
+
+def test_an_item_that_cannot_be_sent_leaves_those_of_its_chunk_alone(built: Build, processes: Any) -> None:
+    growth = built(SUM, {"sales": SAMPLE})
+    items = [*frames(3), threading.Lock(), *frames(2)]
+    mapped = growth.map(items, executor=processes)
+    assert mapped.missing == [3] and totals(mapped.outcomes) == [0, 2, 4, 0, 2]
+    assert "pickle" in mapped.errors[0].error.why
 
 
 def test_a_killed_process_leaves_items_that_a_new_pool_computes(built: Build) -> None:
