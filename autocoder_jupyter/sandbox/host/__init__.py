@@ -4,5 +4,5 @@ The notebook's side of a worker, the same for every sandbox: `channel` and its p
 `replies`, `received`, `verdicts`), `testing` and `changes` (tests in one worker, the function in another), `pool`
 (`spares`: when it starts a worker in advance), `redaction` (a worker whose output contains no secret), `bundle` (the
 sources that are sent inside), `memory` (too little memory for a start),
-`capacity` (cores and free memory).
+`capacity` (cores and free memory), `cores` (which of them are used by workers).
 """

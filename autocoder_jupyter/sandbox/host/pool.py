@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.sandbox.host import cores
 from autocoder_jupyter.sandbox.host.capacity import usable_cores
 from autocoder_jupyter.sandbox.host.spares import QUIET_SECONDS, Spares
 from autocoder_jupyter.sandbox.protocol import Sandbox, Worker, WorkerSpec, origin_of
@@ -73,7 +74,6 @@ class Pool:
         self._spare_seconds = spare_seconds
         self._changed = threading.Condition()
         self._idle: list[_Idle] = []
-        self._at_work: list[Worker] = []
         self._starting: dict[WorkerSpec, deque[Future[Worker]]] = defaultdict(deque)
         self._spares = Spares(self._start_spare, quiet_seconds)
         self._sweeping = False
@@ -152,8 +152,7 @@ class Pool:
             worker = idle.worker
         else:
             worker = self._take_started(spec, unlike) or self._start(spec, unlike)
-            with self._changed:
-                self._at_work.append(worker)
+            cores.begin(worker)
         self._spares.want(spec)
         return worker
 
@@ -161,14 +160,14 @@ class Pool:
         while idle := self._take(spec, other_than, unlike):
             if idle.worker.responds():
                 return idle
-            self._returned(idle.worker)
+            cores.end(idle.worker)
             idle.worker.kill()
         return None
 
     def _take(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
         """Take the idle worker that was used last, preferably one whose cores no other worker uses.
 
-        The spare is taken only if there is no other.
+        The spare is taken only if there is no other; none if a new worker would have cores that nobody uses.
         """
         with self._changed:
             dead = [idle for idle in self._idle if not idle.worker.alive]
@@ -178,11 +177,13 @@ class Pool:
                 for idle in self._idle
                 if idle.spec == spec and idle.worker.id not in other_than and _differs(idle.worker, unlike)
             ]
-            busy = {core for worker in self._at_work for core in worker.cores}
+            busy = cores.busy_cores()
             fitting.sort(key=lambda idle: (not idle.spare, busy.isdisjoint(idle.worker.cores)))
+            if fitting and not busy.isdisjoint(own := fitting[-1].worker.cores) and len(cores.free_cores()) >= len(own):
+                fitting = []
             if fitting:
                 self._idle.remove(fitting[-1])
-                self._at_work.append(fitting[-1].worker)
+                cores.begin(fitting[-1].worker)
         for idle in dead:
             idle.worker.kill()  # releases its resources in the sandbox
         return fitting[-1] if fitting else None
@@ -232,14 +233,10 @@ class Pool:
 
     def _give_back(self, spec: WorkerSpec, worker: Worker) -> None:
         """Take a borrowed worker back. If it has died, a spare is started at once."""
-        self._returned(worker)
+        cores.end(worker)
         if not worker.alive:
             self._spares.want(spec, at_once=True)
         self._keep(spec, worker)
-
-    def _returned(self, worker: Worker) -> None:
-        with self._changed:
-            self._at_work = [each for each in self._at_work if each is not worker]
 
     def _keep(self, spec: WorkerSpec, worker: Worker, *, spare: bool = False) -> None:
         surplus: list[Worker] = []

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from autocoder_jupyter.sandbox.host.cores import free_cores
 from autocoder_jupyter.sandbox.local.confinement.tiers import TierName
 from autocoder_jupyter.sandbox.local.messages import Policy
 from autocoder_jupyter.sandbox.protocol import WorkerLimits
@@ -78,11 +79,15 @@ def _variables(folder: Path) -> dict[str, str]:
 
 
 def cores_of(cpu: float) -> list[int]:
-    """The numbers of as many cores as `cpu` rounded up. Each worker gets the next ones, so that the load is spread."""
-    usable = sorted(os.sched_getaffinity(0))
+    """The numbers of as many cores as `cpu` rounded up, if possible those on which no worker runs something.
+
+    Each worker gets the next ones, so that the load is spread.
+    """
+    usable, free = sorted(os.sched_getaffinity(0)), free_cores()
     count = min(math.ceil(cpu), len(usable))
+    among = free if len(free) >= count else usable
     first = next(_turn) * count
-    return sorted(usable[(first + offset) % len(usable)] for offset in range(count))
+    return sorted(among[(first + offset) % len(among)] for offset in range(count))
 
 
 def share_of_core(cpu: float) -> int | None:

@@ -167,6 +167,23 @@ def test_of_idle_workers_the_one_on_cores_that_nobody_uses_is_borrowed(pool: Poo
             assert one.cores != other.cores
 
 
+def test_a_worker_is_started_if_the_idle_ones_have_busy_cores_and_others_are_free(
+    pool: Pool, sandbox: CountingSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    with pool.lease(SPEC) as first, pool.lease(SPEC) as second:
+        first.cores = second.cores = (0,)
+    with pool.lease(SPEC), pool.lease(SPEC) as other:
+        assert other not in (first, second)
+        other.cores = (1,)
+        with pool.lease(SPEC) as third:
+            assert third in (first, second)  # no core is free
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    first.cores = second.cores = other.cores = (0, 1)
+    with pool.lease(SPEC), pool.lease(SPEC):
+        assert len(sandbox.started) == 3  # a new one would share a core too
+
+
 def test_as_many_workers_are_kept_as_this_machine_has_cores(sandbox: CountingSandbox) -> None:
     cores = max(len(os.sched_getaffinity(0)), 3)
     pool = Pool(sandbox)

@@ -16,12 +16,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox import temporary_folder
+from autocoder_jupyter.sandbox.host.cores import begin, end
 from autocoder_jupyter.sandbox.local import limits, process_tree, supervision, trial_program, watched_worker
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
@@ -111,6 +113,20 @@ def test_cores_are_bound(tmp_path: Path, cpu: float, cores: int | None, share: i
     made = granted(tmp_path, limits=WorkerLimits(cpu=cpu))
     assert len(made.cores) == min(cores or usable, usable)
     assert made.share_of_core == share
+
+
+def test_a_new_worker_has_cores_that_nobody_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    borrowed: Any = [SimpleNamespace(cores=(1,)), SimpleNamespace(cores=(2,))]
+    for worker in borrowed:
+        begin(worker)
+    try:
+        assert sorted(cores_of(1)[0] for _ in range(4)) == [0, 0, 3, 3]
+        assert cores_of(2) == [0, 3] and len(set(cores_of(3))) == 3
+    finally:
+        for worker in borrowed:
+            end(worker)
+    assert sorted(cores_of(1)[0] for _ in range(4)) == [0, 1, 2, 3]
 
 
 def test_system_packages_are_refused_with_the_way_out() -> None:
