@@ -14,6 +14,7 @@ from pandas.api.types import is_scalar
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.data.foreign import is_table
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -25,6 +26,9 @@ SMALL = 2**20
 
 ROUNDS = 4
 """Chunks for each worker, if there are few items, so that all workers have work until the end."""
+
+
+_FILES: Mapping[str, type[File | Dir]] = {"File": File, "Dir": Dir}
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any])
             hint=f"For one call write {name}(…); for the groups of a table {name}.map(table.groupby(…)).",
         )
     free = [spec.name for spec in function.inputs if spec.name not in fixed]
-    is_text = any(spec.name == free[0] and spec.type == "str" for spec in function.inputs if free)
+    kind = next((spec.type for spec in function.inputs if free and spec.name == free[0]), "")
     items = []
     paths: dict[int, str] = {}
     for place, each in enumerate(given):
@@ -87,8 +91,10 @@ def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any])
         if isinstance(each, tuple) and len(each) == 2 and (_has_columns(each[1]) or is_table(each[1])):
             key, value = each
             _require_key(place, key)
-        elif not is_text and (path := _path_of(each)) is not None:
+        elif kind != "str" and (path := _path_of(each)) is not None:
             paths[place] = key = path
+            if isinstance(each, str | Path) and kind in _FILES:
+                value = _FILES[kind](each)
         items.append(MapItem(each, {free[0]: value}, key))
     if len({Path(path).name for path in paths.values()}) == len(set(paths.values())):  # else the names are ambiguous
         for place, written in paths.items():
@@ -152,6 +158,6 @@ def _bytes(value: Any) -> int:
     # To count the bytes of all columns takes longer than to send them; and pandas makes `dtypes` anew for each access.
     if hasattr(value, "memory_usage") and hasattr(type(value), "dtypes"):
         return 8 * int(math.prod(value.shape))
-    if hasattr(value, "columns"):
+    if _has_columns(value):
         return SMALL
     return len(value) * 64 if hasattr(value, "__len__") else 64

@@ -19,6 +19,7 @@ from autocoder_jupyter.scaling.running import (
     collect,
     elsewhere,
     here,
+    here_too,
     inputs_first,
     not_carried,
     pool_of,
@@ -126,7 +127,7 @@ class Map:
         def keep(outcomes: Mapping[int, Any]) -> None:
             nonlocal done
             for place, outcome in outcomes.items():
-                mapped.put(place, outcome)
+                mapped.put(place, outcome if pool is None else here_too(outcome))
             done += len(outcomes)
             if progress is not None:
                 progress(done, len(items))

@@ -34,7 +34,7 @@ from autocoder_jupyter.scaling.contract import split_of, split_output
 from autocoder_jupyter.scaling.frames import Dtypes, dtypes_of, frame_of
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
-from autocoder_jupyter.scaling.running import Progress, begin, inputs_first
+from autocoder_jupyter.scaling.running import Progress, begin, inputs_first, with_absolute_paths
 from autocoder_jupyter.scaling.sources import Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import Dir, File, parse_memory
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
@@ -293,8 +293,8 @@ class Over:
                 "table.",
                 hint="Ask for a function that takes a DataFrame.",
             )
-        if isinstance(source, Batches):  # else the workers of the engine fetch what they need
-            inputs = dict(known)
+        # The workers of an engine fetch what they need.
+        inputs = dict(known) if isinstance(source, Batches) else with_absolute_paths(function, inputs)
         work = _Work(function, options, inputs, source, contract, workers or usable_cores(), size)
         return replace(work, every_column=not _needs_only_read(work))
 

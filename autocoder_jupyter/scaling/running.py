@@ -6,10 +6,12 @@ import asyncio
 import concurrent.futures
 import functools
 import inspect
+import os
 import queue
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from autocoder_jupyter.calls import outcome_cache
@@ -21,6 +23,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, EngineGone, InvalidRequest, VersionsDiffer
 from autocoder_jupyter.scaling.chunk import Calls, compute, computed
 from autocoder_jupyter.scaling.versions_sent import versions_here
+from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
 
 Ended = concurrent.futures.Future[dict[int, Any]]
@@ -150,12 +153,16 @@ def _takes_none(error: Exception) -> InvalidRequest:
 
 def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
     """Computes chunks in an executor. Samples are sent only for inputs that the items and the arguments lack."""
-    bare = function.without_samples()
+    bare = replace(function.without_samples(), root=function.root.absolute())
+    if options.output_dir is not None:
+        options = replace(options, output_dir=options.output_dir.absolute())
     needed = {spec.name for spec in function.inputs} & function.samples.keys()
 
     def submit(chunk: Calls) -> Ended:
         sent = {
-            place: {**{name: function.samples[name] for name in needed - call.keys()}, **call}
+            place: with_absolute_paths(
+                function, {**{name: function.samples[name] for name in needed - call.keys()}, **call}
+            )
             for place, call in chunk.items()
         }
         try:
@@ -174,6 +181,30 @@ def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
         return cast(Ended, future)
 
     return submit
+
+
+def with_absolute_paths(function: Function, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs for a process that may have another working folder: paths are those of this one."""
+    readable = {spec.name for spec in function.inputs if spec.type in ("DataFrame", "File", "Dir")}
+    return {name: _absolute(value) if name in readable else value for name, value in inputs.items()}
+
+
+def _absolute(value: Any) -> Any:
+    if not isinstance(value, str | os.PathLike):
+        return value
+    path = Path(value).absolute()
+    return type(value)(path) if isinstance(value, File | Dir) else path
+
+
+def here_too(outcome: Any) -> Any:
+    """An outcome of an executor; an error if the function made a file on another machine, which is not here."""
+    for value in outcome if isinstance(outcome, tuple) else (outcome,):
+        if isinstance(value, File | Dir) and not value.path.exists():
+            return InvalidRequest(
+                f"{visible(str(value.path))} is on the machine of the worker, and not on this one.",
+                hint="Write output_dir=… with a folder that both machines have, such as a network drive.",
+            )
+    return outcome
 
 
 def not_carried(error: Exception) -> AutocodeError:

@@ -336,6 +336,51 @@ def test_an_executor_carries_the_items_without_the_samples(built: Build, process
         assert len(growth.map(frames(3), executor=threads).table()) == 6
 
 
+def test_paths_are_those_of_the_caller_also_if_a_process_works_in_another_folder(
+    built: Build, processes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("here", "there")):
+        (tmp_path / name).mkdir()
+        frames(2)[number].to_csv(tmp_path / name / "sales.csv", index=False)
+    monkeypatch.chdir(tmp_path / "there")
+    assert [each.result() for each in [processes.submit(os.getcwd) for _ in range(8)]]
+    monkeypatch.chdir(tmp_path / "here")
+    made = "pathlib.Path('sum.txt').write_text(str(sales['v'].sum())); return pathlib.Path('sum.txt')"
+    growth = built(made, {"sales": SAMPLE}, {"text": "File"}, before="import pathlib")
+    given: tuple[dict[str, Any], ...] = ({}, {"output_dir": "out"})
+    for options in given:
+        mapped = growth.map(["sales.csv", Path("sales.csv"), File("sales.csv")], executor=processes, **options)
+        assert [each.path.read_text() for each in mapped] == ["0", "0", "0"]
+    assert {each.path.parent for each in mapped} == {tmp_path / "here" / "out"}
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["sales.csv"]
+
+
+def test_a_file_that_another_machine_has_is_no_outcome(built: Build, tmp_path: Path) -> None:
+    growth = built(SUM, {"sales": SAMPLE}, {"text": "File"})
+
+    def act(given: Any) -> concurrent.futures.Future[Any]:
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        future.set_result({place: File(tmp_path / "away.txt") for place in given[-1]})
+        return future
+
+    mapped = growth.map([SAMPLE], executor=Carries(act))
+    assert "away.txt is on the machine of the worker" in mapped.errors[0].error.what
+    assert "output_dir" in mapped.errors[0].error.hint
+
+
+def test_paths_are_files_and_folders_where_the_function_takes_these(built: Build, tmp_path: Path) -> None:
+    notes = [tmp_path / f"{name}.txt" for name in "ab"]
+    for path in notes:
+        path.write_text(path.name)
+    note, folder = (InputSpec(name="given", type=kind) for kind in ("File", "Dir"))
+    reads = built("return given.read_text()", outputs={"text": "str"}, inputs=(note,))
+    assert list(reads.map([notes[0], str(notes[1]), File(notes[1])])) == ["a.txt", "b.txt", "b.txt"]
+    counts = built("return len(list(given.glob('*.txt')))", outputs={"count": "int"}, inputs=(folder,))
+    assert list(counts.map([tmp_path])) == [2]
+    address = reads.map(["https://example.org/a.txt"]).errors[0].error
+    assert "Addresses are not opened" in address.hint
+
+
 def test_outcomes_can_be_pickled_without_the_function_and_the_inputs(built: Build) -> None:
     large = [pd.DataFrame({"v": range(20_000)}), pd.DataFrame({"w": [1]})]
     mapped = built(SUM, {"sales": large[0]}).map(zip("ab", large, strict=True))
