@@ -373,10 +373,20 @@ def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[
 # Other sources
 
 
-def _cast(tables: Iterable[Any], schema: Any, columns: Sequence[str], places: str = "") -> Iterator[Batch]:
+def _rows_of(tables: Callable[[Sequence[str]], Iterator[Any]], schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
+    """Tables of another library with the types of the schema.
+
+    Raises:
+        InvalidRequest: they cannot be read.
+    """
     wanted = part_of(schema, columns)
-    for table in tables:
-        yield Batch(table.select(list(columns)).cast(wanted), places)
+    try:
+        for table in tables(columns):
+            yield Batch(table.select(list(columns)).cast(wanted))
+    except (InvalidRequest, DataDrift, MemoryError):
+        raise
+    except Exception as error:  # another library may raise any exception
+        raise _unreadable("the table", error) from error
 
 
 def _dataset(value: Any) -> TableSource:
@@ -391,11 +401,14 @@ def _dataset(value: Any) -> TableSource:
         )
         return (pyarrow.Table.from_batches([batch]) for batch in batches)
 
+    def first(columns: Sequence[str]) -> Iterator[Any]:
+        yield value.head(1000, columns=list(columns))
+
     return Batches(
         schema,
         value.count_rows(),
-        lambda columns: _cast([value.head(1000, columns=list(columns))], schema, columns),
-        read=lambda columns: _cast(tables(columns), schema, columns),
+        lambda columns: _rows_of(first, schema, columns),
+        read=lambda columns: _rows_of(tables, schema, columns),
     )
 
 
@@ -403,8 +416,20 @@ def _reader(value: Any) -> TableSource:
     import pyarrow
 
     schema = _plain(value.schema)
-    tables = (pyarrow.Table.from_batches([batch]) for batch in value)
-    return Batches(schema, None, read=lambda columns: _cast(tables, schema, columns))
+
+    def tables(columns: Sequence[str]) -> Iterator[Any]:
+        rows = 0
+        for batch in value:
+            rows += batch.num_rows
+            yield pyarrow.Table.from_batches([batch])
+        if not rows:
+            raise InvalidRequest(
+                "The RecordBatchReader has no rows.",
+                why="It can be read only once, and perhaps was before.",
+                hint="Make a new one. If its table has no rows, pass pyarrow.dataset.dataset(table).",
+            )
+
+    return Batches(schema, None, read=lambda columns: _rows_of(tables, schema, columns))
 
 
 def _polars(value: Any) -> TableSource:
@@ -466,16 +491,13 @@ def _of_engine(
     schema: Any, tables: Callable[[Sequence[str]], Iterator[Any]], like: Callable[[Any], Any]
 ) -> TableSource:
     """A query, which its own engine computes once. To count its rows would be to compute it twice."""
-
-    def read(columns: Sequence[str]) -> Iterator[Batch]:
-        try:
-            yield from _cast(tables(columns), schema, columns)
-        except (InvalidRequest, DataDrift, MemoryError):
-            raise
-        except Exception as error:  # another library may raise any exception
-            raise _unreadable("the table", error) from error
-
-    return Batches(schema, None, lambda columns: _invented(schema, columns), read=read, like=like)
+    return Batches(
+        schema,
+        None,
+        lambda columns: _invented(schema, columns),
+        read=lambda columns: _rows_of(tables, schema, columns),
+        like=like,
+    )
 
 
 def _dask(value: Any) -> TableSource:

@@ -242,3 +242,31 @@ def test_what_is_wrong_with_a_query_is_said(built: Build, tmp_path: Path) -> Non
     broken = built(f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}", {"sales": SAMPLE})
     with pytest.raises(PieceFailed, match="too many"):
         broken.over(lazy.with_columns(units=pl.lit(200)))
+
+
+def test_a_reader_that_was_read_before_is_no_table_without_rows(built: Build) -> None:
+    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    reader = pa.Table.from_pandas(TABLE).to_reader()
+    pd.testing.assert_frame_equal(by_values(growth.over(reader)), by_values(plain(BY_GROUPS, TABLE)))
+    with pytest.raises(InvalidRequest, match="The RecordBatchReader has no rows") as refused:
+        growth.over(reader)
+    assert "read only once" in refused.value.why and "Make a new one" in refused.value.hint
+
+
+def test_what_fails_while_a_dataset_or_a_reader_is_read_is_one_clear_error(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"units": [1, 2]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"units": ["x"]}), tmp_path / "b.parquet")
+    table = pa.table({"units": [1, 2]})
+
+    def failing() -> Any:
+        yield table.to_batches()[0]
+        raise OSError("the network is gone")
+
+    reader = pa.RecordBatchReader.from_batches(table.schema, failing())
+    for source, said in ((dataset.dataset(tmp_path), "parse string: 'x'"), (reader, "the network is gone")):
+        opened = source_of(source)
+        assert isinstance(opened, Batches)
+        with pytest.raises(InvalidRequest, match="the table cannot be read") as failed:
+            list(opened.examples(["units"]))
+            list(opened.read(["units"]))
+        assert said in failed.value.why
