@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from autocoder_jupyter.data.elsewhere import elsewhere
-from autocoder_jupyter.data.table_engines import engine_of, native, require_no_intervals
+from autocoder_jupyter.data.table_engines import engine_of, native, require_no_objects, require_readable
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.drawn import Drawn
 from autocoder_jupyter.untrusted.visible import visible
@@ -102,7 +102,7 @@ def computed(value: Any) -> Any:
             hint=f"Compute what you need, and pass that: table{kind.few}",
         )
     schema = engine.schema(inner)
-    require_no_intervals(schema)
+    require_readable(schema)
     columns = len(schema)
     most = MOST_CELLS // max(columns, 1)
     _require_few(value, engine.count(inner), columns, most)
@@ -173,6 +173,7 @@ def _converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
     if library == "polars" and callable(getattr(value, "to_arrow", None)):
         import polars
 
+        require_no_objects(value.schema if hasattr(value, "schema") else {value.name: value.dtype})
         arrow = value.to_arrow(compat_level=polars.CompatLevel.oldest())
         return _of_arrow_table(arrow) if hasattr(arrow, "schema") else _of_arrow_column(arrow).rename(value.name)
     if library == "pyarrow" and hasattr(value, "schema") and hasattr(value, "column_names"):

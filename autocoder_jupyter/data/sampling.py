@@ -19,7 +19,7 @@ from autocoder_jupyter.concurrency.awaited import Awaited, tell
 from autocoder_jupyter.data.elsewhere import elsewhere, few_of
 from autocoder_jupyter.data.foreign import Origin, kind_of, of_rows, with_origin
 from autocoder_jupyter.data.parquet_files import parquet_dataset
-from autocoder_jupyter.data.table_engines import IN_PROCESS, TableEngine, engine_of, native, require_no_intervals
+from autocoder_jupyter.data.table_engines import IN_PROCESS, TableEngine, engine_of, native, require_readable
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.drawn import Drawn
 from autocoder_jupyter.untrusted.visible import visible
@@ -131,7 +131,7 @@ class _Drawing:
         schema = engine.schema(inner)
         if len(schema) > MOST_COLUMNS:
             raise InvalidRequest(f"It has {len(schema):,} columns; at most {MOST_COLUMNS:,} are read.")
-        require_no_intervals(schema)
+        require_readable(schema)
         wanted = max(1, min(MOST_ROWS, MOST_CELLS // max(1, len(schema))))
         self.doing = "counts its rows"
         of = engine.count(inner)

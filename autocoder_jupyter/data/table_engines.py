@@ -6,7 +6,7 @@ Rows come through Arrow. Nothing is imported for a table of a library that the u
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +64,8 @@ def engine_of(value: Any) -> TableEngine | None:
     return _ENGINES.get((kind.library, kind.type_name)) if kind is not None else None
 
 
-def require_no_intervals(schema: Any) -> None:
-    """Refuse columns of calendar intervals, such as one month and two days.
+def require_readable(schema: Any) -> None:
+    """Refuse columns that pandas has no values for: calendar intervals, such as one month and two days, and unions.
 
     Args:
         schema: a `pyarrow.Schema`.
@@ -73,19 +73,25 @@ def require_no_intervals(schema: Any) -> None:
     Raises:
         InvalidRequest: there is one.
     """
+    from pyarrow import types
+
     for field in schema:
-        if _has_interval(field.type):
+        if _has(field.type, types.is_interval):
             raise InvalidRequest(
                 f"The column {visible(field.name)!r} has intervals of months and days.",
                 why="They have no fixed length, and pandas has no dtype for them.",
                 hint="Convert it first, to a duration, a number or a text; or leave it out.",
             )
+        if _has(field.type, types.is_union):
+            raise InvalidRequest(
+                f"The column {visible(field.name)!r} has a union of types.",
+                why="pandas has no dtype for them.",
+                hint="Convert it first, to one of its types or to a text; or leave it out.",
+            )
 
 
-def _has_interval(kind: Any) -> bool:
-    from pyarrow import types
-
-    return types.is_interval(kind) or any(_has_interval(kind.field(place).type) for place in range(kind.num_fields))
+def _has(kind: Any, is_such: Callable[[Any], bool]) -> bool:
+    return is_such(kind) or any(_has(kind.field(place).type, is_such) for place in range(kind.num_fields))
 
 
 def fraction(wanted: int, of: int) -> float:
@@ -97,10 +103,34 @@ def fraction(wanted: int, of: int) -> float:
 
 
 def polars_schema(value: Any) -> Any:
-    """The schema of a lazy frame, as PyArrow has it."""
+    """The schema of a lazy frame, as PyArrow has it.
+
+    Raises:
+        InvalidRequest: it has Python objects.
+    """
     import polars
 
+    require_no_objects(value.collect_schema())
     return value.collect_schema().to_frame().to_arrow(compat_level=polars.CompatLevel.oldest()).schema
+
+
+def require_no_objects(dtypes: Mapping[str, Any]) -> None:
+    """Refuse columns of Python objects of Polars: it gives Arrow their addresses in memory in place of them.
+
+    Args:
+        dtypes: of Polars, by the names of their columns.
+
+    Raises:
+        InvalidRequest: there is one.
+    """
+    import polars
+
+    if column := next((name for name, dtype in dtypes.items() if dtype == polars.Object), None):
+        raise InvalidRequest(
+            f"The column {visible(column)!r} has Python objects.",
+            why="Polars does not hand over what is in them.",
+            hint="Convert it first, to a text, a number or a struct; or leave it out.",
+        )
 
 
 def _count_polars(value: Any) -> int:
@@ -131,6 +161,34 @@ def _of_polars(frame: Any) -> Any:
 
 
 # DuckDB
+
+_OTHERS = frozenset({"uhugeint", "time with time zone", "bit", "bignum", "varint"})
+"""Types whose values become others in Arrow: negative numbers, times without a zone, the bytes of a format."""
+
+
+def duckdb_schema(relation: Any) -> Any:
+    """The schema of a relation, as PyArrow has it. Nothing is computed.
+
+    Raises:
+        InvalidRequest: a column has values that Arrow does not get as DuckDB has them.
+    """
+    for name, kind in zip(relation.columns, relation.types, strict=True):
+        if lost := next((each for each in _types_in(kind) if each.id in _OTHERS), None):
+            raise InvalidRequest(
+                f"The column {visible(name)!r} has the type {visible(str(lost))} of DuckDB.",
+                why="It hands over other values than it has.",
+                hint="Cast it in the query, for example to VARCHAR; or leave it out.",
+            )
+    return duckdb_reader(relation.limit(0), 1).schema
+
+
+def _types_in(kind: Any) -> Iterator[Any]:
+    """A type of DuckDB, and those in it."""
+    yield kind
+    if kind.id in ("list", "array", "struct", "map", "union"):
+        for _, inner in kind.children:
+            if hasattr(inner, "id"):
+                yield from _types_in(inner)
 
 
 def duckdb_reader(relation: Any, rows: int) -> Any:
@@ -263,7 +321,7 @@ def _plainly_numbered(table: pd.DataFrame) -> pd.DataFrame:
 _ENGINES: dict[tuple[str, str], TableEngine] = {
     ("polars", "LazyFrame"): TableEngine(polars_schema, _count_polars, _first_polars, _sample_polars),
     ("duckdb", "DuckDBPyRelation"): TableEngine(
-        lambda value: duckdb_reader(value.limit(0), 1).schema,
+        duckdb_schema,
         lambda value: int(value.shape[0]),
         lambda value, rows: _tables(duckdb_reader(value.limit(rows), BATCH_ROWS)),
         _sample_duckdb,

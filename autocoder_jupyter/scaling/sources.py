@@ -21,10 +21,11 @@ from autocoder_jupyter.data.parquet_files import parquet_dataset
 from autocoder_jupyter.data.sampling import MOST_COLUMNS
 from autocoder_jupyter.data.table_engines import (
     duckdb_reader,
+    duckdb_schema,
     ibis_tables,
     native,
     polars_schema,
-    require_no_intervals,
+    require_readable,
 )
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File
@@ -199,7 +200,7 @@ def _plain(schema: Any) -> Any:
     """A schema with the values of categories in their place, if it may be used.
 
     Raises:
-        InvalidRequest: it has too many columns, two with the same name, or intervals.
+        InvalidRequest: it has too many columns, two with the same name, intervals, or unions.
     """
     import pyarrow
 
@@ -207,8 +208,8 @@ def _plain(schema: Any) -> Any:
         raise InvalidRequest(f"It has {len(schema):,} columns; at most {MOST_COLUMNS:,} are read.")
     if len(set(schema.names)) < len(schema):
         doubled = next(name for name in schema.names if schema.names.count(name) > 1)
-        raise InvalidRequest(f"It has more than one column {visible(doubled)!r}.")
-    require_no_intervals(schema)
+        raise InvalidRequest(f"It has more than one column {visible(doubled)!r}.", hint="Rename one of them.")
+    require_readable(schema)
     types = [_of_values(each) for each in schema.types]
     told = {key: text for key, text in (schema.metadata or {}).items() if key == b"pandas"}
     kept = told if sum(map(len, told.values())) <= MOST_METADATA else {}
@@ -444,7 +445,8 @@ def _polars(value: Any) -> TableSource:
     schema = _plain(polars_schema(value))
 
     def tables(columns: Sequence[str]) -> Iterator[Any]:
-        batches = value.select(list(columns)).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, lazy=True)
+        chosen = value.select(polars.selectors.by_name(*columns))  # `^x$` as a text would be an expression
+        batches = chosen.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, lazy=True)
         return (batch.to_arrow(compat_level=oldest) for batch in batches)
 
     def like(answer: Any) -> Any:
@@ -460,7 +462,8 @@ def _duckdb(value: Any) -> TableSource:
     import pyarrow
 
     def tables(columns: Sequence[str]) -> Iterator[Any]:
-        chosen = value.select(*(duckdb.ColumnExpression(name) for name in columns))
+        quoted = (name.replace('"', '""') for name in columns)
+        chosen = value.project(", ".join(f'"{name}"' for name in quoted))
         return (pyarrow.Table.from_batches([batch]) for batch in duckdb_reader(chosen, BATCH_ROWS))
 
     def like(answer: Any) -> Any:
@@ -470,7 +473,7 @@ def _duckdb(value: Any) -> TableSource:
         except duckdb.Error:  # the connection may not read variables, or is closed
             return duckdb.from_arrow(_autocode_answer)
 
-    return _of_engine(_plain(duckdb_reader(value.limit(0), BATCH_ROWS).schema), tables, like)
+    return _of_engine(_plain(duckdb_schema(value)), tables, like)
 
 
 def _ibis(value: Any) -> TableSource:

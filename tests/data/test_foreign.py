@@ -120,3 +120,11 @@ def test_a_library_that_makes_no_tables_here_says_so() -> None:
         restored(pd.DataFrame({"a": [1]}), "cudf DataFrame")
     with pytest.raises(InvalidRequest, match="cannot be made a table of pyarrow"):
         restored(pd.DataFrame({"a": [1, "x"]}, dtype=object), "pyarrow Table")
+
+
+@pytest.mark.parametrize(
+    "table", [pl.DataFrame({"o": [object()]}), pl.LazyFrame({"o": [object()]}), pl.Series("o", [object()])]
+)
+def test_python_objects_of_polars_are_refused(table: Any) -> None:
+    with pytest.raises(InvalidRequest, match="The column 'o' has Python objects"):  # Arrow gets their addresses
+        converted(table)

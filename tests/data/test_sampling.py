@@ -149,6 +149,26 @@ async def test_intervals_are_refused_in_words() -> None:
         assert "to a duration, a number or a text" in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("340282366920938463463374607431768211455::UHUGEINT", "UHUGEINT of DuckDB"),
+        ("'12:00:00+02'::TIMETZ", "TIME WITH TIME ZONE of DuckDB"),
+        ("[{'a': '101'::BIT}]", "BIT of DuckDB"),
+        ("5::BIGNUM", "BIGNUM of DuckDB"),
+        ("union_value(k := 1)", "a union of types"),
+    ],
+)
+async def test_values_that_would_become_others_are_refused_in_words(given: str, said: str) -> None:
+    relation = duckdb.sql(f"SELECT 1 AS a, {given} AS odd")
+    for read in (lambda: asyncio.run(drawn(relation)), lambda: computed(relation), lambda: source_of(relation)):
+        with pytest.raises(InvalidRequest, match=f"The column 'odd' has (the type )?{said}"):
+            await asyncio.to_thread(read)
+    for kind in ("BIT", "UHUGEINT"):  # these are names and values
+        named = duckdb.sql(f"SELECT {{'{kind}': 1}} AS a, '{kind}'::ENUM('{kind}') AS b, '101'::BIT::VARCHAR AS c")
+        assert (await drawn(named)).iloc[0].to_list() == [{kind: 1}, kind, "101"]
+
+
 async def test_waiting_for_a_slow_table_ends_and_says_how_to_take_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
 

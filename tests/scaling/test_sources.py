@@ -163,6 +163,18 @@ def test_a_query_is_computed_once_and_only_with_the_columns_that_are_read(tmp_pa
     pd.testing.assert_frame_equal(together, TABLE[["units", "shop"]], check_dtype=False)
 
 
+@pytest.mark.parametrize("name", ["a file", "a dataset", "polars", "duckdb", "ibis"])
+def test_the_names_of_columns_are_no_expressions(tmp_path: Path, name: str) -> None:
+    names = ["x", "^x$", "^.*$", "*", "a b", 'q"u', "a.b", "select", "lit(1)"]
+    table = pa.table({name: [place] for place, name in enumerate(names)})
+    parquet.write_table(table, tmp_path / "odd.parquet")
+    source = source_of(SOURCES[name][0](tmp_path / "odd.parquet"))
+    assert isinstance(source, Batches) and source.names == names
+    for columns in (names, ["^x$"], ["*", "x"]):
+        (batch,) = source.read(columns)
+        assert batch.table.to_pylist() == table.select(columns).to_pylist()
+
+
 @pytest.mark.parametrize("name", ["polars", "duckdb", "ibis"])
 def test_the_answer_of_a_query_is_of_its_kind_also_in_a_folder(built: Build, tmp_path: Path, name: str) -> None:
     TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
