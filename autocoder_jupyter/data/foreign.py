@@ -16,6 +16,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.data.table_engines import engine_of, native, require_no_objects, require_readable
+from autocoder_jupyter.equality.tables import flat
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.drawn import Drawn
 from autocoder_jupyter.untrusted.visible import visible
@@ -233,9 +234,8 @@ def restored(value: Any, kind: str) -> Any:
             why="Only tables of polars and PyArrow are made of pandas tables here.",
             hint='Call it without tables="same", and convert what it gives.',
         )
-    plain = value if isinstance(value.index, pd.RangeIndex) else value.reset_index()
     try:
-        table = _of_pandas(plain, library)
+        table = _of_pandas(value if isinstance(value.index, pd.RangeIndex) else _with_index(value), library)
         return table.lazy() if kind == "polars LazyFrame" else table
     except Exception as error:
         raise InvalidRequest(
@@ -243,6 +243,13 @@ def restored(value: Any, kind: str) -> Any:
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
             hint='Call it without tables="same".',
         ) from error
+
+
+def _with_index(value: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
+    """A table with its index as columns, also if one of these has a name that is taken: `units (2)`."""
+    taken = [value.name] if isinstance(value, pd.Series) else list(value.columns)
+    table: pd.DataFrame = flat(value, "values") if {*value.index.names} & {*taken} - {None} else value.reset_index()
+    return table
 
 
 def _of_pandas(value: pd.DataFrame | pd.Series[Any], library: str) -> Any:

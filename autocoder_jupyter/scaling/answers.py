@@ -89,7 +89,7 @@ class InFolder:
         _require(self._alike.deviation(answer, piece), piece)
         try:
             table = pyarrow.Table.from_pandas(answer, preserve_index=has_own_index(answer))
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, ValueError, TypeError) as error:
             raise DataDrift(f"{piece}: its answer cannot be written.", why=visible(str(error)[:300])) from error
         own = table.schema
         if len(answer):

@@ -35,7 +35,7 @@ from autocoder_jupyter.scaling.frames import Dtypes, dtypes_of, frame_of
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
 from autocoder_jupyter.scaling.running import Progress, begin, inputs_first, with_absolute_paths
-from autocoder_jupyter.scaling.sources import Batch, Batches, Carrier, Partitions, TableSource, source_of
+from autocoder_jupyter.scaling.sources import HERE, Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import Dir, File, parse_memory
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
 from autocoder_jupyter.types.split import Split
@@ -244,6 +244,7 @@ class Over:
             engine = work.source.engine
             return engine.carry(engine.chosen(work.source.frame, work.columns), work.calls, work.memory)
         assert isinstance(work.source, Batches)
+        _require_held(work, work.source)
         try:
             return work.source.like(self._answer(work, work.source.read(work.columns), to, progress))
         finally:
@@ -408,6 +409,21 @@ def _require_types(work: _Work) -> None:
     for batch in work.source.examples(work.columns):
         if said := misfit(work.function, name, frame_of(batch.table.slice(0, 1000), dtypes)):
             raise DataDrift(f"{visible(batch.place)}: {said}" if batch.place else said)
+
+
+def _require_held(work: _Work, source: Batches) -> None:
+    """Make a table of the source's kind of the answer for the sample: that of the whole table comes much later.
+
+    Raises:
+        InvalidRequest: that library cannot have it.
+        SandboxError: the function failed for its sample.
+    """
+    if source.carried_by == HERE:
+        return
+    answer = background.run(computed(work.function, work.options, {0: work.inputs}))[0]
+    if isinstance(answer, AutocodeError):
+        raise answer
+    source.like(work.calls.table(answer))
 
 
 def _whole(work: _Work, batches: Iterator[Batch]) -> Piece:

@@ -451,7 +451,7 @@ def _polars(value: Any) -> TableSource:
 
     def like(answer: Any) -> Any:
         if isinstance(answer, pd.DataFrame):
-            return restored(answer, "polars LazyFrame")
+            return _held(answer, "Polars", "polars LazyFrame")
         return polars.scan_parquet(answer.files)
 
     return _of_engine(schema, tables, like)
@@ -467,7 +467,7 @@ def _duckdb(value: Any) -> TableSource:
         return (pyarrow.Table.from_batches([batch]) for batch in duckdb_reader(chosen, BATCH_ROWS))
 
     def like(answer: Any) -> Any:
-        _autocode_answer = restored(answer, "pyarrow Table") if isinstance(answer, pd.DataFrame) else answer
+        _autocode_answer = _held(answer, "DuckDB")
         try:  # a relation of the same connection, so that both can be joined; it reads the variable by its name
             return value.query("_autocode_source", "SELECT * FROM _autocode_answer")
         except duckdb.Error:  # the connection may not read variables, or is closed
@@ -483,11 +483,48 @@ def _ibis(value: Any) -> TableSource:
     def like(answer: Any) -> Any:
         import ibis
 
+        held = _held(answer, "Ibis")
         if isinstance(answer, pd.DataFrame):
-            return ibis.memtable(restored(answer, "pyarrow Table"))
-        return value.get_backend().read_parquet(answer.files)
+            return ibis.memtable(held)
+        try:
+            return value.get_backend().read_parquet(answer.files)
+        except NotImplementedError:  # SQLite
+            return ibis.read_parquet(answer.files)
 
     return _of_engine(_plain(value.schema().to_pyarrow()), tables, like)
+
+
+def _held(answer: Any, library: str, kind: str = "pyarrow Table") -> Any:
+    """An answer as a table of another kind; a dataset of PyArrow is only looked at.
+
+    Raises:
+        InvalidRequest: the library would have other names or values.
+    """
+    import pyarrow
+
+    held = answer
+    if isinstance(answer, pd.DataFrame):
+        try:
+            held = restored(answer, kind)
+        except InvalidRequest as error:
+            raise _not_held(library, error.why) from error
+    if kind == "pyarrow Table":
+        names = [name.lower() for name in held.schema.names]
+        if doubled := next((name for name in held.schema.names if names.count(name.lower()) > 1), None):
+            raise _not_held(library, f"Another column has the name {visible(doubled)!r} but for upper and lower case.")
+        of_pandas = (each.name for each in held.schema if isinstance(each.type, pyarrow.BaseExtensionType))
+        if column := next(of_pandas, None):
+            raise _not_held(library, f"The column {visible(column)!r} has values that only pandas has.")
+    return held
+
+
+def _not_held(library: str, why: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"The answer cannot be a table of {library}.",
+        why=why,
+        hint="Ask for a function whose columns have different names, and numbers, texts or times; "
+        "or write the source to a Parquet file and call over(file): that answer is a table of pandas.",
+    )
 
 
 def _of_engine(

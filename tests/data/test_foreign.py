@@ -115,6 +115,12 @@ def test_an_index_that_says_something_becomes_columns() -> None:
     assert restored(totals["total"], "pyarrow Table").column_names == ["region", "total"]
 
 
+def test_an_index_with_the_name_of_a_column_is_a_column_beside_it() -> None:
+    totals = pd.DataFrame({"units": [3]}, index=pd.Index([7], name="units"))
+    for table in (totals, totals["units"]):
+        assert restored(table, "pyarrow Table").to_pylist() == [{"units": 7, "units (2)": 3}]
+
+
 def test_a_library_that_makes_no_tables_here_says_so() -> None:
     with pytest.raises(InvalidRequest, match="cannot be given back as cudf DataFrame"):
         restored(pd.DataFrame({"a": [1]}), "cudf DataFrame")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+import sqlite3
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -282,3 +284,63 @@ def test_what_fails_while_a_dataset_or_a_reader_is_read_is_one_clear_error(tmp_p
             list(opened.examples(["units"]))
             list(opened.read(["units"]))
         assert said in failed.value.why
+
+
+ODD_ANSWERS = {
+    "p = sales[['units']].copy(); p['month'] = pd.PeriodIndex(['2024-01'] * len(p), freq='M'); return p": "'month' has",
+    "return pd.DataFrame({'a': sales['units'], 'A': sales['units']})": "'a' but for",
+    "return sales[['units', 'units']]": "Duplicate|non-unique",
+    "return pd.DataFrame({'c': sales['units'] * 1j})": "Unsupported numpy type",
+}
+
+
+@pytest.mark.parametrize(("body", "said"), ODD_ANSWERS.items())
+def test_an_answer_that_a_library_cannot_have_is_refused_before_anything_is_read(
+    built: Build, tmp_path: Path, body: str, said: str
+) -> None:
+    growth = built(body, {"sales": SAMPLE})
+    TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    lazy = pl.scan_parquet(tmp_path / "sales.parquet")
+    reads: list[int] = []
+
+    def watched(part: pl.DataFrame) -> pl.DataFrame:
+        reads.append(1)
+        return part
+
+    sources: dict[str, Any] = {"DuckDB": duckdb.connect().read_parquet(str(tmp_path / "sales.parquet"))}
+    sources["Ibis"] = of_ibis(tmp_path / "sales.parquet")
+    if "has" not in said and "but" not in said:
+        sources["Polars"] = lazy.map_batches(watched, schema=lazy.collect_schema())
+    for library, source in sources.items():
+        for to in (None, tmp_path / "to"):
+            with pytest.raises(InvalidRequest, match=f"The answer cannot be a table of {library}") as refused:
+                growth.over(source, to=to)
+            assert re.search(said, refused.value.why) and "different names" in refused.value.hint
+    assert reads == [] and not (tmp_path / "to").exists()
+
+
+def test_an_index_of_the_answer_may_have_the_name_of_a_column(built: Build, tmp_path: Path) -> None:
+    growth = built("return sales.groupby(['shop', 'units'])[['units']].sum()", {"sales": SAMPLE})
+    TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    for name in ("polars", "duckdb", "ibis"):
+        found = in_memory(growth.over(SOURCES[name][0](tmp_path / "sales.parquet")))
+        assert (
+            list(found.columns) == ["shop", "units", "units (2)"] and found["units (2)"].sum() == TABLE["units"].sum()
+        )
+
+
+def test_the_answer_of_a_database_that_reads_no_parquet_is_a_table_all_the_same(built: Build, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "sales.db") as database:
+        TABLE.to_sql("sales", database, index=False)
+    table = ibis.sqlite.connect(tmp_path / "sales.db").table("sales")
+    answer = built(BY_ROWS, {"sales": SAMPLE}).over(table, to=tmp_path / "to")
+    pd.testing.assert_frame_equal(in_memory(answer), plain(BY_ROWS, TABLE), check_dtype=False)
+
+
+def test_an_answer_that_cannot_be_written_is_one_clear_error(built: Build, tmp_path: Path) -> None:
+    TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
+    growth = built("return sales[['units', 'units']]", {"sales": SAMPLE})
+    with pytest.raises(DataDrift, match="its answer cannot be written") as failed:
+        growth.over(tmp_path / "sales.parquet", to=tmp_path / "to")
+    assert "Duplicate" in failed.value.why and {path.name for path in tmp_path.iterdir()} >= {"sales.parquet"}
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith((".to", "to"))]
