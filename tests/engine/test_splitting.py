@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.splitting.answers import below, deviation, differe
 from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
 from autocoder_jupyter.engine.splitting.products import with_refused_products, with_small_products
-from autocoder_jupyter.engine.splitting.tables import LEAST_ROWS, SMALL, large_enough, small_numbers
+from autocoder_jupyter.engine.splitting.tables import LEAST_ROWS, SMALL, compared_tables, large_enough, small_numbers
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.types.split import DeclaredSplit, Split
@@ -271,3 +271,12 @@ def test_numbers_of_each_dtype_are_moved_far_outside(dtype: str) -> None:
     far = next(one.tables["sales"] for one in stretched({"sales": table}, "sales", 500) if "far outside" in one.name)
     assert str(far["units"].dtype) == dtype and far["units"].abs().max() > 1000
     assert (far["units"] == table["units"]).sum() == 90
+
+
+def test_columns_that_cannot_have_missing_values_are_left_as_they_are() -> None:
+    bins = pd.IntervalIndex.from_breaks(range(61))
+    table = pd.DataFrame({"bin": bins, "units": range(60)})
+    assert str(table.dtypes.iloc[0]) == "interval[int64, right]"
+    found = list(compared_tables({"sales": table}, "sales", 500))
+    assert any(each.tables["sales"]["units"].isna().any() for each in found)
+    assert all(each.tables["sales"].dtypes.iloc[0] == table.dtypes.iloc[0] for each in found)

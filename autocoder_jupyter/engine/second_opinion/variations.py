@@ -477,7 +477,10 @@ def _with_holes(table: Any, places: list[int], random: Any, *, may_change: bool,
             dtype = column.dtype
         if dtype.kind in "iub" and not pd.api.types.is_extension_array_dtype(dtype):
             continue  # this dtype has no missing values, and must not change
-        column.iloc[gaps] = None
+        try:
+            column.iloc[gaps] = None
+        except (TypeError, ValueError):
+            continue  # neither has this one, such as intervals of whole numbers
         if column.dtype == dtype:
             frame.isetitem(place, column)
             changed = True
