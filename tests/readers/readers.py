@@ -875,7 +875,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.table_file:_with_geometry",
         "calls.binding:_read",
         "data.table_file:<module>",
-        "scaling.partition:_of_texts",
+        "scaling.partition:_of_bytes",
         "scaling.partition:_opened",
         "data.table_file:read_table",
         "sandbox.host.bundle:bundle",
