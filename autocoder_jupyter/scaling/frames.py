@@ -94,12 +94,19 @@ def frame_of(table: Any, dtypes: Dtypes) -> pd.DataFrame:
         dtypes: of the sample.
 
     Raises:
-        DataDrift: as those of `Dtypes.fitted`.
+        DataDrift: as those of `Dtypes.fitted`; or pandas has no values for a column.
     """
     labels = set(table.column_names)
     dates = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _is_date(kind)]
     as_objects = all(family(dtypes.of(name, labels) or "object") == "object" for name in dates)
-    frame: pd.DataFrame = table.to_pandas(date_as_object=as_objects)
+    try:
+        frame: pd.DataFrame = table.to_pandas(date_as_object=as_objects)
+    except Exception as error:  # a type of another library may raise any exception
+        raise DataDrift(
+            f"A table of the columns {visible(', '.join(table.column_names))[:200]} cannot be made one of pandas.",
+            why=f"{type(error).__name__}: {visible(str(error)[:300])}",
+            hint="Convert the columns of unusual types first, or leave them out.",
+        ) from error
     for place, label in enumerate(frame.columns):
         dtype, now = dtypes.of(label, labels), str(frame.dtypes.iloc[place])
         if dtype.startswith(_NULLABLE) and dtype != now and label in labels:

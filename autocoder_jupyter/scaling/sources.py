@@ -190,9 +190,12 @@ def _wrapped(source: TableSource, wrap: Callable[[Any], Any]) -> TableSource:
     return replace(source, engine=replace(source.engine, carry=lambda *given: wrap(carry(*given))))
 
 
-def _unreadable(what: str, error: Exception) -> InvalidRequest:
+_COMPUTED = "Compute a part of it yourself, with its own library: that fails in the same way."
+
+
+def _unreadable(what: str, error: Exception, hint: str = _COMPUTED) -> InvalidRequest:
     return InvalidRequest(
-        f"{visible(what)} cannot be read.", why=f"{type(error).__name__}: {visible(str(error)[:300])}"
+        f"{visible(what)} cannot be read.", why=f"{type(error).__name__}: {visible(str(error)[:300])}", hint=hint
     )
 
 
@@ -243,6 +246,11 @@ def part_of(schema: Any, columns: Sequence[str]) -> Any:
 
 # Parquet
 
+_WHAT_IS_READ = (
+    "Each file in the folder is read, unless its name begins with . or _. Move what is no Parquet file elsewhere, "
+    "or make a dataset of PyArrow of the others."
+)
+
 
 @dataclass(frozen=True)
 class _File:
@@ -276,13 +284,14 @@ def _parquet(path: Path) -> TableSource:
     """A Parquet file, or a folder of them, whose folders may be named `year=2024`, as pandas reads it."""
     import pyarrow
 
-    name = visible(path.name)
     if not path.exists():
         raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
+    name = path.name
     try:
         files = _files(path)
         schemas, counts = {}, {}
         for file in files:
+            name = file.path.name
             with file.opened() as opened:
                 if opened.metadata.num_columns > MOST_COLUMNS:
                     raise InvalidRequest(f"{visible(file.path.name)} has more than {MOST_COLUMNS:,} columns.")
@@ -295,7 +304,7 @@ def _parquet(path: Path) -> TableSource:
     except (InvalidRequest, MemoryError):
         raise
     except Exception as error:  # what is in the files may raise any exception
-        raise _unreadable(name, error) from error
+        raise _unreadable(name, error, _WHAT_IS_READ if path.is_dir() else _COMPUTED) from error
     first = schemas[files[0].path]
 
     def common(columns: Sequence[str]) -> Any:

@@ -344,3 +344,23 @@ def test_an_answer_that_cannot_be_written_is_one_clear_error(built: Build, tmp_p
         growth.over(tmp_path / "sales.parquet", to=tmp_path / "to")
     assert "Duplicate" in failed.value.why and {path.name for path in tmp_path.iterdir()} >= {"sales.parquet"}
     assert not [path for path in tmp_path.iterdir() if path.name.startswith((".to", "to"))]
+
+
+def test_what_is_no_parquet_file_in_a_folder_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "sales"
+    folder.mkdir()
+    TABLE.to_parquet(folder / "a.parquet")
+    (folder / "_SUCCESS").write_text("")
+    (folder / ".a.parquet.crc").write_text("x")
+    assert source_of(folder).rows == len(TABLE)
+    (folder / "readme.txt").write_text("hello")
+    with pytest.raises(InvalidRequest, match=r"readme\.txt cannot be read") as refused:
+        source_of(folder)
+    assert "Each file in the folder is read" in refused.value.hint
+
+
+def test_a_column_that_pandas_cannot_have_is_named() -> None:
+    union = pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
+    with pytest.raises(DataDrift, match="A table of the columns odd cannot be made one of pandas") as failed:
+        frame_of(pa.table({"odd": union}), Dtypes())
+    assert "dense_union" in failed.value.why and "leave them out" in failed.value.hint
