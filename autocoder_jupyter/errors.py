@@ -329,7 +329,7 @@ def working_folder() -> Path:
 
 
 @contextlib.contextmanager
-def writing(what: str, place: Path) -> Iterator[None]:
+def writing(what: str, place: Path, hint: str = "Choose a place that you may write to.") -> Iterator[None]:
     """Convert an OSError of writing `what` to `place` into an InvalidRequest.
 
     Raises:
@@ -342,5 +342,5 @@ def writing(what: str, place: Path) -> Iterator[None]:
         raise InvalidRequest(
             f"{what} cannot be written to {place}.",
             why=f"{error.strerror or error}{at_fault}.",
-            hint="Choose a place that you may write to.",
+            hint=hint,
         ) from None

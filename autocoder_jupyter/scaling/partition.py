@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow
 import pyarrow.compute as pc
 
-from autocoder_jupyter.errors import InvalidRequest, TooBig
+from autocoder_jupyter.errors import InvalidRequest, TooBig, writing
 from autocoder_jupyter.untrusted.visible import visible
 
 MOST_BUCKETS = 1024
@@ -75,7 +76,7 @@ def partition(
 
     Raises:
         TooBig: a group is larger than a bucket.
-        InvalidRequest: a key has values that cannot be keys.
+        InvalidRequest: a key has values that cannot be keys, or the folder has no room.
     """
     count = UNKNOWN
     if expected is not None:
@@ -178,7 +179,8 @@ def _divided(
     tables: Iterable[Any], keys: Sequence[str], folder: Path, count: int, limit: int, seed: int
 ) -> tuple[list[Bucket], Bucket | None]:
     """The buckets that have rows, and the one of the rows without keys."""
-    folder.mkdir(parents=True, exist_ok=True)
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     writer = _BucketWriter(folder, count)
     waiting: list[tuple[Any, Any]] = []
     size, at_once = 0, max(2**18, min(2**26, limit // 2))
@@ -187,12 +189,20 @@ def _divided(
             waiting.append((table, bucket_numbers(table, keys, writer.count, seed)))  # while it is in the cache
             size += table.nbytes
             if size >= at_once:
-                writer.write(waiting)
+                with _writing(folder):
+                    writer.write(waiting)
                 waiting, size = [], 0
-        writer.write(waiting)
+        with _writing(folder):
+            writer.write(waiting)
     finally:
-        writer.close()
+        with _writing(folder):
+            writer.close()
     return writer.buckets()
+
+
+def _writing(folder: Path) -> AbstractContextManager[None]:
+    room = "Make room there, or set TMPDIR to a folder that has room before Python starts."
+    return writing("The pieces", folder, room)
 
 
 class _BucketWriter:

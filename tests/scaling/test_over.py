@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from pyarrow import dataset, parquet
 
 from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
-from autocoder_jupyter.scaling import running
+from autocoder_jupyter.scaling import answers, partition, running
 from autocoder_jupyter.scaling.chunk import computed
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import FRAME, Build
@@ -439,3 +441,38 @@ def test_what_cannot_be_read_is_said(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidRequest, match=said):
         built(BY_ROWS, {"sales": SAMPLE}).over(source, **changed)
+
+
+@pytest.mark.parametrize("where", ["the pieces", "the answer"])
+def test_a_full_disk_is_one_clear_error_and_nothing_half_written_is_left(
+    built: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    sales(4_000, 3).to_parquet(tmp_path / "sales.parquet", index=False)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    assert growth.split.kind == "groups"
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    def full(made: Callable[[Any, int], Path]) -> Callable[[Any, int], Path]:
+        def path(self: Any, number: int) -> Path:
+            file = made(self, number)
+            if not file.is_symlink():
+                file.symlink_to("/dev/full")
+            return file
+
+        return path
+
+    if where == "the pieces":
+        monkeypatch.setattr(partition._BucketWriter, "_path", full(partition._BucketWriter._path))
+        said, hint = "The pieces cannot be written", "set TMPDIR"
+    else:
+        monkeypatch.setattr(answers.InFolder, "_file", full(answers.InFolder._file))
+        said, hint = "The answers cannot be written", "Choose a place"
+    with pytest.raises(InvalidRequest, match=said) as failed:
+        growth.over(tmp_path / "sales.parquet", to=tmp_path / "answer")
+    assert "No space left on device" in failed.value.why and hint in failed.value.hint
+    assert not list(temporary.glob("autocode-pieces-*"))
+    assert {path.name for path in tmp_path.iterdir() if "answer" in path.name} == set()
