@@ -33,7 +33,7 @@ class _Reader(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        self.text += data.replace("\N{NO-BREAK SPACE}", " ")
 
     def close(self) -> None:
         super().close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from autocoder_jupyter.display import agent_part, parts, readings, tool_calls
 from autocoder_jupyter.display.changes import change_blocks
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
-from autocoder_jupyter.display.next_steps import WORDS, next_steps
+from autocoder_jupyter.display.next_steps import approval_row, next_steps
 from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
 from autocoder_jupyter.display.questions import ASKED, question_lines
 from autocoder_jupyter.display.sample_outputs import output_blocks
@@ -40,6 +40,8 @@ MOST_DIFFERENCES = 8
 """Sentences about the data that the card shows."""
 
 _UNSOLVED = ("failed", "over_budget")
+_HAS_FAILURES = (*_UNSOLVED, "running", "waiting", "cancelled")
+"""Phases in which the row *Failed* shows what failed in the last attempt."""
 
 
 def card(state: FunctionRun) -> Document:
@@ -67,7 +69,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
         Row("Refine", lines([clipped(state.refinement, 600)])),
         Row("Questions", (*_approval(state), *_questions(state)), prefix="", kind=ASKED if state.questions else ""),
-        _answering(state),
+        approval_row(state.name, is_asked=bool(state.approval)),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
         Row("Status", lines(_waits(state)), prefix=""),
         Row("Agent", agent_part.agent_blocks(state)),
@@ -84,7 +86,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
         Row("Data", _differences(state), prefix="data"),
         Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
-        Row("Call", lines([clipped(signature(state), 600)], "code"), prefix=""),
+        Row("Call", parts.signature_blocks(signature(state)), prefix=""),
         Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
         Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
@@ -122,7 +124,7 @@ def tone(state: FunctionRun) -> Tone:
 def facts(state: FunctionRun) -> tuple[str, ...]:
     """The facts beside the title."""
     found = (
-        parts.first_failure(state.outcomes, state.evidence, _reason(state)) if state.phase in _UNSOLVED else "",
+        _headline(state),
         "edited by you" if state.author == "you" else "",
         f"backend: {state.backend}" if state.backend else "",
         tool_calls.turns(state.trace, finished=state.finished) if state.trace else "",
@@ -178,6 +180,11 @@ def _beside(state: FunctionRun) -> tuple[str, ...]:
     """What still runs beside a function that is verified, for the line of a terminal; the row *Verified* has it too."""
     beside = " and ".join(words for words in state.beside if words != SECOND or state.second_opinion is None)
     return (f"{beside} running …".capitalize(),) if beside else ()
+
+
+def _headline(state: FunctionRun) -> str:
+    """The first failure; "" if the title already says why the run ended."""
+    return parts.first_failure(state.outcomes, state.evidence, _reason(state)) if state.phase == "failed" else ""
 
 
 def _reason(state: FunctionRun) -> str:
@@ -250,12 +257,6 @@ def _approval(state: FunctionRun) -> tuple[Block, ...]:
     return (line(Span(state.asks, "warn"), "The code imports it, and it is not in the list of known packages."),)
 
 
-def _answering(state: FunctionRun) -> Row:
-    """How to approve without our buttons."""
-    how = f"Allow it with %autocode approve {state.name}, refuse it with %autocode decline {state.name}."
-    return Row("Answer", lines([how] if state.approval else []), prefix="", kind=WORDS)
-
-
 def _questions(state: FunctionRun) -> tuple[Block, ...]:
     """The questions of the plan, with numbered options."""
     return tuple(line(words, look="kept-lines") for words in question_lines(state.questions, state.name))
@@ -300,14 +301,14 @@ def _changes(state: FunctionRun) -> tuple[Block, ...]:
 def _own(state: FunctionRun) -> tuple[Block, ...]:
     """The user's own tests. After a failure, the row *Failed* or the reason has their messages."""
     accepted = state.evidence.acceptance if state.evidence else ()
-    return parts.checks(accepted, messages=state.phase not in _UNSOLVED)
+    return parts.checks(accepted, messages=state.phase not in _HAS_FAILURES)
 
 
 def _failures(state: FunctionRun, reason: str) -> tuple[Block, ...]:
-    if state.phase not in _UNSOLVED:
+    """What failed; of a run under way that has the whole result of its last attempt."""
+    if state.is_ready or state.phase not in _HAS_FAILURES or (state.evidence is None and state.phase not in _UNSOLVED):
         return ()
-    told = parts.first_failure(state.outcomes, state.evidence, reason)
-    return parts.failures(state.outcomes, state.evidence, reason, told)
+    return parts.failures(state.outcomes, state.evidence, reason, _headline(state))
 
 
 def _best(state: FunctionRun) -> tuple[Block, ...]:

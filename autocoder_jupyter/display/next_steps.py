@@ -13,6 +13,12 @@ WORDS = "autocode-words"
 """Our lab extension hides it where it has the buttons."""
 
 
+def approval_row(name: str, *, is_asked: bool) -> Row:
+    """How to approve without our buttons; empty if nothing is asked."""
+    how = f"Allow it with %autocode approve {name}, refuse it with %autocode decline {name}."
+    return Row("Answer", (line(how),) if is_asked else (), prefix="", kind=WORDS)
+
+
 def next_steps(state: FunctionRun) -> Row:
     """The row with the commands; empty while the run is active."""
     steps = tuple(line(Span(typed, "code"), Span(does, "muted")) for typed, does in _steps(state))

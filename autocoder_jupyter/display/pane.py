@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from autocoder_jupyter.display import parts, tool_calls
-from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, row, window
+from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, row, text, window
 from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.function_run import FunctionRun, StreamedAnswer
 from autocoder_jupyter.types import TestOutcome
@@ -24,9 +24,9 @@ def render_html(state: FunctionRun) -> Html:
 def _columns(state: FunctionRun) -> list[WindowColumn]:
     if state.questions:
         words = "The plan has questions before code is written. Without an answer, the plan decides."
-        return [WindowColumn("Waiting for you", lines((line(words, "muted"),)))]
+        return [WindowColumn("Waiting for you", lines((text(words, "muted"),)))]
     if state.phase == "waiting":
-        return [WindowColumn("Waiting for you", lines((line(state.asks),)))]  # the card says why
+        return [WindowColumn("Waiting for you", lines((text(state.asks),)))]  # the card says why
     running = [stage for stage, how in state.stages if how.status == "running"]
     columns = [_column(state, stage) for stage in running]
     if state.building and "environment" not in running:
@@ -64,7 +64,7 @@ def _answer_in(state: FunctionRun, stage: StageName) -> StreamedAnswer:
 
 def _no_text_yet(state: FunctionRun, answer: StreamedAnswer) -> Html:
     if answer.fault:
-        return line(f"Model service: {answer.fault}.", "warn")
+        return text(f"Model service: {answer.fault}.", "warn")
     words = "The model client is being loaded, once per kernel." if state.loading else "Nothing has arrived yet."
     return line(words, "muted")
 
@@ -92,7 +92,7 @@ def _note(state: FunctionRun, stage: StageName) -> WindowColumn:
 
 def _environment(state: FunctionRun, stage: StageName) -> WindowColumn:
     log = state.building or ("Looking for the packages that the code imports.",)
-    return WindowColumn(STAGES[stage].heading, lines(line(text) for text in log[-LINES:]))
+    return WindowColumn(STAGES[stage].heading, lines(line(words) for words in log[-LINES:]))
 
 
 _COLUMNS: dict[Live, Callable[[FunctionRun, StageName], WindowColumn]] = {

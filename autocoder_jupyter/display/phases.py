@@ -21,7 +21,7 @@ ENDS: dict[Phase, str] = {
     "waiting": "Waiting for approval",
     "failed": "Failed",
     "cancelled": "Cancelled",
-    "over_budget": "Over budget",
+    "over_budget": "Out of budget",
     "not_verified": "Not verified here",
 }
 """The titles of the phases that always have the same."""

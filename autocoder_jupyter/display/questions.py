@@ -57,7 +57,7 @@ class QuestionForm:
         rows = [row for group in zip(titles, self._choices, self._words, strict=True) for row in group]
         buttons = ipywidgets.HBox((self._go, self._leave))
         hides = html_widget(element("style", escape(f".{ASKED} {{ display: none !important; }}")), {"display": "none"})
-        self.widget = ipywidgets.VBox((*rows, buttons, hides), layout={"max_width": "1312px", "margin": "6px 0 0"})
+        self.widget = ipywidgets.VBox((*rows, buttons, hides), layout={"max_width": "1292px", "margin": "6px 20px 0 0"})
         self.widget.add_class("autocode-questions")
 
     def send(self) -> None:

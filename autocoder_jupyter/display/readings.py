@@ -45,7 +45,7 @@ def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
     yield from _readings(name, opinion)
     rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
     yield from (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
-    yield from lines(_judged(opinion), "muted")
+    yield from _judged(opinion)
 
 
 def _readings(name: str, opinion: SecondOpinion) -> Iterator[Block]:
@@ -119,16 +119,17 @@ def _described(difference: Difference) -> str:
     return clipped(text, LONGEST)
 
 
-def _judged(opinion: SecondOpinion) -> Iterator[str]:
+def _judged(opinion: SecondOpinion) -> Iterator[Block]:
     if opinion.confirms == "first":
-        yield (
+        yield muted(
             "A third derivation on a small input, made from the request and the plan's assumptions, confirms that the "
             "function follows the plan. It does not confirm the assumptions."
         )
     elif opinion.confirms == "second":
-        yield "A third derivation on a small input confirms the second solution, so the function may be wrong."
+        words = "A third derivation on a small input confirms the second solution, so the function may be wrong."
+        yield line(Span("⚠", "warn"), words)
         if opinion.stays:
-            yield f"The function stays as it is. {clipped(opinion.stays, LONGEST)}"
+            yield muted(f"The function stays as it is. {clipped(opinion.stays, LONGEST)}")
 
 
 def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:

@@ -58,5 +58,6 @@ def _line(found: FoundSplit, of: str) -> Line:
         f"{'' if split.kind == 'whole' else 'not more freely, '}because {against}" if against else "",
         f"with {' and '.join(found.fixed)} as in a call" if found.fixed else "",
     ]
-    words = clipped(f"{of}{split.input} may be split: {split.words}", LONGEST)
+    how = "cannot be split" if split.kind == "whole" else f"may be split: {split.words}"
+    words = clipped(f"{of}{split.input} {how}", LONGEST)
     return line(mark, f"{words} ·", Span(clipped(" · ".join(filter(None, about)), 2 * LONGEST), "muted"))

@@ -100,6 +100,11 @@ def line(words: str, look: str = "") -> Html:
     return row(escape(words), look)
 
 
+def text(words: str, look: str = "") -> Html:
+    """A text to read, which may take several lines."""
+    return element("div", escape(words), look=f"code-font window-lines kept-lines {look}")
+
+
 def row(content: Html, look: str = "") -> Html:
     """One line."""
     return element("div", content, look=f"code-font window-lines one-line {look}")

@@ -57,7 +57,7 @@ def of_effort(config: AgentConfig, first: Messages) -> str:
     more = ", one more if the tests are weak" if effort.is_examined and not config.skip_tests else ""
     takes = f", and up to {effort.seconds:g} s of checks" if effort.is_examined else ""
     return (
-        f"Effort {config.effort}: {own} questions like the first if the first attempt passes{more}, "
+        f"Effort {config.effort}: {own} questions to the model if the first attempt passes{more}, "
         f"~{amount(own * size // 4)} tokens and the answers{takes}."
     )
 

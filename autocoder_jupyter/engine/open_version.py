@@ -41,8 +41,7 @@ async def open_version(setup: GenerationSetup, packages: Packages, start: Start)
     setup.services.tell_notes()
     is_kept = start.kept is not None
     author = start.draft.author if start.draft is not None else "model"
-    is_new = start.has_before and start.draft is None and setup.request.earlier is None
-    is_new = is_new and config.cache == "auto"
+    is_new = start.has_before and start.draft is None and not start.parent and config.cache == "auto"
     written = start.written or (config.model if start.kept is None and author == "model" else "")
     setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, written))
     if drawn := drawn_samples(setup.request.samples):

@@ -63,7 +63,7 @@ class PendingDisplay:
             handle.display(self._finished(result), raw=True)
             result.on_done(lambda: self._show_soon(result, handle))
             return
-        words = f"{result!r}: it is shown here when it is ready."
+        words = f"{result.name} is {result.state.replace('_', ' ')}: it is shown here when it is ready."
         if getattr(result, "last_good", None) is not None:
             words += f" {result.name}.last_good is the last good version."
         line = pending_html(words, waits=result.state.startswith("waiting"))

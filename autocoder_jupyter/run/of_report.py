@@ -64,8 +64,10 @@ def run_of(report: Report, phase: Phase) -> FunctionRun:
 
 
 def _declared(report: Report) -> CodePlan | None:
-    """The plan with the interface of the report."""
-    if not report.declared_outputs and (report.plan is not None or not report.success):
+    """The plan with the interface of the report; None if the run ended before there was one."""
+    if report.plan is None and not report.success:
+        return None
+    if not report.declared_outputs and report.plan is not None:
         return report.plan
     plan = report.plan or CodePlan(description="", approach="")
     return plan.model_copy(update={"inputs": report.declared_inputs, "outputs": report.declared_outputs})

@@ -34,6 +34,8 @@ from autocoder_jupyter.view.document import (
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.view.side_by_side import side_by_side
 
+_SPACE, _NO_BREAK = escape(" "), escape("\N{NO-BREAK SPACE}")
+
 
 def document_html(document: Document, most: int) -> Html:
     """The document.
@@ -132,8 +134,14 @@ def _block(block: Block) -> Html:
 
 
 def pieces_html(pieces: Iterable[Piece]) -> Html:
-    """Pieces side by side."""
-    return join(*(shown for piece in pieces if (shown := _piece(piece))), between=" ")
+    """Pieces side by side. A mark, such as ✗, is never the last of its line."""
+    shown = EMPTY
+    between = EMPTY
+    for piece in pieces:
+        if drawn := _piece(piece):
+            shown = join(shown, between, drawn)
+            between = _NO_BREAK if isinstance(piece, Span) and len(piece.text) == 1 else _SPACE
+    return shown
 
 
 def _piece(piece: Piece) -> Html:

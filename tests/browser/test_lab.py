@@ -304,7 +304,7 @@ def test_a_changed_test_and_a_spent_budget_are_said_in_the_title(notebook: Open)
     page.run(2)
     page.wait_for_prompt(2)
     page.run(3)
-    wait_for_title(page, 3, "Over budget")
+    wait_for_title(page, 3, "Out of budget")
     text = page.card(3).inner_text()
     assert " of $0.10" in text and "The rest of the budget of $0.1 is too small" in text
     assert "Monthly" not in text and "dear.run(sales: DataFrame" in text  # the plan is kept

@@ -268,7 +268,7 @@ PLAN = CodePlan(description="d", approach="a", assumptions=("month of the order 
             {"phase": "cancelled", "reason": "A newer run took over."}, ["Cancelled", "newer run"], id="cancelled"
         ),
         pytest.param(
-            {"phase": "over_budget", "reason": "$0.50 spent"}, ["Over budget", "$0.50 spent"], id="over budget"
+            {"phase": "over_budget", "reason": "$0.50 spent"}, ["Out of budget", "$0.50 spent"], id="out of budget"
         ),
         pytest.param(
             {"phase": "waiting", "approval": ("evilpkg",)},
@@ -383,6 +383,32 @@ def test_an_assertion_stands_once_on_a_failed_card(read: Any) -> None:
     assert read(card_html(state)).text.partition("▸Tests")[0].count("test_sum: assert 3 == 4") == 1
     both = card_text(replace(state, outcomes=(failed, other)))
     assert both.count("3 == 4") == 2, "another test says what it found"
+
+
+def test_what_failed_is_in_view_while_it_is_fixed(read: Any) -> None:
+    tested = Evidence(tests=(FAILED, PASSED), acceptance=(CheckOutcome(name="mine", passed=False, message="2 < 3"),))
+    fixing = replace(RUNNING, stage="fix", evidence=tested)
+    text = read(card_html(fixing)).text
+    shown = text[: text.index("Your tests ✗ failed mine")]
+    assert "Failed ✗ mine 2 < 3✗ test_sum adds upassert 1 == 2" in shown
+    assert text.count("2 < 3") == 1
+    again = fixing.apply(StageStarted("run", 3, 4))
+    assert "✗ test_sum" not in read(card_html(again)).text, "its tests run anew"
+
+
+def test_a_run_out_of_budget_says_that_first_and_what_failed_below() -> None:
+    shown = card_text(replace(RUNNING, phase="over_budget", reason="The rest is too small.", solution="x"))
+    first, *below = shown.splitlines()
+    assert first.startswith("● growth  Out of budget · 1 of 3 tests passed") and "assert" not in first
+    assert "assert 1 == 2" in "".join(below)
+
+
+def test_a_mark_and_an_arrow_are_not_left_alone_by_a_narrow_page() -> None:
+    plan = PLAN.model_copy(update={"outputs": (OutputSpec(name="total", type="float"),)})
+    html = card_html(replace(RUNNING, phase="failed", plan=plan))
+    assert "✗</strong>\N{NO-BREAK SPACE}<span" in html
+    assert re.search(r'white-space:nowrap">-&gt;</span> <span[^>]*>total: float<', html)
+    assert "growth.run() -> total: float" in card_text(replace(RUNNING, phase="failed", plan=plan))
 
 
 def test_the_headline_of_a_function_that_ran_out_of_time_says_after_how_long() -> None:

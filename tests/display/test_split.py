@@ -50,7 +50,7 @@ def test_the_card_shows_kind_keys_order_comparisons_and_the_counter_example(read
     assert words in " ".join(card_text(known()).split())
     whole = Split(input="sales", kind="whole", comparisons=3, against={"rows": "rows: two halves: 1 row, 2 in pieces"})
     told = read(card_html(known(whole))).text
-    assert "sales may be split: not at all · 3 comparisons · because rows: two halves" in told
+    assert "sales cannot be split · 3 comparisons · because rows: two halves" in told
     assert "order" not in told
     assert "Split" not in read(card_html(READY)).text
     assert "may be split" not in read(card_html(replace(known(), phase="running"))).text

@@ -17,7 +17,7 @@ from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.request import Example
-from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten
+from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten, VersionBegun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Report, Secret, TypeName
 from autocoder_jupyter.versions.store import Versions
@@ -127,6 +127,7 @@ async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_i
     assert first.report.solution == before.solution and first.report.second_opinion is not None
     assert (first.report.second_opinion.state, first.report.second_opinion.confirms) == ("differ", "second")
     assert report.change == "the second opinion found an error in version 1" and produced.changes.outputs
+    assert not any(event.is_new_request for event in produced.of(VersionBegun)), "it is not written from scratch"
     again = await runner.generate({}, settings=ON)
     assert again.asked == [] and again.report.run_id == second.id and "clip" not in again.code
 

@@ -89,7 +89,7 @@ def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: Scr
     assert told["rows"]["Warnings"] == ["⚠ Tests changed since they were first written: test_b"]
     job.end("over_budget", error="Too dear.")
     (told,) = listed(notebook)
-    assert (told["phase"], told["title"], told["rows"]["Reason"]) == ("over_budget", "Over budget", ["Too dear."])
+    assert (told["phase"], told["title"], told["rows"]["Reason"]) == ("over_budget", "Out of budget", ["Too dear."])
 
 
 def test_a_result_that_the_namespace_holds_is_listed_with_its_evidence(shell: Any, notebook: Notebook) -> None:

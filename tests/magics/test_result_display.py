@@ -106,7 +106,7 @@ def test_a_pending_result_appears_in_its_place_when_it_is_done(shell: Any, line:
     else:
         assert shown(shell, result) == {}  # an output of its own, which can be updated
     (first,) = shell.display_pub.outputs
-    assert "autocode growth running" in first["data"]["text/html"]
+    assert "growth is running: it is shown here when it is ready." in first["data"]["text/html"]
     assert "shown here when it is ready" in first["data"]["text/plain"]
     pending.resolve(Resolution(end, finished(state=end).report))
     _, last = wait_for_outputs(shell, 2)
@@ -159,7 +159,7 @@ def test_a_result_that_cannot_be_shown_hurts_nobody(
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [("failed", "Failed"), ("cancelled", "Cancelled"), ("over_budget", "Over budget")]
+    ("state", "words"), [("failed", "Failed"), ("cancelled", "Cancelled"), ("over_budget", "Out of budget")]
 )
 def test_how_it_ended_is_said(shell: Any, state: Any, words: str) -> None:
     assert f"● {words}" in shown(shell, finished(state=state))["text/html"]

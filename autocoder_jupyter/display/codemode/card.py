@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from autocoder_jupyter.display.codemode.charts import chart_block
+from autocoder_jupyter.display.next_steps import approval_row
 from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
 from autocoder_jupyter.display.sample_outputs import glimpse_blocks
 from autocoder_jupyter.display.tool_calls import ASKS, MARKS, RUNS
@@ -55,7 +56,7 @@ def card(state: CodeRun) -> Document:
         status=status,
         sections=(
             Section("", above, folded=False),
-            Section("Questions", (Row("Questions", _questions(state), prefix=""),), folded=False, is_counted=False),
+            Section("Questions", _question_rows(state), folded=False, is_counted=False),
             Section("Outcome", below, folded=False),
             Section("Calls", _calls(state, MOST_CALLS), folded=False),
             Section("Charts", (Row("Charts", _charts(state), prefix=""),), folded=False, is_counted=False),
@@ -80,21 +81,21 @@ def title(state: CodeRun) -> str:
 
 
 def question_lines(state: CodeRun) -> Iterator[str]:
-    """The questions to the user, and how to answer."""
+    """The questions to the user."""
     for number, call in enumerate(state.waiting, 1):
         more = f" ({number} of {len(state.waiting)})" if len(state.waiting) > 1 else ""
         yield f"May it call {call.words}?{more}"
-    if state.waiting:
-        recorded = any(call.recorded for call in state.waiting)
-        why = (
-            "The code, or the conversation before it, comes from a record, perhaps from somebody else."
-            if recorded
-            else "This tool asks before each call."
-        )
-        whole = f" {state.name}.asked has the complete arguments." if any(call.is_cut for call in state.waiting) else ""
-        yield (
-            f"{why} Allow it with %autocode approve {state.name}, refuse it with %autocode decline {state.name}.{whole}"
-        )
+
+
+def _why_it_asks(state: CodeRun) -> str:
+    """Why it asks, and where all of the arguments are; "" without a question."""
+    if not state.waiting:
+        return ""
+    why = "This tool asks before each call."
+    if any(call.recorded for call in state.waiting):
+        why = "The code, or the conversation before it, comes from a record, perhaps from somebody else."
+    whole = f" {state.name}.asked has the complete arguments." if any(call.is_cut for call in state.waiting) else ""
+    return why + whole
 
 
 def call_line(call: ToolCall) -> str:
@@ -121,12 +122,15 @@ def _facts(state: CodeRun) -> Iterator[str]:
         yield f"{counted(repeated, 'call')} not repeated"
 
 
+def _question_rows(state: CodeRun) -> tuple[Row, ...]:
+    return Row("Questions", _questions(state), prefix=""), approval_row(state.name, is_asked=bool(state.waiting))
+
+
 def _questions(state: CodeRun) -> tuple[Block, ...]:
-    *questions, how = list(question_lines(state)) or [""]
     shown: list[Block] = []
-    for words, call in zip(questions, state.waiting, strict=True):
+    for words, call in zip(question_lines(state), state.waiting, strict=True):
         shown += [line(Span(words, "warn")), *_arguments(call)]
-    return (*shown, *lines([how]))
+    return (*shown, *lines([_why_it_asks(state)]))
 
 
 def _arguments(call: ToolCall) -> tuple[Block, ...]:

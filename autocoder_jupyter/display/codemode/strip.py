@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autocoder_jupyter.display.codemode.card import question_lines
 from autocoder_jupyter.display.phases import waits_for
-from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, window
+from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, text, window
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.html import Html
@@ -18,7 +18,7 @@ def render_html(state: CodeRun) -> Html:
 
 def _columns(state: CodeRun) -> list[WindowColumn]:
     if state.waiting:
-        return [WindowColumn("Waiting for you", lines(line(words) for words in question_lines(state)))]
+        return [WindowColumn("Waiting for you", lines(map(text, question_lines(state))))]
     calls = [line(f"{'◐' if call.outcome is None else '·'} {call.words}") for call in state.calls[-LINES:]]
     listed = WindowColumn(f"{counted(len(state.calls), 'tool call')}", lines(calls)) if calls else None
     return [_doing(state), *([listed] if listed else [])]

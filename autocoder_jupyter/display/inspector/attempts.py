@@ -90,6 +90,8 @@ def outcome_words(attempt: Attempt) -> tuple[bool | None, str]:
     words = [f"{passed} of {len(tests)} tests passed"] if tests else []
     words += [f"{failed} of {len(checks)} checks failed"] if failed else []
     ok = False if attempt.error is not None else True if tests or checks else None
+    if ok is False and tests and passed == len(tests) and not failed:
+        words += ["but not accepted"]  # because of a second opinion, for example; the reason says it
     return ok, ", ".join(words) or ("passed" if ok else "not tested")
 
 

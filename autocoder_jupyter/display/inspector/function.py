@@ -30,7 +30,7 @@ def record_of(subject: Subject) -> FunctionRun:
 
 
 def function_section(subject: Subject, *, coloured: bool = True, with_source: bool = True) -> tuple[Block, ...]:
-    """The section, the outputs on the sample first; after a failure the code of the best attempt, with the reason.
+    """The section, the outputs on the sample first; after a failure the reason, and the code of the best attempt.
 
     Args:
         subject: the result.
@@ -38,7 +38,9 @@ def function_section(subject: Subject, *, coloured: bool = True, with_source: bo
         with_source: whether to include the code and its changes.
     """
     report = subject.report
-    rows = sorted(card.rows(record_of(subject)), key=lambda row: row.label != _FIRST)
+    rows = card.rows(record_of(subject))
+    if subject.can_be_called:
+        rows = tuple(sorted(rows, key=lambda row: row.label != _FIRST))
     code = source(code_of(report), f"{report.name}.py", report.name, coloured=coloured)
     return (
         *(replace(row, only="text") if row.label in _ELSEWHERE else row for row in rows),

@@ -18,7 +18,9 @@ from autocoder_jupyter.display.inspector.function import example, function_secti
 from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.display.inspector.trace import TraceBounds, trace_section
 from autocoder_jupyter.display.parts import MESSAGE_CHARACTERS
+from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
+from autocoder_jupyter.types.overview import Glimpse
 from autocoder_jupyter.view.as_html import blocks_html
 from tests.display.inspector.results import MENDED, SENT, TRACED, subject
 
@@ -53,9 +55,14 @@ def test_an_example_can_be_typed() -> None:
 
 
 def test_what_failed_before_there_was_code_says_why(read: Any) -> None:
-    assert "No key." in read(function_section(subject(NOTHING))).text
-    failed = read(function_section(subject(changed(success=False)))).text
+    declared = NOTHING.model_copy(update={"declared_outputs": MENDED.declared_outputs})
+    for report in (NOTHING, declared):
+        text = read(function_section(subject(report))).text
+        assert "No key." in text and "growth.run(" not in text, "its inputs are not known"
+    seen = SampleOutputs((Glimpse("best", "2024-12"),), is_verified=False)
+    failed = read(function_section(subject(changed(success=False, error="Not solved."), outputs=seen))).text
     assert "def run" in failed and "How to call it" not in failed
+    assert failed.index("Not solved.") < failed.index("2024-12"), "the reason comes first"
 
 
 def test_source_can_be_copied_inserted_and_downloaded() -> None:
@@ -122,6 +129,15 @@ def test_each_attempt_says_how_it_went_and_what_was_made_of_it(read: Any) -> Non
     ):
         assert words in page
     assert page.count("the result") == 1
+
+
+def test_an_attempt_that_passed_its_tests_and_was_changed_says_so(read: Any) -> None:
+    passed = TestOutcome(id="t", outcome="passed")
+    doubted = MENDED.history[0].model_copy(
+        update={"error": "On a small input it departs.", "evidence": Evidence(tests=(passed,))}
+    )
+    page = read(attempts_section(changed(history=(doubted,)))).text
+    assert "✗ 1 of 1 tests passed, but not accepted" in page and "On a small input it departs." in page
 
 
 def test_neighbours_are_compared_in_the_static_form(read: Any) -> None:

@@ -51,7 +51,7 @@ def test_the_page_shows_what_success_rests_on(part: Any, read: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [("failed", "Failed"), ("cancelled", "Cancelled"), ("over_budget", "Over budget")]
+    ("state", "words"), [("failed", "Failed"), ("cancelled", "Cancelled"), ("over_budget", "Out of budget")]
 )
 def test_how_it_ended_is_said_as_on_the_card(state: Any, words: str, read: Any) -> None:
     report = Report(name="growth", run_id="r", prompt="p", success=False, error="growth was cancelled.")
