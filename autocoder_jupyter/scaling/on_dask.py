@@ -5,7 +5,9 @@ A partition is a piece. For groups Dask brings the rows with the same keys into 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from autocoder_jupyter.scaling.engine_pieces import (
     sizes_of,
 )
 from autocoder_jupyter.scaling.piece_calls import CHECKED, PieceCalls
+from autocoder_jupyter.scaling.versions_sent import require_package
 from autocoder_jupyter.untrusted.visible import visible
 
 BUCKETS = 8
@@ -44,15 +47,25 @@ def on_dask(frame: Any, calls: PieceCalls, memory: int) -> Any:
         memory: bytes that a piece may have.
 
     Raises:
+        VersionsDiffer: a worker of the client does not have this package.
         SandboxError: the function failed for its sample.
     """
     from dask.delayed import delayed
 
+    _require_package()
     answer = _meta(calls)
     empty = calls.dtypes.fitted(frame._meta)
     task = delayed(EnginePieces(for_workers(calls, memory), memory, SMALLER, empty, answer), traverse=False)
     parts = {"rows": _rows, "groups": _groups, "merge": _merged, "whole": _whole}[calls.contract.kind]
     return parts(frame, task, answer)
+
+
+def _require_package() -> None:
+    """Ask the workers of the current client, if there is one; another one may compute the frame."""
+    distributed = sys.modules.get("distributed")
+    if distributed is not None:
+        with suppress(ValueError):  # there is none
+            require_package(distributed.default_client())
 
 
 def _meta(calls: PieceCalls) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +13,10 @@ from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
-from autocoder_jupyter.scaling.versions_sent import require_same_versions, versions_here
+from autocoder_jupyter.scaling.versions_sent import require_package, require_same_versions, versions_here
 from autocoder_jupyter.settings.tiers import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig
+from autocoder_jupyter.untrusted.visible import visible
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ def prepare(function: Function, options: CallOptions, client: Any) -> tuple[str,
         The addresses of the workers.
 
     Raises:
-        InvalidRequest: it is no client of Dask, or a package was not approved.
+        InvalidRequest: it is no client of Dask, its cluster does not answer, or a package was not approved.
+        VersionsDiffer: a worker does not have this package.
         AutocodeError: a worker cannot build it; the message has its address.
     """
     if not callable(getattr(client, "register_plugin", None)):
@@ -92,7 +95,15 @@ def prepare(function: Function, options: CallOptions, client: Any) -> tuple[str,
         )
     )
     try:
+        require_package(client)
         return tuple(sorted(client.register_plugin(plugin, name=plugin.name)))
-    except AutocodeError:
-        client.unregister_worker_plugin(plugin.name)
-        raise
+    except Exception as error:
+        with suppress(Exception):  # it may be closed
+            client.unregister_worker_plugin(plugin.name)
+        if isinstance(error, AutocodeError):
+            raise
+        raise InvalidRequest(
+            "The cluster does not answer.",
+            why=f"{type(error).__name__}: {visible(str(error)[:300])}",
+            hint="Connect a new client: growth.prepare(Client(…)).",
+        ) from error

@@ -7,6 +7,7 @@ import concurrent.futures
 import functools
 import inspect
 import os
+import pickle
 import queue
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, EngineGone, InvalidRequest, VersionsDiffer
 from autocoder_jupyter.scaling.chunk import Calls, compute, computed
-from autocoder_jupyter.scaling.versions_sent import versions_here
+from autocoder_jupyter.scaling.versions_sent import require_package, versions_here
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -126,11 +127,16 @@ def pool_of(executor: Any) -> Any:
 
     Raises:
         InvalidRequest: it takes no calls.
+        VersionsDiffer: it is a client of Dask, and a worker does not have this package.
     """
     pool = executor
     if not isinstance(executor, type) and callable(getattr(executor, "get_executor", None)):
         try:
+            if callable(getattr(executor, "register_plugin", None)):
+                require_package(executor)
             pool = executor.get_executor()
+        except AutocodeError:
+            raise
         except Exception as error:  # another library may raise any exception
             raise _takes_none(error) from error
     if pool is not None and (isinstance(pool, type) or not callable(getattr(pool, "submit", None))):
@@ -149,6 +155,14 @@ def _takes_none(error: Exception) -> InvalidRequest:
         why=f"{type(error).__name__}: {visible(str(error)[:300])}",
         hint="Make a new one; or leave it out, then the calls run here.",
     )
+
+
+def _can_be_pickled(calls: Calls) -> bool:
+    try:
+        pickle.dumps(calls)
+    except Exception:  # an object of a user may raise any exception
+        return False
+    return True
 
 
 def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
@@ -170,8 +184,11 @@ def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
         except concurrent.futures.BrokenExecutor as error:  # it knows already that it is broken
             future = concurrent.futures.Future()
             future.set_exception(error)
-        except Exception as error:  # it is closed; that of another library may raise any exception
-            raise _takes_none(error) from error
+        except Exception as error:  # it is closed, or cannot send the call; another library may raise any exception
+            if _can_be_pickled(sent):
+                raise _takes_none(error) from error
+            future = concurrent.futures.Future()
+            future.set_exception(error)
         if asyncio.isfuture(future) or not callable(getattr(future, "add_done_callback", None)):
             raise InvalidRequest(
                 f"submit() of the executor gave a {visible(type(future).__name__)}.",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from autocoder_jupyter.errors import VersionsDiffer
 from autocoder_jupyter.untrusted.visible import visible
@@ -39,4 +41,26 @@ def require_same_versions(sent: Mapping[str, str]) -> None:
             f"The caller and a worker have different versions: {'; '.join(differ)}.",
             why="The first is the caller's. With other versions, the same call may have another outcome.",
             hint="Install the same versions for the workers, or use an image that has them.",
+        )
+
+
+def require_package(client: Any) -> None:
+    """Check that all workers of Dask that are there have this package. One without it would end with its first call.
+
+    Args:
+        client: a client of Dask. An asynchronous one is not asked, because it would have to be awaited.
+
+    Raises:
+        VersionsDiffer: one has not.
+        Exception: what Dask raises if the cluster does not answer.
+    """
+    if getattr(client, "asynchronous", False):
+        return
+    package = __name__.partition(".")[0]
+    found = client.run(importlib.util.find_spec, package, on_error="return")
+    missing = [address for address, spec in found.items() if spec is None or isinstance(spec, ModuleNotFoundError)]
+    if missing:
+        raise VersionsDiffer(
+            f"{len(missing):,} of {len(found):,} workers do not have autocoder-jupyter: {', '.join(missing[:3])}.",
+            hint=f"Install the version {VERSION} for the workers, or use an image that has it.",
         )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import dask
 import dask.dataframe as dd
@@ -71,6 +74,53 @@ def test_a_machine_without_a_package_index_says_that(built: Build, tmp_path: Pat
             growth.map([SAMPLE.head(20)], executor=client)
         with pytest.raises(PackageError, match="The package index cannot be reached"):
             growth.over(dd.from_pandas(SAMPLE, npartitions=2, sort=False)).compute()
+
+
+def test_a_worker_without_this_package_is_said_before_anything_is_sent(built: Build, tmp_path: Path) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True)
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_THIS_PACKAGE)
+    with (
+        LocalCluster(n_workers=0, dashboard_address=":0", local_directory=str(tmp_path)) as cluster,
+        Client(cluster) as client,
+    ):
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny"],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            cwd=tmp_path,
+        )
+        try:
+            client.wait_for_workers(1)
+            calls: list[Callable[[], Any]] = [
+                lambda: growth.prepare(client),
+                lambda: growth.map([SAMPLE], executor=client),
+                lambda: growth.over(dd.from_pandas(SAMPLE, npartitions=2, sort=False)),
+            ]
+            for call in calls:
+                with pytest.raises(VersionsDiffer, match="1 of 1 workers do not have autocoder-jupyter") as said:
+                    call()
+                assert "Install" in said.value.hint
+        finally:
+            worker.kill()
+            worker.wait()
+    with pytest.raises(InvalidRequest, match="The cluster does not answer"):
+        growth.prepare(client)
+    with pytest.raises(InvalidRequest, match="The executor takes no calls"):
+        growth.map([SAMPLE], executor=client)
+
+
+WITHOUT_THIS_PACKAGE = """
+import sys
+
+
+class Missing:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] == "autocoder_jupyter":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Missing)
+"""
 
 
 def test_prepare_takes_a_client_that_waits(built: Build) -> None:
