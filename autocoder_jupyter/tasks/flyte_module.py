@@ -39,9 +39,15 @@ def export_for_flyte(report: Report, function: Function, folder: Path, *, tests:
     """Write the package and the module of the task into a folder; see `export_package`.
 
     Raises:
-        InvalidRequest: as for a package, or an output is a figure.
+        InvalidRequest: as for a package, an output is a figure, or the name is one that the module uses.
     """
     require_no_figure(function.outputs, hint="Write kind='package'.")
+    if report.name in ("flyte", "env"):
+        raise InvalidRequest(
+            f"A task of Flyte in a module of its own cannot be named {report.name}.",
+            why="Its module uses this name for something else.",
+            hint=f"%autocode rename {report.name} my_{report.name}",
+        )
     for spec in function.inputs:  # a record that somebody else wrote may have any text as a name
         if spec.name.startswith("_") or not is_input_name(spec.name):
             raise InvalidRequest(f"{visible(spec.name)!r} cannot be an input of a task.", hint="Ask for another name.")
@@ -61,7 +67,7 @@ def module(function: Function) -> str:
         image += f".with_apt_packages({', '.join(map(literal, environment.system_packages))})"
     parameters = ", ".join(map(_parameter, _required_first(function.inputs)))
     returned = ", ".join(map(_type, function.outputs))
-    zoneless = zoneless_inputs(function.inputs)
+    zoneless = zoneless_inputs(function)
     given = "".join(_given(spec, zoneless) for spec in function.inputs)
     values = [_returned(spec, f"found[{place}]") for place, spec in enumerate(function.outputs)]
     several = len(function.outputs) > 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -39,8 +40,8 @@ def to_flyte(
         cache: whether Flyte keeps outcomes.
 
     Raises:
-        InvalidRequest: `env` is something else, an output is a figure, or `cache` is demanded and the versions of
-            packages are not known.
+        InvalidRequest: `env` is something else, an argument is invalid, an output is a figure, or `cache` is demanded
+            and the versions of packages are not known.
     """
     if class_of_flyte(type(env)) != "TaskEnvironment":
         raise InvalidRequest(
@@ -49,7 +50,8 @@ def to_flyte(
         )
     require_callable(function, options)
     parameters.count("retries", retries, least=0)
-    limit = 0 if timeout is None else dt.timedelta(seconds=parameters.seconds("timeout", timeout))
+    parameters.flag("cache", cache)
+    limit = 0 if timeout is None else _duration(timeout)
     import flyte
 
     kept = tuple(spec for spec in function.outputs if options.output in ("", spec.name))
@@ -66,7 +68,15 @@ def to_flyte(
         cache=flyte.Cache("override", version_override=version) if cache else "disable",
         retries=retries,
         timeout=limit,
-    )(_coroutine(task, function.inputs, kept))
+    )(_coroutine(task, function.inputs, kept, zoneless_inputs(function)))
+
+
+def _duration(timeout: float) -> dt.timedelta:
+    seconds = parameters.seconds("timeout", timeout)
+    try:
+        return dt.timedelta(seconds=seconds)
+    except OverflowError:
+        raise InvalidRequest(f"timeout is too long: {seconds:g} seconds.", hint="Leave it out for no limit.") from None
 
 
 def require_no_figure(outputs: tuple[OutputSpec, ...], hint: str) -> None:
@@ -79,12 +89,21 @@ def require_no_figure(outputs: tuple[OutputSpec, ...], hint: str) -> None:
         raise InvalidRequest(f"A task of Flyte cannot return the figure {visible(figure)!r}.", hint=hint)
 
 
-def _coroutine(task: Task, inputs: tuple[InputSpec, ...], outputs: tuple[OutputSpec, ...]) -> Any:
-    """The coroutine function, with the types that Flyte reads from it."""
-    naive = zoneless_inputs(inputs)
+def _coroutine(
+    task: Task, inputs: tuple[InputSpec, ...], outputs: tuple[OutputSpec, ...], naive: Collection[str]
+) -> Any:
+    """The coroutine function, with the types that Flyte reads from it.
 
-    async def called(**given: Any) -> Any:
-        changed = {name: given[name].replace(tzinfo=None) for name in naive if given.get(name) is not None}
+    Args:
+        task: the call.
+        inputs: of the function.
+        outputs: those that it returns.
+        naive: inputs from which the zone is removed.
+    """
+
+    async def called(*args: Any, **keywords: Any) -> Any:
+        given = declared_signature.bind(*args, **keywords).arguments
+        changed = {name: _zoneless(given[name]) for name in naive if given.get(name) is not None}
         found = await task.aio(**{**given, **changed})
         return found if len(outputs) == 1 else tuple(found)
 
@@ -95,11 +114,16 @@ def _coroutine(task: Task, inputs: tuple[InputSpec, ...], outputs: tuple[OutputS
     ]
     types = [_type(spec, own) for spec, own in zip(outputs, _each(signature, outputs), strict=True)]
     returned = types[0] if len(types) == 1 else tuple.__class_getitem__(tuple(types))
-    called.__signature__ = inspect.Signature(declared, return_annotation=returned)  # type: ignore[attr-defined]
+    declared_signature = inspect.Signature(declared, return_annotation=returned)
+    called.__signature__ = declared_signature  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in declared} | {"return": returned}
     called.__name__ = called.__qualname__ = task.__name__
     called.__doc__ = task.__doc__
     return called
+
+
+def _zoneless(time: dt.datetime) -> dt.datetime:
+    return time if time.tzinfo is None else time.astimezone(dt.UTC).replace(tzinfo=None)
 
 
 def _each(signature: inspect.Signature, outputs: tuple[OutputSpec, ...]) -> tuple[Any, ...]:
@@ -124,7 +148,11 @@ def _default(spec: InputSpec) -> Any:
     return _type(spec, None)(path=str(value.path)) if isinstance(value, File | Dir) else value
 
 
-def zoneless_inputs(inputs: tuple[InputSpec, ...]) -> list[str]:
-    """Inputs whose default is a time without zone. Flyte reads such a time as UTC, so the zone is removed again."""
-    times = [spec for spec in inputs if spec.type == "datetime" and spec.default is not None]
-    return [spec.name for spec in times if spec.default_value().tzinfo is None]
+def zoneless_inputs(function: Function) -> list[str]:
+    """Inputs whose sample or default is a time without zone. Flyte reads it as UTC, and the zone is removed again."""
+    times = [spec for spec in function.inputs if spec.type == "datetime"]
+    usual = {
+        spec.name: function.samples.get(spec.name, None if spec.default is None else spec.default_value())
+        for spec in times
+    }
+    return [name for name, value in usual.items() if isinstance(value, dt.datetime) and value.tzinfo is None]

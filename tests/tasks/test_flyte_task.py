@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import importlib
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import FRAME, Build, built, locked  # noqa: F401
@@ -140,6 +142,33 @@ def test_a_default_that_is_left_out_has_the_type_of_its_input(built: Build, tmp_
     assert eval(found[-1], {"datetime": dt}) == tuple(value for *_, value in DEFAULTS)
 
 
+def test_a_time_has_no_zone_if_its_sample_had_none(built: Build, tmp_path: Path) -> None:  # noqa: F811
+    when = InputSpec(name="when", type="datetime")
+    noon = dt.datetime(2024, 5, 1, 12)
+    for sample, said in ((noon, repr(noon)), (noon.replace(tzinfo=dt.UTC), repr(noon.replace(tzinfo=dt.UTC)))):
+        growth = built("return repr(when)", {"when": sample}, {"said": "str"}, inputs=(when,), lock=True)
+        for task in (growth.to_flyte(env()), exported(growth, tmp_path / str(sample.tzinfo)).growth):
+            assert outputs_of(task, when=noon) == (said,)
+
+
+def test_a_task_is_called_by_position_too(built: Build) -> None:  # noqa: F811
+    import flyte
+
+    inputs = (FRAME, InputSpec(name="least", type="int", required=False, default=2))
+    growth = built("return int((sales['units'] >= least).sum())", {"sales": SALES}, {"n": "int"}, inputs=inputs)
+    task = growth.to_flyte(env(), cache=False)
+    calls = flyte.TaskEnvironment(name="calls", depends_on=[task.parent_env()])
+
+    @calls.task
+    async def both(sales: pd.DataFrame) -> tuple[int, int]:
+        return await task(sales), await task(sales, 1)
+
+    assert outputs_of(both, sales=SALES) == (1, 2)
+    assert asyncio.run(task.func(SALES)) == 1 and asyncio.run(task.func(SALES, least=1)) == 2
+    with pytest.raises(TypeError, match="missing a required argument: 'sales'"):
+        asyncio.run(task.func())
+
+
 def test_one_output_and_many_calls_at_once(built: Build) -> None:  # noqa: F811
     import flyte
 
@@ -175,6 +204,8 @@ def test_what_cannot_be_a_task_is_refused(built: Build) -> None:  # noqa: F811
         ("has no output 'totl'", env(), {"output": "totl"}),
         ("retries must be a whole number", env(), {"retries": -1}),
         ("timeout must be a number of seconds", env(), {"timeout": 0}),
+        ("timeout is too long", env(), {"timeout": 1e15}),
+        ("cache must be true or false, not 'disable'", env(), {"cache": "disable"}),
     ]
     for said, arguments, options in refused:
         with pytest.raises(InvalidRequest, match=said):
@@ -232,6 +263,15 @@ def test_a_package_has_no_task_for_a_figure(built: Build, tmp_path: Path) -> Non
     assert refused.value.hint == "Write kind='package'." and not (tmp_path / "made").exists()
     with pytest.raises(InvalidRequest, match="no kind 'flight' of export"):
         growth.export(tmp_path / "made", kind="flight")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["flyte", "env"])
+def test_a_name_that_the_module_uses_is_refused(built: Build, tmp_path: Path, name: str) -> None:  # noqa: F811
+    growth = built("return len(sales)", {"sales": SALES}, {"n": "int"}, lock=True)
+    report = growth.report.model_copy(update={"name": name})
+    with pytest.raises(InvalidRequest, match=f"cannot be named {name}"):
+        CodeGenEvalResult(name, Pending.resolved(Resolution("ready", report))).export(tmp_path / "made", kind="flyte")
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_name_that_a_stranger_recorded_is_no_code(built: Build, tmp_path: Path) -> None:  # noqa: F811
