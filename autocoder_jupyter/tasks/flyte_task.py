@@ -20,6 +20,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters
+from autocoder_jupyter.tasks.flyte_resolver import TaskResolver
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec
 from autocoder_jupyter.types.of_flyte import class_of_flyte
@@ -68,6 +69,7 @@ def to_flyte(
         cache=flyte.Cache("override", version_override=version) if cache else "disable",
         retries=retries,
         timeout=limit,
+        task_resolver=TaskResolver(),
     )(_coroutine(task, function.inputs, kept, zoneless_inputs(function)))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import importlib
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,6 +169,61 @@ def test_a_task_is_called_by_position_too(built: Build) -> None:  # noqa: F811
     assert asyncio.run(task.func(SALES)) == 1 and asyncio.run(task.func(SALES, least=1)) == 2
     with pytest.raises(TypeError, match="missing a required argument: 'sales'"):
         asyncio.run(task.func())
+
+
+REPORTS = """
+import flyte
+from autocoder_jupyter.result import CodeGenEvalResult
+
+env = flyte.TaskEnvironment(name="growth")
+monthly = CodeGenEvalResult.load("FOLDER").to_flyte(env)
+"""
+
+ON_A_CLUSTER = """
+import asyncio, sys
+import pandas as pd
+from flyte._internal.runtime.entrypoints import load_task
+
+task = load_task(*sys.argv[1:])
+print(task.name, asyncio.run(task.func(pd.DataFrame({"units": [1, 2, 3]}))))
+"""
+
+
+@pytest.mark.parametrize("imported", ["reports", "jobs.reports"])
+def test_a_cluster_finds_the_task_in_the_variable_of_its_script(
+    built: Build,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    imported: str,
+) -> None:
+    from flyte.models import SerializationContext
+
+    growth = built("return len(sales)", {"sales": SALES[["units"]]}, {"n": "int"}, lock=True)
+    saved = growth.save(tmp_path / "saved")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "reports.py").write_text(REPORTS.replace("FOLDER", str(saved)))
+    monkeypatch.syspath_prepend(str(tmp_path if "." in imported else tmp_path / "jobs"))
+    task = importlib.import_module(imported).monthly
+    try:
+        given = task.container_args(SerializationContext(version="1", root_dir=tmp_path))
+    finally:
+        del sys.modules[imported]
+    resolved = given[given.index("--resolver") + 1 :]
+    assert resolved[1:] == ["mod", "jobs.reports", "instance", "monthly"]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])}
+    run = subprocess.run(
+        [sys.executable, "-c", ON_A_CLUSTER, *resolved], env=variables, cwd="/", capture_output=True, text=True
+    )
+    assert run.stdout == "growth.growth 3\n", run.stderr
+
+
+def test_a_task_that_no_variable_has_is_said(built: Build, tmp_path: Path) -> None:  # noqa: F811
+    from flyte.models import SerializationContext
+
+    tasks = [built("return 1", outputs={"n": "int"}, inputs=(), lock=True).to_flyte(env())]
+    with pytest.raises(InvalidRequest, match=r"could not find the task growth\.growth") as refused:
+        tasks[0].container_args(SerializationContext(version="1", root_dir=tmp_path))
+    assert "top level" in refused.value.hint
 
 
 def test_one_output_and_many_calls_at_once(built: Build) -> None:  # noqa: F811
