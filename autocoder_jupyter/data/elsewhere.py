@@ -36,6 +36,7 @@ _KINDS = (
     Elsewhere("duckdb", "DuckDBPyRelation", f".limit({FEW}).df()"),
     Elsewhere("ibis", "Table", f".limit({FEW}).to_pandas()"),
     Elsewhere("ibis", "Column", f".as_table().limit({FEW}).to_pandas()"),
+    Elsewhere("ibis", "Scalar", ".as_table().to_pandas()"),
     Elsewhere("pyarrow", "Dataset", f".head({FEW}).to_pandas()"),
     Elsewhere("pyarrow", "RecordBatchReader", ".read_next_batch().to_pandas()"),
     Elsewhere("dask", "DataFrame", f".head({FEW}, npartitions=-1)"),

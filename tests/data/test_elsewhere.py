@@ -40,6 +40,7 @@ OF_CLUSTERS = {
     "ibis": IBIS,
     "ibis cached": stand_in("ibis.expr.types.relations", "CachedTable", IBIS),
     "ibis column": stand_in("ibis.expr.types.strings", "StringColumn", stand_in("ibis.expr.types.generic", "Column")),
+    "ibis number": stand_in("ibis.expr.types.numeric", "IntegerScalar", stand_in("ibis.expr.types.generic", "Scalar")),
     "spark": stand_in("pyspark.sql.classic.dataframe", "DataFrame", stand_in("pyspark.sql.dataframe", "DataFrame")),
     "spark with the API of pandas": stand_in("pyspark.pandas.frame", "DataFrame"),
     "dask": stand_in("dask.dataframe.dask_expr._collection", "DataFrame"),
