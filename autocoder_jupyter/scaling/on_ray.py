@@ -18,6 +18,7 @@ from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, P
 from autocoder_jupyter.scaling.engine_pieces import (
     BUCKET,
     MERGED,
+    NO_SIZES,
     PLACE,
     ArrowPieces,
     arrow_pieces,
@@ -33,7 +34,7 @@ BUCKETS = 1024
 """Buckets of a dataset. Ray divides them by their hash."""
 
 SEED = "_autocode_seed"
-"""A column with which a row is no answer."""
+"""A column with which a row is none of the data."""
 
 TASK_BITS = 33
 """The bits of a row's place that count the rows of a task; those above count the tasks."""
@@ -87,12 +88,12 @@ def on_ray(dataset: Any, calls: PieceCalls, memory: int) -> Any:
 
     if kind == "groups":
         return _groups(dataset, schema, task, mapped)
+    # Ray calls nothing for blocks without rows; one answer is also needed if there are no rows at all.
+    seed = ray.data.from_arrow(pyarrow.table({SEED: [True]}))
     if kind == "whole":
-        return mapped(_placed(dataset, schema).repartition(1), _whole)
+        return mapped(_placed(dataset, schema).union(seed).repartition(1), _whole)
     answers = mapped(_placed(dataset, schema), _block)
     if kind == "merge":
-        # Ray calls nothing for blocks without rows; a last answer is also needed if there are no others.
-        seed = ray.data.from_arrow(pyarrow.table({SEED: [True]}))
         return mapped(mapped(answers.repartition(MERGED), _merge).union(seed).repartition(1), _last)
     return answers
 
@@ -120,7 +121,8 @@ def _groups(dataset: Any, schema: Any, task: ArrowPieces, mapped: Callable[..., 
 
     calls = task.pieces.calls
     keys = list(calls.keys)
-    sizes = mapped(dataset.select_columns(keys), _sizes).to_pandas()
+    sizes: Any = mapped(dataset.select_columns(keys), _sizes).to_pandas()
+    sizes = sizes if len(sizes) else NO_SIZES  # without blocks there are no columns
     rows = {int(bucket): int(count) for bucket, count in sizes.groupby("bucket")["rows"].sum().items()}
     # Rows without a key go to a bucket that has others: nothing was compared for a piece that has only such rows.
     home = next((bucket for bucket in rows if bucket >= 0), 0)
@@ -189,7 +191,12 @@ def _group(table: Any, task: ArrowPieces, schema: Any, expected: Mapping[int, in
 
 
 def _whole(table: Any, task: ArrowPieces, schema: Any) -> Any:
-    return task.whole(_rows(table, schema))
+    rows = _without_seed(table)
+    return task.whole(_rows(rows, schema) if rows.num_rows else schema.empty_table())
+
+
+def _without_seed(table: Any) -> Any:
+    return table.filter(pc.is_null(table.column(SEED))).drop_columns([SEED])
 
 
 def _merge(table: Any, task: ArrowPieces, schema: Any) -> Any:
@@ -197,5 +204,5 @@ def _merge(table: Any, task: ArrowPieces, schema: Any) -> Any:
 
 
 def _last(table: Any, task: ArrowPieces, schema: Any) -> Any:
-    answers = table.filter(pc.is_null(table.column(SEED)))
+    answers = _without_seed(table)
     return task.merged([answers.select(task.schema.names).cast(task.schema)] if answers.num_rows else [], is_last=True)

@@ -38,13 +38,22 @@ def test_it_gives_what_pandas_gives(built: Build, ray: Any, dataset: Any, name: 
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 
-def test_rows_without_a_key_are_with_others_and_nothing_is_merged_from_nothing(built: Build, ray: Any) -> None:
+def test_rows_without_a_key_are_with_others(built: Build, ray: Any) -> None:
     gaps = SALES.assign(shop=SALES["shop"].where(SALES["units"] > 3))
     body = BY_GROUPS.replace("as_index=False", "as_index=False, dropna=False")
     found = built(body, {"sales": gaps.head(240)}).over(ray.data.from_pandas(parts(gaps))).to_pandas()
     pd.testing.assert_frame_equal(by_values(found), by_values(plain(body, gaps)), check_dtype=False)
+
+
+def test_a_dataset_without_rows_has_the_answer_for_a_table_without_rows(built: Build, ray: Any) -> None:
     none = ray.data.from_pandas(parts(SALES)).filter(expr="units > 100")
-    assert built(MERGED, {"sales": SAMPLE}).over(none).to_pandas().to_dict("list") == {"units": [0]}
+    counted = "return pd.DataFrame({'rows': [len(sales)]})"
+    for body, kind, expected in ((MERGED, "merge", {"units": [0]}), (counted, "whole", {"rows": [0]})):
+        growth = built(body, {"sales": SAMPLE})
+        assert growth.split.kind == kind
+        assert growth.over(none).to_pandas().to_dict("list") == expected
+    for body in (BY_ROWS, BY_GROUPS):
+        assert built(body, {"sales": SAMPLE}).over(none).count() == 0
 
 
 def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Build, ray: Any, dataset: Any) -> None:
