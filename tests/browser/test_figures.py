@@ -459,22 +459,24 @@ def answers_of(request: dict[str, Any], plan: dict[str, Any], module: str, tests
 
 
 def chart_of(place: Any) -> Any:
-    """The frame of a card's chart, when it is drawn."""
+    """The document of a card's chart, when it is drawn. It is looked up for each use: a new theme loads it anew."""
     shown = place.get_by_role("img", name=re.compile('bar chart "Revenue"; x: region, North, South, West; y: revenue'))
     shown.wait_for(timeout=PATIENCE)
     expect(shown).to_have_attribute("style", re.compile("height"))  # it has answered
-    frame = shown.element_handle().content_frame().child_frames[0]
-    frame.locator("canvas").wait_for(timeout=PATIENCE)
-    return shown
+    inside = shown.content_frame.frame_locator("iframe")
+    inside.locator("canvas").wait_for(timeout=PATIENCE)
+    return inside.locator("html")
 
 
-SPOTS = """card => {
+ARE_ABOVE = """([card, areAbove]) => {
     const box = part => part.getBoundingClientRect();
     const isRow = part => part.style.flexWrap !== "" && part.children.length === 2;
     const rows = [...card.querySelectorAll(":scope > div")].filter(isRow);
-    return rows.map(row => box(row.children[1]).top >= box(row.children[0]).bottom);
+    return rows.every(row => box(row.children[1]).top >= box(row.children[0]).bottom === areAbove) && rows.length > 3;
 }"""
-"""For each row of a card, whether its content stands below its label."""
+"""Whether the labels of a card stand above their contents, or all beside them. JupyterLab lays a page out anew later."""
+
+FITS = "html => html.scrollWidth <= html.clientWidth && html.clientWidth < 400"
 
 
 def on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row_that_scrolls(page: NotebookPage) -> None:
@@ -485,12 +487,16 @@ def on_a_narrow_page_labels_stand_above_their_text_and_the_tabs_are_one_row_that
     for width, are_above in ((1100, False), (400, True)):
         page.page.set_viewport_size({"width": width, "height": 900})
         expect(page.page.locator("body")).to_have_js_property("clientWidth", width)
-        assert set(card.evaluate(SPOTS)) == {are_above}
+        page.page.wait_for_function(ARE_ABOVE, arg=[card.element_handle(), are_above], timeout=PATIENCE)
         tops = [tab.bounding_box()["y"] for tab in output.get_by_role("tab").all()]
         assert len(set(tops)) == 1
     assert barriers(page, ".autocode-card", ".autocode-inspector") == []
-    drawn = chart_of(card).element_handle().content_frame().child_frames[0]
-    drawn.wait_for_function("document.documentElement.scrollWidth <= innerWidth && innerWidth < 400")
+    drawn = chart_of(card)
+    for _ in range(200):  # a locator in a frame cannot wait for a function
+        if drawn.evaluate(FITS):
+            break
+        page.page.wait_for_timeout(100)
+    assert drawn.evaluate(FITS)
     last = output.get_by_role("tab").last
     last.click()
     bar, box = output.get_by_role("tablist").bounding_box(), last.bounding_box()

@@ -233,6 +233,7 @@ def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(not
     in_focus(page, "it.textContent === 'Insert a first cell'")
     keyboard.press("Enter")
     page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="%%autocode result").wait_for(timeout=PATIENCE)
+    in_focus(page, "it.matches('.jp-mod-active .cm-content')")  # a space would press the button again
     page.page.keyboard.type("Revenue of ")  # in the place of the words that were there
     has_source(page, 2, "%%autocode result\nRevenue of ")
 

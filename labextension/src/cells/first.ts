@@ -19,11 +19,15 @@ export async function newCell(panel: NotebookPanel, link: IKernelLink | null): P
   const names = namedCells(panel).map(({ name }) => name);
   const source = templateOf(names, link?.variables ?? ([] as readonly IVariable[]));
   insertBelow(panel, notebook.activeCellIndex, source);
-  notebook.mode = 'edit';
-  const editor = notebook.activeCell?.editor;
-  const end = source.split('\n');
-  editor?.setSelection({
-    start: { line: 1, column: 0 },
-    end: { line: end.length - 1, column: end[end.length - 1].length }
-  });
+  const cell = notebook.activeCell;
+  await cell?.ready; // the editor of a cell is made when it is drawn
+  if (cell?.editor && notebook.activeCell === cell) {
+    notebook.mode = 'edit';
+    const end = source.split('\n');
+    cell.editor.setSelection({
+      start: { line: 1, column: 0 },
+      end: { line: end.length - 1, column: end[end.length - 1].length }
+    });
+    cell.editor.focus(); // at once, so that what is typed next is written there
+  }
 }

@@ -1,10 +1,20 @@
-import { InputDialog } from '@jupyterlab/apputils';
+import { Dialog, InputDialog } from '@jupyterlab/apputils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { Widget } from '@lumino/widgets';
 
 import { withOption } from '../cells/option';
 import { indexOf, reveal } from '../cells/place';
 import type { IEntry } from '../results/entries';
 import { VOCABULARY } from '../vocabulary';
+
+/** JupyterLab's fields for numbers show an amount that is not a whole number as invalid. */
+const ANY_NUMBER = new (class extends Dialog.Renderer {
+  override createBody(body: Dialog.Body<unknown>): Widget {
+    const made = super.createBody(body);
+    made.node.querySelector('input[type=number]')?.setAttribute('step', 'any');
+    return made;
+  }
+})();
 
 /** Ask for a higher limit, write it into the cell and activate the cell; false if the user cancelled. */
 export async function raiseLimit(notebook: NotebookPanel, { cellId, job, name }: IEntry): Promise<boolean> {
@@ -17,6 +27,7 @@ export async function raiseLimit(notebook: NotebookPanel, { cellId, job, name }:
     title: `Run ${name} again with a higher limit`,
     label: `${option.flags.at(-1)}: ${option.help} (it was ${job.limit_value}). The answers so far are replayed at no cost.`,
     value: job.limit_next,
+    renderer: ANY_NUMBER,
     okLabel: 'Run again'
   });
   if (!asked.button.accept || !asked.value || asked.value <= 0) {

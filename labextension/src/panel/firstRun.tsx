@@ -8,6 +8,8 @@ const MODELS = ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1', 'gemini/gemini-
 
 const TITLE = 'autocoder-jupyter-first-steps';
 
+const NOTHING: IAnswers = { model: '', key: '', address: '' };
+
 interface IFirstRunProps {
   start: Pick<Start, 'answers' | 'ask' | 'begin' | 'check' | 'ready' | 'save'>;
   /** Whether the extension is loaded in the kernel. */
@@ -16,14 +18,15 @@ interface IFirstRunProps {
 
 /** A form for the settings that the first cell needs. It saves and checks them, and inserts the cell. */
 export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElement {
-  const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '', address: '' });
+  const [answers, setAnswers] = React.useState(NOTHING);
   const [ready, setReady] = React.useState<readonly IReadyModels[]>([]);
   const [said, setSaid] = React.useState('');
   const [saved, setSaved] = React.useState('');
   const [parts, setParts] = React.useState<readonly ICheckedPart[]>([]);
   const [isBusy, setBusy] = React.useState(false);
   React.useEffect(() => {
-    start.answers().then(setAnswers, () => undefined); // without settings the fields are empty
+    const use = (saved: IAnswers): void => setAnswers(now => (now === NOTHING ? saved : now)); // not over what was typed
+    start.answers().then(use, () => undefined); // without settings the fields are empty
   }, [start]);
   const look = React.useCallback(() => {
     start.ready().then(setReady, () => setReady([])); // an older kernel does not know the request

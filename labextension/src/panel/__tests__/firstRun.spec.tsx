@@ -84,6 +84,20 @@ it('shows the address of an own server where one is set, and says that it saved 
   expect(said()).toContain('openai/gpt, the name MY_KEY and the address http://localhost:8000/v1.');
 });
 
+it('keeps what was typed before the settings are there', async () => {
+  let arrive: (saved: IAnswers) => void;
+  const late = (): Promise<IAnswers> => new Promise(resolve => (arrive = resolve));
+  await act(async () => root.render(null));
+  await act(async () =>
+    root.render(<FirstRun start={{ answers: late, ask, begin, check, ready, save }} isLoaded={false} />)
+  );
+  const field = node.querySelector('input')!;
+  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(field, 'ollama/mine');
+  await act(async () => void field.dispatchEvent(new Event('input', { bubbles: true })));
+  await act(async () => arrive({ model: 'openai/gpt', key: 'MY_KEY', address: '' }));
+  expect(field.value).toBe('ollama/mine');
+});
+
 it('says why it could not look, and can be asked again', async () => {
   check.mockRejectedValue(new Error('The notebook has no kernel.'));
   await submit();
