@@ -135,15 +135,12 @@ def without_rows(table: pd.DataFrame) -> pd.DataFrame:
     """The table without rows, and without the values that a categorical dtype has."""
     import pandas as pd
 
-    empty = {
-        name: pd.Series(
-            pd.Categorical([], pd.Index([], dtype=dtype.categories.dtype), ordered=dtype.ordered)
-            if isinstance(dtype, pd.CategoricalDtype)
-            else table[name].iloc[:0],
-            name=name,
-        )
-        for name, dtype in table.dtypes.items()
-    }
+    empty = {}
+    for name, dtype in table.dtypes.items():
+        none: Any = table[name].iloc[:0]
+        if isinstance(dtype, pd.CategoricalDtype):
+            none = pd.Categorical([], pd.Index([], dtype=dtype.categories.dtype), ordered=dtype.ordered)
+        empty[name] = pd.Series(none, name=name)
     return pd.DataFrame(empty, columns=table.columns, index=pd.RangeIndex(0))
 
 

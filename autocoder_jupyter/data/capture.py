@@ -58,7 +58,7 @@ def require_plain(name: str, value: Any) -> None:
     Raises:
         InvalidRequest: it is another subclass; the message names the variable.
     """
-    plain = next((kind for kind in (pd.DataFrame, pd.Series) if isinstance(value, kind)), None)
+    plain: Any = next((kind for kind in (pd.DataFrame, pd.Series) if isinstance(value, kind)), None)
     if plain is None or type(value) is plain or is_geographic(value):
         return
     kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}".removeprefix("__main__.")

@@ -37,7 +37,7 @@ def arrow(cells: list[object], kind: object) -> pd.Series:
 DAYS = pd.DatetimeIndex(np.array(["2024-01-01T01:02:03.123456789", "NaT", "2024-03-31T02:30"], dtype="M8[ns]"))
 
 # The 29 kinds for which a round trip through CSV was measured; six were unchanged.
-KINDS = {
+KINDS: dict[str, Any] = {
     "int8": pd.Series([-128, 127, 0], dtype="int8"),
     "int64": pd.Series([1, -2, 3]),
     "int64 beyond 2**53": pd.Series([2**53 + 1, 2**63 - 1, -(2**63)]),
@@ -69,7 +69,7 @@ KINDS = {
     "uuid": objects(uuid.UUID(int=5), None),
 }
 
-MORE = {
+MORE: dict[str, Any] = {
     **{f"numpy {name}": pd.Series([1, 0, 1], dtype=name) for name in ("int16", "int32", "uint8", "uint16", "uint32")},
     "numpy uint64": pd.Series([2**64 - 1, 0], dtype="uint64"),
     "numpy complex64": pd.Series([1 + 2j, -0.5j], dtype="complex64"),

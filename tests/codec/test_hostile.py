@@ -651,7 +651,7 @@ def test_unique_row_labels_that_collide_in_a_hash_table_are_read_in_linear_time(
     assert not back.flags.allows_duplicate_labels and back.index.equals(colliding)
 
 
-TWICE = [
+TWICE: list[Any] = [
     pd.Index([1, 2, 1]),
     pd.Index([1.5, 2.0, 1.5]),
     pd.Index(["a", "b", "a"]),

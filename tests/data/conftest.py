@@ -43,7 +43,7 @@ def _columns() -> dict[str, pd.Series[Any]]:
         "arrow_binary": [b"\x00", None, b"abc", b""],
         "arrow_dictionary": ["x", "y", None, "x"],
     }
-    made: dict[str, pd.Series[Any]] = {
+    made: dict[str, Any] = {
         "int64": pd.Series([1, 2, 3, 2**62]),
         "int8": pd.Series([1, -2, 3, 127], dtype="int8"),
         "uint64": pd.Series([0, 1, 2**64 - 1, 5], dtype="uint64"),
