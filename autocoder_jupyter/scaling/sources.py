@@ -220,14 +220,28 @@ def _plain(schema: Any) -> Any:
 
 
 def _of_values(kind: Any) -> Any:
-    """The type of the values of a type: categories, and views of texts, are stored in another way."""
+    """The type of the values of a type: categories, and views of texts, are stored otherwise, also in lists."""
     import pyarrow
 
-    if pyarrow.types.is_dictionary(kind):
+    types = pyarrow.types
+    if types.is_dictionary(kind):
         return _of_values(kind.value_type)
-    if pyarrow.types.is_string_view(kind):
+    if types.is_string_view(kind):
         return pyarrow.large_string()
-    return pyarrow.large_binary() if pyarrow.types.is_binary_view(kind) else kind
+    if types.is_binary_view(kind):
+        return pyarrow.large_binary()
+    inner = [kind.field(place).with_type(_of_values(kind.field(place).type)) for place in range(kind.num_fields)]
+    if types.is_struct(kind):
+        return pyarrow.struct(inner)
+    if types.is_list(kind):
+        return pyarrow.list_(inner[0])
+    if types.is_large_list(kind):
+        return pyarrow.large_list(inner[0])
+    if types.is_fixed_size_list(kind):
+        return pyarrow.list_(inner[0], kind.list_size)
+    if types.is_map(kind):
+        return pyarrow.map_(kind.key_type, _of_values(kind.item_type))
+    return kind
 
 
 def _width(kind: Any) -> int:

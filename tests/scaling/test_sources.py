@@ -364,3 +364,24 @@ def test_a_column_that_pandas_cannot_have_is_named() -> None:
     with pytest.raises(DataDrift, match="A table of the columns odd cannot be made one of pandas") as failed:
         frame_of(pa.table({"odd": union}), Dtypes())
     assert "dense_union" in failed.value.why and "leave them out" in failed.value.hint
+
+
+def test_categories_inside_lists_and_structs_are_divided_like_texts(built: Build) -> None:
+    rows = 40_000
+    nested = pl.DataFrame(
+        {
+            "shop": [f"shop {number % 9}" for number in range(rows)],
+            "tags": pl.Series([[f"tag {number % 700}"] for number in range(rows)], dtype=pl.List(pl.Categorical)),
+            "kind": [{"a": f"kind {number}"} for number in range(rows)],
+        },
+        schema_overrides={"kind": pl.Struct({"a": pl.Categorical})},
+    )
+    body = "return sales.groupby('shop', as_index=False).agg({'tags': lambda each: each.iloc[0][0], 'kind': 'count'})"
+    table = nested.with_columns(pl.col("tags").cast(pl.List(pl.String))).select("shop", "tags", "kind").to_pandas()
+    growth = built(body, {"sales": table.head(300)})
+    assert growth.split.kind == "groups"
+    parts = [nested.slice(start, 4_000) for start in range(0, rows, 4_000)]
+    source = dataset.dataset([part.to_arrow(compat_level=pl.CompatLevel.oldest()) for part in parts])
+    for each in (source, nested.lazy()):
+        answer = in_memory(growth.over(each, memory=SMALL * 20))
+        pd.testing.assert_frame_equal(by_values(answer), by_values(plain(body, table)), check_dtype=False)
