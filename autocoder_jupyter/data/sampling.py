@@ -36,6 +36,8 @@ MOST_COLUMNS = 10_000
 
 _SUFFIXES = (".parquet", ".pq")
 
+_PART = "Read a part of it yourself, such as one file, and pass the DataFrame."
+
 
 def is_source(value: Any) -> bool:
     """Whether a sample is drawn from a value: a table that its engine reads, or the path of Parquet files.
@@ -69,7 +71,7 @@ async def sampled(values: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidRequest(
             f"There was no sample of {name} after {SECONDS:g} s.",
             why="Its engine counts the rows, then draws some. It may go on with that, if it cannot be stopped.",
-            hint=few_of(sources[name], name) or "Take a part of it yourself, and pass the DataFrame.",
+            hint=few_of(sources[name], name) or _PART,
         ) from error
 
 
@@ -117,7 +119,7 @@ class _Drawing:
                 raise InvalidRequest(
                     f"{name}: a sample of it cannot be drawn.",
                     why=f"{type(error).__name__}: {visible(str(error)[:300])}",
-                    hint=few_of(value, name),
+                    hint=few_of(value, name) or _PART,
                 ) from error
         return found
 

@@ -225,8 +225,9 @@ async def test_what_cannot_be_read_is_one_clear_error(folder: Path, tmp_path: Pa
         with pytest.raises(InvalidRequest, match=said):
             await drawn(path)
     (tmp_path / "broken.parquet").write_text("x")
-    with pytest.raises(InvalidRequest, match="cannot be drawn"):
+    with pytest.raises(InvalidRequest, match="cannot be drawn") as failed:
         await drawn(str(tmp_path / "broken.parquet"))
+    assert "such as one file" in failed.value.hint
 
 
 async def test_what_others_put_into_a_folder_is_not_followed(tmp_path: Path) -> None:
