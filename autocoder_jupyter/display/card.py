@@ -86,7 +86,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
         Row("Data", _differences(state), prefix="data"),
         Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
-        Row("Call", parts.signature_blocks(signature(state)), prefix=""),
+        Row("Call", lines([clipped(signature(state), 600)], "signature"), prefix=""),
         Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
         Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),

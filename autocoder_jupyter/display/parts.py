@@ -62,14 +62,6 @@ def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSp
     return f"{name}.run({given}) -> {outcome}"
 
 
-def signature_blocks(words: str) -> tuple[Block, ...]:
-    """A signature; its arrow is not divided at the end of a line. Nothing if it is ""."""
-    call, arrow, outcome = clipped(words, 600).rpartition(" -> ")
-    if not arrow:
-        return lines([outcome], "code")
-    return (line(Span(call, "code"), Span(arrow.strip(), "code together"), Span(outcome, "code")),)
-
-
 def assumptions(plan: CodePlan | None, *, can_change: bool) -> tuple[Block, ...]:
     """The assumptions of a plan as a list; with a button to change each, if the function can be refined."""
     if plan is None or not plan.assumptions:

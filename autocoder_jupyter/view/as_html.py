@@ -159,8 +159,17 @@ def _piece(piece: Piece) -> Html:
             return element("strong", escape(piece.text), title=piece.tip or None)
         case "good" | "bad" | "warn" | "busy" | "quiet":
             return element("strong", escape(piece.text), look=piece.role, title=piece.tip or None)
+        case "signature":
+            return _signature(piece.text)
         case role:
             return element("span", escape(piece.text), look=role, title=piece.tip or None)
+
+
+def _signature(text: str) -> Html:
+    """The signature of a function; a narrow page does not divide its arrow."""
+    call, arrow, outcome = text.rpartition(" -> ")
+    whole = (element("span", escape("->"), look="together"),) if arrow else ()
+    return element("span", join(*filter(None, (escape(call), *whole, escape(outcome))), between=" "), look="code")
 
 
 def _row(row: Row) -> Html:

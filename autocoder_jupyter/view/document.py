@@ -14,7 +14,7 @@ from autocoder_jupyter.view.html import EMPTY, Html
 
 Tone = Literal["good", "bad", "warn", "busy", "quiet"]
 Look = Literal["", "kept-lines", "indented", "hanging"]
-Role = Literal["", "muted", "strong", "code", "muted code", "code together"] | Tone
+Role = Literal["", "muted", "strong", "code", "muted code", "signature"] | Tone
 Form = Literal["html", "text"]
 
 

@@ -474,7 +474,7 @@ ARE_ABOVE = """([card, areAbove]) => {
     const rows = [...card.querySelectorAll(":scope > div")].filter(isRow);
     return rows.every(row => box(row.children[1]).top >= box(row.children[0]).bottom === areAbove) && rows.length > 3;
 }"""
-"""Whether the labels of a card stand above their contents, or all beside them. JupyterLab lays a page out anew later."""
+"""Whether all labels of a card stand above their contents, or beside them. JupyterLab lays a page out anew later."""
 
 FITS = "html => html.scrollWidth <= html.clientWidth && html.clientWidth < 400"
 

@@ -106,6 +106,15 @@ def in_focus(page: NotebookPage, javascript: str) -> None:
     page.page.wait_for_function(f"() => (it => {javascript})(document.activeElement)", timeout=20_000)
 
 
+def press_tab_until(page: NotebookPage, javascript: str) -> None:
+    """Press Tab until this expression about the focused element, `it`, is true."""
+    for _ in range(20):
+        page.page.keyboard.press("Tab")
+        if page.page.evaluate(f"(it => {javascript})(document.activeElement)"):
+            return
+    raise AssertionError(f"not reached: {javascript}")
+
+
 def shown_in_toolbar(page: NotebookPage, number: int, *expected: str) -> None:
     """Wait until a cell's toolbar shows exactly these buttons of the extension."""
     page.page.wait_for_function(
@@ -364,6 +373,51 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
         assert label.evaluate("tab => tab.scrollWidth <= tab.clientWidth + 1"), f"{name} is cut"  # pixels are integers
     assert inspector.evaluate("node => node.scrollWidth <= node.clientWidth")
     picture(page, "inspector_narrow")
+
+
+WALKED = """%%autocode walked --cache auto
+-o "monthly: DataFrame" -o "best_month: str" -i "min_orders: int = 5"
+Monthly revenue growth from @sales, one row a month; skip months with fewer than 5 orders."""
+
+
+def test_from_the_first_cell_to_its_versions_and_its_code_and_back_by_the_keyboard_alone(notebook: Open) -> None:
+    page = notebook("1 + 1")
+    keyboard = page.page.keyboard
+    panel(page)
+    in_focus(page, "it.labels?.[0].textContent === 'Model'")
+    press_tab_until(page, "it.textContent === 'Insert a first cell'")
+    keyboard.press("Enter")
+    in_focus(page, "it.matches('.jp-mod-active .cm-content')")
+    keyboard.press("Control+a")
+    keyboard.type(WALKED)
+    keyboard.press("Escape")
+    keyboard.press("Control+Enter")
+    wait_for(page, "walked", "Ready")
+    in_focus(page, "it.matches('.jp-Cell.jp-mod-active')")
+    press_tab_until(page, "it.ariaLabel === 'Inspect: walked'")
+    keyboard.press("Enter")
+    inspector = page.page.locator(".jp-AutocodeInspector")
+    in_focus(page, "it.matches('.jp-AutocodeInspector')")
+    inspector.get_by_role("tab", name="Versions").wait_for(timeout=PATIENCE)
+    keyboard.press("Tab")
+    keyboard.press("ArrowLeft")  # from the first tab to the last
+    keyboard.press("Enter")
+    inspector.get_by_text("ready, current").wait_for(timeout=PATIENCE)
+    buttons = inspector.get_by_role("button", name="Restore").bounding_box()["y"]
+    row = inspector.get_by_role("row").last.bounding_box()
+    assert buttons - row["y"] < 150, "the last column of the table is not as narrow as a letter"
+    press_tab_until(page, "it.innerText === 'Pin'")
+    keyboard.press("Enter")
+    inspector.get_by_text("walked is pinned to version 1").wait_for(timeout=PATIENCE)
+    assert barriers(page, ".jp-AutocodeInspector") == []
+    keyboard.press("Control+Shift+[")
+    in_focus(page, "it.matches('.jp-Cell.jp-mod-active')")
+    keys(page, "i")
+    in_focus(page, "it.matches('.jp-AutocodeInspector')")
+    inspector.get_by_role("tab", name="Function", selected=True).wait_for(timeout=PATIENCE)
+    press_tab_until(page, "it.ariaLabel === 'Insert as a cell'")
+    keyboard.press("Enter")
+    in_focus(page, "it.matches('.jp-mod-active .cm-content') && it.innerText.includes('def walked(')")
 
 
 @pytest.mark.own_kernel

@@ -9,8 +9,8 @@ import pytest
 
 from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open, Reply
-from tests.browser.lab import NotebookPage, expect
-from tests.browser.test_panel import barriers, in_focus, item
+from tests.browser.lab import expect
+from tests.browser.test_panel import barriers, in_focus, item, press_tab_until
 from tests.scripted_model import prompt_of
 
 pytestmark = [
@@ -57,15 +57,6 @@ def answer(request: dict[str, Any]) -> str:
             "tests": scripts.fenced(FURTHER),
         }.get(stage) or scripts.answer(request)
     return scripts.answer(request)
-
-
-def press_tab_until(page: NotebookPage, javascript: str) -> None:
-    """Press Tab until this expression about the focused element, `it`, is true."""
-    for _ in range(20):
-        page.page.keyboard.press("Tab")
-        if page.page.evaluate(f"(it => {javascript})(document.activeElement)"):
-            return
-    raise AssertionError(f"not reached: {javascript}")
 
 
 def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(notebook: Open, reply: Reply) -> None:

@@ -407,7 +407,7 @@ def test_a_mark_and_an_arrow_are_not_left_alone_by_a_narrow_page() -> None:
     plan = PLAN.model_copy(update={"outputs": (OutputSpec(name="total", type="float"),)})
     html = card_html(replace(RUNNING, phase="failed", plan=plan))
     assert "✗</strong>\N{NO-BREAK SPACE}<span" in html
-    assert re.search(r'white-space:nowrap">-&gt;</span> <span[^>]*>total: float<', html)
+    assert 'growth.run() <span style="white-space:nowrap">-&gt;</span> total: float<' in html
     assert "growth.run() -> total: float" in card_text(replace(RUNNING, phase="failed", plan=plan))
 
 
