@@ -26,13 +26,16 @@ from autocoder_jupyter.version import VERSION
 if TYPE_CHECKING:
     from autocoder_jupyter.codec import Encoded
 
-MAX_OUTCOMES = 10_000
-"""A map of thousands of items keeps the outcome of each."""
+MAX_OUTCOMES = 50_000
+"""A map of thousands of items keeps the outcome of each. One of more items cannot be resumed."""
 
 MAX_BYTES = 2**30
 
 _FEW = 64
-"""With more outcomes, the size of all is only looked at after as many new ones."""
+"""With more outcomes, the sizes of all are not looked at after each new one, but after an eighth as many."""
+
+_left: dict[Path, tuple[int, int]] = {}
+"""How many outcomes and bytes this process may still store in a folder before it looks at the sizes of all."""
 
 
 def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> str | None:
@@ -96,15 +99,21 @@ def store(key: str | None, outputs: Sequence[OutputSpec], values: Mapping[str, A
         encoded = [_encoded(values[output.name], output.type) for output in outputs]
         home.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=".staged-", dir=home))
+        size = 0
         for number, one in enumerate(encoded):
             with (staged / f"{number}.bin").open("wb") as file:
                 file.writelines(one.buffers)
+                size += file.tell()
         (staged / "headers.json").write_text(json.dumps([one.header for one in encoded]), encoding="utf-8")
         shutil.rmtree(home / key, ignore_errors=True)
         staged.replace(home / key)
-        count = sum(1 for _ in os.scandir(home))
-        if count <= _FEW or count % _FEW == 0 or count > MAX_OUTCOMES:
-            _prune(home)
+        outcomes, bytes_ = _left.get(home, (0, 0))
+        outcomes, bytes_ = outcomes - 1, bytes_ - size
+        if outcomes <= 0 or bytes_ <= 0:
+            kept, used = _prune(home)
+            outcomes = 1 if kept <= _FEW else kept // 8
+            bytes_ = max(MAX_BYTES - used, MAX_BYTES // 16)
+        _left[home] = outcomes, bytes_
 
 
 def extent() -> tuple[int, int]:
@@ -135,10 +144,14 @@ def _home() -> Path:
     return cache_folder() / "outcomes"
 
 
-def _prune(home: Path) -> None:
+def _prune(home: Path) -> tuple[int, int]:
+    """Remove the oldest outcomes, so that the limits hold. Returns the number and the bytes of those that stay."""
     newest_first = sorted(home.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-    kept = 0
-    for number, folder in enumerate(newest_first):
-        kept += sum(path.stat().st_size for path in folder.iterdir())
-        if number >= MAX_OUTCOMES or kept > MAX_BYTES:
+    count = used = 0
+    for folder in newest_first:
+        size = sum(path.stat().st_size for path in folder.iterdir())
+        if count >= MAX_OUTCOMES or used + size > MAX_BYTES:
             shutil.rmtree(folder, ignore_errors=True)
+        else:
+            count, used = count + 1, used + size
+    return count, used

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.call import on_this_machine
 from autocoder_jupyter.calls.caller_warnings import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.scaling.chunk import Calls
 from autocoder_jupyter.scaling.items import MapItem, chunks_of, items_of
 from autocoder_jupyter.scaling.mapped import LastMap, Mapped
@@ -68,7 +70,7 @@ class Map:
                 Dask. By default the calls run here, each in a worker of its own.
             workers: how many calls run at once here; by default as many as there are cores. With an executor: how
                 many workers it has, if it does not say that.
-            resume: keep the outcomes on this machine, and compute only those that are not kept.
+            resume: keep the outcomes on this machine (the newest gigabyte), and compute only those that are not kept.
             progress: called with the number of items that are done, and of all.
             fixed: inputs that are the same for all items, and options of the calls. A name that is both is the input,
                 also one of the names above.
@@ -88,6 +90,12 @@ class Map:
         if executor is None:  # else its workers fetch what they need
             inputs = dict(on_this_machine(inputs, options.timeout))
         listed = items_of(function, items, inputs)
+        if resume and len(listed) > outcome_cache.MAX_OUTCOMES:
+            raise InvalidRequest(
+                f"resume=True keeps {outcome_cache.MAX_OUTCOMES:,} outcomes, and there are {len(listed):,} items.",
+                why="The oldest would be removed before they are read again.",
+                hint="Pass the items in parts, or leave resume=True out.",
+            )
         warn_of(function)
 
         def again(before: Mapped, **keywords: Any) -> Mapped:

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
@@ -236,6 +237,27 @@ def test_the_store_of_outcomes_is_bounded(pool: Any, monkeypatch: pytest.MonkeyP
     for value in (1, 2, 3, 3, 1):
         run(target, frame(value), options=auto)
     assert len(pool.calls) == 4
+
+
+def test_the_sizes_of_stored_outcomes_are_looked_at_only_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[tuple[int, int]] = []
+    prune = outcome_cache._prune
+    monkeypatch.setattr(outcome_cache, "_home", lambda: tmp_path / "outcomes")
+    monkeypatch.setattr(outcome_cache, "_prune", lambda home: looks.append(prune(home)) or looks[-1])
+    monkeypatch.setattr(outcome_cache, "MAX_OUTCOMES", 200)
+    outputs = (OutputSpec(name="n", type="str"),)
+    for number in range(600):
+        outcome_cache.store(f"{number:x}", outputs, {"n": "x" * 100})
+    count, size = outcome_cache.extent()
+    assert 200 <= count <= 225 and len(looks) < 100  # the first 64 are looked at each time
+    monkeypatch.setattr(outcome_cache, "MAX_BYTES", size // 2)
+    monkeypatch.setattr(outcome_cache, "_left", {})
+    outcome_cache.store("small", outputs, {"n": "x"})
+    assert size // 3 < outcome_cache.extent()[1] <= size // 2
+    outcome_cache.store("large", outputs, {"n": "x" * size})
+    assert outcome_cache.extent()[1] <= size // 2
 
 
 def test_files_land_in_a_fresh_folder_or_where_the_caller_says(tmp_path: Path) -> None:

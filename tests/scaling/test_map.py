@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.errors import (
     Cancelled,
     DataDrift,
@@ -302,6 +303,15 @@ def test_resume_is_refused_if_no_outcome_can_be_kept(built: Build, tmp_path: Pat
         with pytest.raises(InvalidRequest, match="versions of the packages of growth are not known") as refused:
             call(given, resume=True)
         assert "resume" in refused.value.hint
+
+
+def test_resume_is_refused_for_more_items_than_are_kept(built: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcome_cache, "MAX_OUTCOMES", 3)
+    growth = built(SUM, {"sales": SAMPLE}, lock=True)
+    assert totals(growth.map(frames(3), resume=True)) == [0, 2, 4]
+    with pytest.raises(InvalidRequest, match="keeps 3 outcomes, and there are 4 items"):
+        growth.map(frames(4), resume=True)
+    assert totals(growth.map(frames(4))) == [0, 2, 4, 6]
 
 
 @pytest.fixture
