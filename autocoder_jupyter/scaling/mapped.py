@@ -129,7 +129,9 @@ class Mapped(Sequence[Any]):
                 )
             if taken := [name for name in columns if name in plain.columns]:
                 raise InvalidRequest(f"The outcomes have a column {taken[0]!r}.", hint='Write .table(key="item").')
-            tables.append(pd.concat([pd.DataFrame(columns, index=plain.index), plain], axis=1))
+            for number, (name, values) in enumerate(columns.items()):
+                plain.insert(number, name, values)
+            tables.append(plain)
         filled = [table for table in tables if len(table)] or tables[:1]
         return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
 
