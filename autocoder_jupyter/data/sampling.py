@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -139,7 +139,11 @@ class _Drawing:
         of = engine.count(inner)
         self.doing = f"draws a sample of {of:,} rows"
         rows, seeded = (engine.first(inner, wanted), True) if of <= wanted else engine.sample(inner, wanted, of)
-        table = of_rows(self._few(rows, wanted), schema)
+        try:
+            table = of_rows(self._few(rows, wanted), schema)
+        finally:
+            if isinstance(rows, Generator):
+                rows.close()  # else an error keeps the query open
         drawn = None if of <= len(table) else Drawn(kind=kind_of(value), rows=len(table), of=of, seeded=seeded)
         return with_origin(table, Origin(kind_of(value), drawn))
 

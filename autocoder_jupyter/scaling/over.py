@@ -246,7 +246,8 @@ class Over:
         assert isinstance(work.source, Batches)
         _require_held(work, work.source)
         try:
-            return work.source.like(self._answer(work, work.source.read(work.columns), to, progress))
+            with closing(work.source.read(work.columns)) as batches:  # else the error of a piece keeps a query open
+                return work.source.like(self._answer(work, batches, to, progress))
         finally:
             _give_back_memory()
 

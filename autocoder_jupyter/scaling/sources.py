@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,10 @@ class Batch:
     place: str = ""
 
 
+Reading = Generator[Batch, None, None]
+"""Rows, one batch after the other. It can be closed before its end."""
+
+
 @dataclass(frozen=True)
 class TableSource:
     """A table that may be larger than memory.
@@ -101,7 +105,7 @@ class Batches(TableSource):
         like: an answer as the kind of table that the source is: a table of pandas, or a dataset of PyArrow.
     """
 
-    read: Callable[[Sequence[str]], Iterator[Batch]] = field(repr=False)
+    read: Callable[[Sequence[str]], Reading] = field(repr=False)
     like: Callable[[Any], Any] = field(repr=False, default=lambda answer: answer)
 
 
@@ -324,7 +328,7 @@ def _parquet(path: Path) -> TableSource:
     def common(columns: Sequence[str]) -> Any:
         return _common(files, schemas, columns)
 
-    def read(columns: Sequence[str]) -> Iterator[Batch]:
+    def read(columns: Sequence[str]) -> Reading:
         schema = common(columns)
         for file in files:
             rows = 0
@@ -397,7 +401,7 @@ def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[
 # Other sources
 
 
-def _rows_of(tables: Callable[[Sequence[str]], Iterator[Any]], schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
+def _rows_of(tables: Callable[[Sequence[str]], Iterator[Any]], schema: Any, columns: Sequence[str]) -> Reading:
     """Tables of another library with the types of the schema.
 
     Raises:

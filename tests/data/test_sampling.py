@@ -132,6 +132,16 @@ async def test_few_cells_and_bytes_are_read(folder: Path, monkeypatch: pytest.Mo
         await drawn(lazy)
 
 
+async def test_a_connection_is_free_again_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    database = duckdb.connect()
+    database.execute("CREATE TABLE numbers AS SELECT range AS n FROM range(100_000)")
+    monkeypatch.setattr(sampling, "MOST_BYTES", 500)
+    with pytest.raises(InvalidRequest, match="more than 0 MiB") as kept:
+        await drawn(database.table("numbers"))
+    assert kept.value.__traceback__ is not None  # IPython keeps it too
+    assert database.execute("SELECT count(*) FROM numbers").fetchall() == [(100_000,)]
+
+
 async def test_of_many_row_groups_only_a_few_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_engines, "MOST_GROUPS", 3)
     monkeypatch.setattr(sampling, "MOST_ROWS", 2_000)

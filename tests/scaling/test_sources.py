@@ -385,3 +385,13 @@ def test_categories_inside_lists_and_structs_are_divided_like_texts(built: Build
     for each in (source, nested.lazy()):
         answer = in_memory(growth.over(each, memory=SMALL * 20))
         pd.testing.assert_frame_equal(by_values(answer), by_values(plain(body, table)), check_dtype=False)
+
+
+def test_a_connection_is_free_again_after_a_piece_failed(built: Build) -> None:
+    broken = built("assert sales['units'].max() < 100, 'too many'\n    return sales[['units']] * 2", {"sales": SAMPLE})
+    database = duckdb.connect()
+    database.execute("CREATE TABLE sales AS SELECT range AS units FROM range(300_000)")
+    with pytest.raises(PieceFailed, match="too many") as kept:
+        broken.over(database.table("sales"), memory=SMALL, workers=1)
+    assert kept.value.__traceback__ is not None  # IPython keeps it too
+    assert database.execute("SELECT count(*) FROM sales").fetchall() == [(300_000,)]
