@@ -225,6 +225,22 @@ def ibis_tables(value: Any) -> Iterator[Any]:
     return _tables(pyarrow.RecordBatchReader.from_stream(value))
 
 
+def ibis_schema(value: Any) -> Any:
+    """The schema of an Ibis table, as PyArrow has it. Nothing is computed.
+
+    Raises:
+        InvalidRequest: Ibis does not know the type of a column, so its values would come as some text.
+    """
+    schema = value.schema()
+    if column := next((name for name, kind in schema.items() if kind.is_unknown()), None):
+        raise InvalidRequest(
+            f"The column {visible(column)!r} has a type that Ibis does not know.",
+            why="It hands over other values than the database has.",
+            hint="Cast it in the query, for example to a string; or leave it out.",
+        )
+    return schema.to_pyarrow()
+
+
 def _count_ibis(value: Any) -> int:
     return int(value.count().execute())
 
@@ -327,7 +343,7 @@ _ENGINES: dict[tuple[str, str], TableEngine] = {
         _sample_duckdb,
     ),
     ("ibis", "Table"): TableEngine(
-        lambda value: value.schema().to_pyarrow(),
+        ibis_schema,
         _count_ibis,
         lambda value, rows: ibis_tables(value.limit(rows)),
         _sample_ibis,

@@ -22,6 +22,7 @@ from autocoder_jupyter.data.sampling import MOST_COLUMNS
 from autocoder_jupyter.data.table_engines import (
     duckdb_reader,
     duckdb_schema,
+    ibis_schema,
     ibis_tables,
     native,
     polars_schema,
@@ -518,7 +519,7 @@ def _ibis(value: Any) -> TableSource:
         except NotImplementedError:  # SQLite
             return ibis.read_parquet(answer.files)
 
-    return _of_engine(_plain(value.schema().to_pyarrow()), tables, like)
+    return _of_engine(_plain(ibis_schema(value)), tables, like)
 
 
 def _held(answer: Any, library: str, kind: str = "pyarrow Table") -> Any:

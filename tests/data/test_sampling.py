@@ -179,6 +179,16 @@ async def test_values_that_would_become_others_are_refused_in_words(given: str, 
         assert (await drawn(named)).iloc[0].to_list() == [{kind: 1}, kind, "101"]
 
 
+async def test_a_type_that_ibis_does_not_know_is_refused_in_words() -> None:
+    database = ibis.duckdb.connect()
+    database.raw_sql("CREATE TABLE sales AS SELECT 1 AS a, 340282366920938463463374607431768211455::UHUGEINT AS odd")
+    table = database.table("sales")
+    for read in (lambda: asyncio.run(drawn(table)), lambda: computed(table), lambda: source_of(table)):
+        with pytest.raises(InvalidRequest, match="The column 'odd' has a type that Ibis does not know"):
+            await asyncio.to_thread(read)
+    assert (await drawn(table.drop("odd")))["a"].to_list() == [1]
+
+
 async def test_waiting_for_a_slow_table_ends_and_says_how_to_take_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
 
