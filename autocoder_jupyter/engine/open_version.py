@@ -42,8 +42,8 @@ async def open_version(setup: GenerationSetup, packages: Packages, start: Start)
     is_kept = start.kept is not None
     author = start.draft.author if start.draft is not None else "model"
     is_new = start.has_before and start.draft is None and not start.parent and config.cache == "auto"
-    written = start.written or (config.model if start.kept is None and author == "model" else "")
-    setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, written))
+    writer = _writer(setup, start)
+    setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, writer))
     if drawn := drawn_samples(setup.request.samples):
         setup.emit(SamplesDrawn(drawn))
     if start.withheld:
@@ -57,7 +57,13 @@ async def open_again(setup: GenerationSetup, version: OpenVersion) -> None:
     await call_blocking(lambda: journal.begin(start.version))
     record = request_record(setup.request, setup.config, setup.prepared.key)
     journal.write_request(record, setup.prepared.context.sent())
-    setup.emit(VersionBegun(start.version, start.why, False, start.has_before, writer=start.written))
+    setup.emit(VersionBegun(start.version, start.why, False, start.has_before, writer=_writer(setup, start)))
+
+
+def _writer(setup: GenerationSetup, start: Start) -> str:
+    """Who writes or wrote the version; "" for a person."""
+    is_of_model = start.kept is None and (start.draft is None or start.draft.author == "model")
+    return start.written or (setup.config.model if is_of_model else "")
 
 
 def _told_environment(setup: GenerationSetup, packages: Packages) -> str:

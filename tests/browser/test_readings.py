@@ -1,9 +1,10 @@
-"""A second opinion on the card: another interpretation, in numbers, which one click adds to the request."""
+"""A second opinion on the card: another reading, which one click adds to the request; and an error that it found."""
 
 from __future__ import annotations
 
 import json
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -12,7 +13,10 @@ from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import expect
 from tests.browser.test_lab import wait_for_title
-from tests.scripted_model import prompt_of
+from tests.browser.test_panel import barriers, offer
+from tests.engine import test_second_opinion as opinions
+from tests.runner import MARKERS, PLAN, TESTS
+from tests.scripted_model import Answer, prompt_of
 
 pytestmark = [
     pytest.mark.browser,
@@ -61,3 +65,55 @@ def test_a_reading_is_shown_in_numbers_and_one_click_makes_it_a_line_of_the_requ
     model.wait_for_requests(len(model.requests) + 1)
     page.card(2).wait_for()
     expect(page.card(2).get_by_text(LINE).first).to_be_visible()
+
+
+FEW = 'sales = pd.DataFrame({"price": [10.0, 20.0, 30.0], "quantity": [1, 2, 3]})'
+TAKINGS = '%%autocode takings --second-opinion on --cache auto -o "total: float"\nTotal revenue of @sales.'
+FOUND = "the second opinion found an error in version 1"
+
+
+def test_a_function_is_used_while_its_second_opinion_runs_and_the_card_says_what_that_changed(
+    notebook: Open, reply: Reply
+) -> None:
+    second, fixed = threading.Event(), threading.Event()
+
+    def mended(request: dict[str, Any]) -> Answer:
+        stage = next(stage for stage, marker in MARKERS.items() if marker in prompt_of(request))
+        texts = {
+            "plan": PLAN,
+            "code": opinions.fenced(opinions.WRONG),
+            "tests": opinions.fenced(TESTS),
+            "second": opinions.fenced(opinions.AGREEING),
+            "name": opinions.NO_READING[0],
+            "fix_code": opinions.MENDED,
+        }
+        text = texts.get(stage) or opinions.hand_derived(request)
+        return Answer(text, hold={"second": second, "fix_code": fixed}.get(stage))
+
+    reply(mended)
+    page = notebook(FEW, TAKINGS)
+    page.run(1)
+    page.run(2)
+    wait_for_title(page, 2, "Ready")
+    card = page.card(2)
+    expect(card).to_contain_text("second opinion running", use_inner_text=True)
+    expect(card).to_contain_text("total 110", use_inner_text=True)
+    for label in ("Run", "Insert call", "Inspect"):
+        expect(offer(page, 2, label)).to_be_visible()
+    assert barriers(page, ".jp-AutocodeFollowed") == []
+
+    second.set()
+    wait_for_title(page, 2, "Fixing")
+    expect(card).to_contain_text("takings.last_good is the last good one.", use_inner_text=True)
+    expect(card).to_contain_text("so the function may be wrong.", use_inner_text=True)
+    expect(offer(page, 2, "Run")).to_be_hidden()
+    assert barriers(page, ".jp-AutocodeFollowed") == []
+
+    fixed.set()
+    wait_for_title(page, 2, "Ready")
+    expect(card).to_contain_text(FOUND, use_inner_text=True)
+    expect(card).to_contain_text("total: 110 → 140", use_inner_text=True)
+    expect(card).to_contain_text("It is a test now: test_second_opinion_1.", use_inner_text=True)
+    expect(card).not_to_contain_text("written from scratch", use_inner_text=True)
+    assert barriers(page, ".jp-AutocodeFollowed") == []
+    page.output(2).screenshot(path=ARTIFACTS / "changed_by_a_second_opinion.png")

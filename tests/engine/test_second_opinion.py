@@ -224,6 +224,7 @@ async def test_the_card_of_a_function_that_stays_is_that_of_the_attempt_that_pas
     assert "Ready · 2 of 2 tests passed" in shown and "output total: 110" in shown and "not verified" not in shown
     assert "test_second_opinion_1" not in state.expected
     assert "upper=2" in state.solution and "what the last fix changed" not in card_html(state), "nothing was fixed"
+    assert "written by: openai/scripted" in shown
 
 
 async def test_the_draft_of_a_function_that_is_doubted_is_its_own_code(runner: Runner) -> None:
