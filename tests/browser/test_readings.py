@@ -15,7 +15,7 @@ from tests.browser.lab import expect
 from tests.browser.test_lab import wait_for_title
 from tests.browser.test_panel import barriers, offer
 from tests.engine import test_second_opinion as opinions
-from tests.runner import MARKERS, PLAN, TESTS
+from tests.runner import MARKERS, PLAN, TESTS, fenced
 from tests.scripted_model import Answer, prompt_of
 
 pytestmark = [
@@ -81,9 +81,9 @@ def test_a_function_is_used_while_its_second_opinion_runs_and_the_card_says_what
         stage = next(stage for stage, marker in MARKERS.items() if marker in prompt_of(request))
         texts = {
             "plan": PLAN,
-            "code": opinions.fenced(opinions.WRONG),
-            "tests": opinions.fenced(TESTS),
-            "second": opinions.fenced(opinions.AGREEING),
+            "code": fenced(opinions.WRONG),
+            "tests": fenced(TESTS),
+            "second": fenced(opinions.AGREEING),
             "name": opinions.NO_READING[0],
             "fix_code": opinions.MENDED,
         }
