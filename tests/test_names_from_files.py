@@ -23,6 +23,7 @@ USER = "the user: a cell, a line, or a choice in a form"
 KERNEL = "the notebook's own variables, all of them"
 BUILTIN = "only asked whether Python or pandas has the name; nothing is done with it"
 INSIDE = "it runs in the sandbox"
+FLYTE = "the command with which Flyte starts a task on a cluster: the user's script sent it"
 
 ORIGINS = {
     "__init__.py::__getattr__": CODE,
@@ -101,6 +102,7 @@ ORIGINS = {
     "sandbox/worker/remote.py::_exception_of": INSIDE,
     "sandbox/worker/tester.py::Tests._getobj": INSIDE,
     "sandbox/worker/warmup.py::warm_up": INSIDE,
+    "tasks/flyte_resolver.py::TaskResolver.load_task": FLYTE,
 }
 
 NAMESPACES = {"namespace", "_namespace", "user_ns"}
