@@ -130,6 +130,12 @@ def pool_of(executor: Any) -> Any:
         VersionsDiffer: it is a client of Dask, and a worker does not have this package.
     """
     pool = executor
+    if not isinstance(executor, type) and getattr(executor, "asynchronous", False) is True:
+        raise InvalidRequest(
+            "map waits for the workers, so it takes no asynchronous client.",
+            why="Its loop would wait for the map, and the map for its loop.",
+            hint="Connect another one: executor=Client(client.scheduler.address).",
+        )
     if not isinstance(executor, type) and callable(getattr(executor, "get_executor", None)):
         try:
             if callable(getattr(executor, "register_plugin", None)):

@@ -475,6 +475,12 @@ def test_a_process_that_was_forked_calls_too(built: Build) -> None:
         assert totals(growth.map(frames(6), executor=pool)) == [0, 2, 4, 6, 8, 10]
 
 
+class Asynchronous(Client):
+    """As a client of Dask on an event loop. A map on this loop would wait without end."""
+
+    asynchronous = True
+
+
 class Unreachable:
     """As a client of Dask whose scheduler is gone."""
 
@@ -496,6 +502,7 @@ def closed() -> Any:
         (concurrent.futures.ThreadPoolExecutor, "ThreadPoolExecutor is no executor"),
         (Client, "Client is no executor"),
         (Client(5), "int is no executor"),
+        (Asynchronous(None), "takes no asynchronous client"),
         (Unreachable(), "no route to the scheduler"),
         (closed(), "cannot schedule new futures after shutdown"),
     ],
