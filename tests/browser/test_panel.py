@@ -410,7 +410,7 @@ def test_from_the_first_cell_to_its_versions_and_its_code_and_back_by_the_keyboa
     keyboard.press("Enter")
     inspector.get_by_text("walked is pinned to version 1").wait_for(timeout=PATIENCE)
     assert barriers(page, ".jp-AutocodeInspector") == []
-    keyboard.press("Control+Shift+[")
+    keyboard.press("Escape")
     in_focus(page, "it.matches('.jp-Cell.jp-mod-active')")
     keys(page, "i")
     in_focus(page, "it.matches('.jp-AutocodeInspector')")

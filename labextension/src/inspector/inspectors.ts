@@ -38,6 +38,12 @@ export class Inspectors {
   private _make(notebook: NotebookPanel, name: string): InspectorPage {
     const content = new Inspector(name, notebook);
     const page = new MainAreaWidget({ content });
+    page.node.addEventListener('keydown', event => {
+      // A field may use the key itself, as the box for a wish does.
+      if (event.key === 'Escape' && !(event.target as Element).matches('input, select, textarea')) {
+        this._shell.activateById(notebook.id);
+      }
+    });
     page.id = `autocoder-jupyter-inspector-${UUID.uuid4()}`;
     page.title.label = `${name} – inspector`;
     page.title.caption = `The function ${name} of ${notebook.title.label} and its tests`;
