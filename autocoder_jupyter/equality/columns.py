@@ -11,7 +11,7 @@ import pandas as pd
 from autocoder_jupyter.equality.leniency import ABSOLUTE, RELATIVE, Leniency
 from autocoder_jupyter.equality.scalars import close, rounding
 
-_PIECE = 10_000
+STEP = 10_000
 """Rows that are compared in one step. Between steps, other threads of the notebook can run."""
 
 
@@ -33,8 +33,8 @@ def differing(one: Any, other: Any, leniency: Leniency, equal: Callable[[Any, An
 
 def _mask(one: Any, other: Any, leniency: Leniency, slack: float, equal: Any) -> Any:
     mask = np.zeros(len(one), dtype=bool)
-    for start in range(0, len(one), _PIECE):
-        rows = slice(start, start + _PIECE)
+    for start in range(0, len(one), STEP):
+        rows = slice(start, start + STEP)
         mask[rows] = _differing(one.iloc[rows], other.iloc[rows], leniency, slack, equal)
     return mask
 
@@ -75,6 +75,11 @@ def _same_text(one: Any, other: Any) -> bool:
 
 def _kind(column: Any) -> str:
     return "str" if isinstance(column.dtype, pd.StringDtype) else str(getattr(column.dtype, "kind", "O"))
+
+
+def is_plain(dtype: Any) -> bool:
+    """Whether it is a dtype of numbers, truth values, moments, durations or texts."""
+    return isinstance(dtype, pd.StringDtype) or getattr(dtype, "kind", "O") in "biufMm"
 
 
 def _cells(column: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.equality.columns import differing, is_geometry
+from autocoder_jupyter.equality.columns import STEP, differing, is_geometry, is_plain
 from autocoder_jupyter.equality.files import RenderedFigure, files_of, lines_of, same_content
 from autocoder_jupyter.equality.leniency import STRICT, Leniency
 from autocoder_jupyter.equality.result import Comparison, NotCompared, Path, PathStep, ValueDifference
@@ -261,6 +261,9 @@ class _Walk:
             self._matched_table(path, flat(one, self.name), flat(other, self.name))
             return
         one, other = self._framed(one), self._framed(other)
+        if _are_identical(one, other):  # the usual case, in a tenth of the time
+            self.compared += one.size
+            return
         if self.leniency.labels and _can_be_columns(other) and not has_own_index(one):
             other = other.reset_index()
         left, right = columns_by_label(one), columns_by_label(other)
@@ -368,6 +371,18 @@ def _by_text(mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """With keys as text, unless two have the same text."""
     texts = {str(key): value for key, value in mapping.items()}
     return texts if len(texts) == len(mapping) else mapping
+
+
+def _are_identical(one: Any, other: Any) -> bool:
+    """Whether two tables are equal to the bit. False if one is large, or has labels or columns with other objects."""
+    return (
+        len(one) <= STEP
+        and not has_own_index(one)
+        and not has_own_index(other)
+        and all(type(name) is str for name in one.columns)
+        and all(map(is_plain, one.dtypes))
+        and bool(one.equals(other))
+    )
 
 
 def _can_be_columns(table: Any) -> bool:

@@ -53,7 +53,7 @@ def difference(whole: Any, together: Any, *, in_order: bool) -> str:
     """
     if len(whole) != len(together):
         return f"{_rows(len(whole))}, {len(together):,} in pieces"
-    if not in_order:
+    if not in_order and not whole.equals(together):
         whole, together = _sorted(whole), _sorted(together)
     found = compare(whole, together, _TYPES)
     if found.verdict == "equal":
