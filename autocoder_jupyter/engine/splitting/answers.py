@@ -94,8 +94,11 @@ def _sort_key(column: Any) -> tuple[Any, bool]:
             return np.round(values / size, _DIGITS - 1) * size, True
     if kind in "iu" and not column.isna().any():
         return column.to_numpy(), False
-    texts = [_text(value) for value in column]
-    return pd.factorize(np.array(texts, dtype=object), sort=True)[0], False
+    if isinstance(column.dtype, pd.StringDtype):
+        texts = column.to_numpy(dtype=object, na_value=str(column.dtype.na_value))
+    else:
+        texts = np.array([_text(value) for value in column], dtype=object)
+    return pd.factorize(texts, sort=True)[0], False
 
 
 def _text(value: Any) -> str:
