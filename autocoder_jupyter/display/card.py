@@ -82,7 +82,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Passed", parts.passed_blocks(state.evidence)),
         Row("Split", split_blocks(state), prefix=""),
         Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
-        Row("New version", (*lines([clipped(state.why, 600)]), *_offer(state)), prefix="new version"),
+        Row("New version", (*lines([clipped(_why(state), 600)]), *_offer(state)), prefix="new version"),
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
         Row("Data", _differences(state), prefix="data"),
         Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
@@ -260,6 +260,11 @@ def _approval(state: FunctionRun) -> tuple[Block, ...]:
 def _questions(state: FunctionRun) -> tuple[Block, ...]:
     """The questions of the plan, with numbered options."""
     return tuple(line(words, look="kept-lines") for words in question_lines(state.questions, state.name))
+
+
+def _why(state: FunctionRun) -> str:
+    """Why there is this version; "" if the row *Refine* says it."""
+    return "" if state.refinement and state.why == f"refined: {state.refinement}" else state.why
 
 
 def _offer(state: FunctionRun) -> tuple[Block, ...]:

@@ -403,6 +403,12 @@ def test_a_run_out_of_budget_says_that_first_and_what_failed_below() -> None:
     assert "assert 1 == 2" in "".join(below)
 
 
+def test_a_refinement_stands_once(read: Any) -> None:
+    refined = replace(RUNNING, refinement="Also by region.", why="refined: Also by region.")
+    assert read(card_html(refined)).text.count("Also by region.") == 1
+    assert "New version" in read(card_html(replace(refined, why="new wording"))).text
+
+
 def test_a_mark_and_an_arrow_are_not_left_alone_by_a_narrow_page() -> None:
     plan = PLAN.model_copy(update={"outputs": (OutputSpec(name="total", type="float"),)})
     html = card_html(replace(RUNNING, phase="failed", plan=plan))
