@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 OFFER = "Large tables: check how it may be split"
-FOUND = "monthly: sales may be split: "
+FOUND = "monthly: sales cannot be split"
 
 
 def test_the_card_checks_how_a_function_may_be_split_and_shows_it(notebook: Open, lab: Lab) -> None:

@@ -127,7 +127,7 @@ class Count:
 
 
 def test_a_query_of_ibis_is_counted_by_its_engine_before_a_call_reads_it() -> None:
-    schema = type("Schema", (), {"to_pyarrow": lambda _: pa.schema([("a", pa.int64())])})
+    schema = type("Schema", (), {"to_pyarrow": lambda _: pa.schema([("a", pa.int64())]), "items": lambda _: ()})
     facts = {"__module__": "ibis.expr.types.relations", "schema": lambda _: schema()}
     large = type("Table", (IBIS,), {**facts, "count": lambda _: Count(2**30)})
     with pytest.raises(InvalidRequest, match="1,073,741,824 rows × 1 columns is not computed"):

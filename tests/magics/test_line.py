@@ -194,7 +194,7 @@ def test_approving_other_packages_is_refused(shell: Any, jobs: Any) -> None:
 @pytest.mark.usefixtures("started")
 def test_show_of_a_pending_result_does_not_wait(shell: Any) -> None:
     shell.run("%autocode show growth")
-    assert "autocode growth running" in shell.shown
+    assert "growth is running" in shell.shown
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_show_shows_the_part_that_is_asked_for(flag: str, seen: str, unseen: str
 @pytest.mark.usefixtures("started")
 def test_a_result_as_the_last_expression_is_its_page(shell: Any, jobs: Any) -> None:
     assert shell.display_formatter.format(jobs.last.result) == ({}, {})
-    assert "autocode growth running" in shell.shown
+    assert "growth is running" in shell.shown
     jobs.last.end()
     formats, _ = shell.display_formatter.format(jobs.last.result)
     assert "growth.run()" in formats["text/html"]

@@ -282,14 +282,14 @@ def test_a_request_for_a_kept_process_that_has_ended_goes_to_a_fresh_one(worker:
     body = """
         import builtins
         builtins.n = getattr(builtins, 'n', 0) + 1
-        threading.Timer(0.1, os._exit, [0]).start()
+        threading.Timer(0.5, os._exit, [0]).start()
         return builtins.n * 1_000_000 + int(frame['x'].sum())
     """
     frame = pd.DataFrame({"x": [1] * rows})
     own = {"CASE": str(rows)}  # so that the process of the other case is not kept for this one
     ends = program(body, {"frame": "DataFrame"}, {"n": "int"}, env_vars=own)
     assert worker.call(ends, {"frame": frame}, CallSpec(reuse=True)).values["n"] == 1_000_000 + rows
-    time.sleep(0.5)
+    time.sleep(1.0)
     assert worker.call(ends, {"frame": frame}, CallSpec(reuse=True)).values["n"] == 1_000_000 + rows
 
 
