@@ -516,7 +516,7 @@ def _ibis(value: Any) -> TableSource:
             return ibis.memtable(held)
         try:
             return value.get_backend().read_parquet(answer.files)
-        except NotImplementedError:  # SQLite
+        except NotImplementedError:  # a database that reads no files, such as SQLite
             return ibis.read_parquet(answer.files)
 
     return _of_engine(_plain(ibis_schema(value)), tables, like)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from weakref import WeakValueDictionary
 
 from autocoder_jupyter.sandbox.protocol import Worker
 
-_at_work: dict[tuple[int, int], Worker] = {}
-"""By process id: the workers of a parent do not run in a forked process."""
+_at_work: WeakValueDictionary[tuple[int, int], Worker] = WeakValueDictionary()
+"""By process id: the workers of a parent do not run in a forked process. No worker stays alive because it is here."""
 
 
 def begin(worker: Worker) -> None:

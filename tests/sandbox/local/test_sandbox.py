@@ -16,7 +16,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -117,7 +116,12 @@ def test_cores_are_bound(tmp_path: Path, cpu: float, cores: int | None, share: i
 
 def test_a_new_worker_has_cores_that_nobody_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    borrowed: Any = [SimpleNamespace(cores=(1,)), SimpleNamespace(cores=(2,))]
+
+    class Borrowed:
+        def __init__(self, core: int) -> None:
+            self.cores = (core,)
+
+    borrowed: Any = [Borrowed(1), Borrowed(2)]
     for worker in borrowed:
         begin(worker)
     try:
