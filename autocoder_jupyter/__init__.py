@@ -91,6 +91,10 @@ def load_ipython_extension(ipython: Any) -> None:
     from autocoder_jupyter.magics import register
 
     connect(register(ipython).notebook)
+    if (ask := getattr(ipython, "get_parent", None)) is not None and ask():  # a cell, and not a kernel that starts
+        from autocoder_jupyter.models.spawn import spawn_early
+
+        spawn_early()
 
 
 def unload_ipython_extension(ipython: Any) -> None:

@@ -55,8 +55,8 @@ async def generate_report(
     Raises:
         AutocodeError: no generation is possible: no key, no sandbox, data that cannot cross.
     """
-    from autocoder_jupyter.models.client import LiteLLMModel
     from autocoder_jupyter.models.locked import LockedModel
+    from autocoder_jupyter.models.process import ProcessModel
     from autocoder_jupyter.models.replay import ReplayingModel
 
     _require_lock_can_hold(config)
@@ -65,7 +65,7 @@ async def generate_report(
     def client(model: ModelConfig) -> ConfiguredModel:
         if config.locked:
             return LockedModel(model)
-        return LiteLLMModel(
+        return ProcessModel(
             model,
             limited=config.max_cost is not None,
             on_send=lambda request: services.add_sent(request),
@@ -76,7 +76,7 @@ async def generate_report(
     asks = draft is None or not draft.as_is
     if asks and (config.cache != "auto" or not journal.has_runs):  # before slower steps
         _engine(config).require(reached(config, config.model))
-        if isinstance(model, LiteLLMModel):
+        if isinstance(model, ProcessModel):
             await model.preflight()
     from autocoder_jupyter import engine
     from autocoder_jupyter.engine.services import ask_nobody, offer_nobody

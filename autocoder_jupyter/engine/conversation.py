@@ -114,7 +114,7 @@ class Conversation:
 
         Another `variant` asks the same question again.
         """
-        question = Question(stage=stage, messages=messages, answer_type=answer_type, variant=variant)
+        question = Question(stage=stage, messages=messages, variant=variant)
         answer, _ = await ask_structured(
             self,
             question,

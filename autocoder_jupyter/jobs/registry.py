@@ -81,10 +81,9 @@ def prepare(model: str) -> None:
     Args:
         model: the model that will be asked.
     """
-    from autocoder_jupyter.models import library
+    from autocoder_jupyter.models import process
 
-    library.load_client(model)
-    library.load_tokenizer()
+    process.prepare(model)
 
 
 def current(name: str) -> AnyJob | None:

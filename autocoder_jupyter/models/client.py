@@ -65,6 +65,7 @@ class LiteLLMModel:
         limited: whether the cost is limited. Then a model with an unknown price is not asked.
         on_loading: called with True when the import of litellm begins, and with False when it ends.
         on_send: called with each request before it is sent.
+        checked: whether `preflight` has been done elsewhere.
     """
 
     def __init__(
@@ -75,13 +76,14 @@ class LiteLLMModel:
         limited: bool = False,
         on_loading: Callable[[bool], None] | None = None,
         on_send: OnSend | None = None,
+        checked: bool = False,
     ) -> None:
         self._config = config
         self._patience = patience or Patience()
         self._limited = limited
         self._on_loading = on_loading
         self._on_send = on_send
-        self._checked = False
+        self._checked = checked
 
     @property
     def config(self) -> ModelConfig:

@@ -29,6 +29,9 @@ class CutOff(Exception):
         super().__init__(exchange.finish_reason)
         self.exchange = exchange
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return CutOff, (self.exchange,)
+
 
 def cut_off_error(exchange: Exchange, why: str, *, shortened: bool) -> AutocodeError:
     """The error for an answer that was cut off. Its cause is a `CutOff`.

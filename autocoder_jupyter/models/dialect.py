@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from types import ModuleType
 from typing import Any, Literal
 
-from pydantic import BaseModel
-
 from autocoder_jupyter.models.cache_marks import wants_marks
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.schemas import strict_schema
+from autocoder_jupyter.models.schemas import AnswerForm
 
 Format = Literal["json_schema", "json_object", "text"]
 _WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
@@ -42,8 +41,8 @@ class Dialect:
             "max_tokens": room,
             "stream_options": {"include_usage": True},
         }
-        if structured and question.answer_type is not None and self.format != "text":
-            arguments["response_format"] = response_format(self.format, question.answer_type)
+        if structured and question.form is not None and self.format != "text":
+            arguments["response_format"] = response_format(self.format, question.form)
         return {name: value for name, value in arguments.items() if name not in self._refused}
 
     def learn(self, error: Exception, offered: dict[str, Any]) -> bool:
@@ -86,10 +85,9 @@ def _best_format(model: str, litellm: ModuleType) -> Format:
     return "json_object" if "response_format" in taken else "text"
 
 
-def response_format(format: Format, answer_type: type[BaseModel]) -> dict[str, Any]:
+def response_format(format: Format, form: AnswerForm) -> dict[str, Any]:
     """The `response_format` argument for a record, in addition to the prompt."""
     if format == "json_object":
         return {"type": "json_object"}
-    strict = strict_schema(answer_type)
-    schema = {"name": answer_type.__name__, "schema": strict or answer_type.model_json_schema(), "strict": bool(strict)}
-    return {"type": "json_schema", "json_schema": schema}
+    schema = copy.deepcopy(form.strict or form.schema)  # a client may change it
+    return {"type": "json_schema", "json_schema": {"name": form.name, "schema": schema, "strict": bool(form.strict)}}

@@ -8,7 +8,6 @@ from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.schemas import json_schema
 
 CARRIAGE = frozenset(
     {
@@ -54,7 +53,7 @@ def question_key(question: Question, config: ModelConfig) -> str:
             **{name: value for name, value in config.params.items() if name not in CARRIAGE},
         },
         "messages": question.messages,
-        "answer_type": question.answer_type and json_schema(question.answer_type),
+        "answer_type": question.form and question.form.schema,
         "variant": question.variant,
     }
     canonical = json.dumps(shape, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_plain)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pydantic import BaseModel
-
 from autocoder_jupyter.models.listener import SILENT, Listener
+from autocoder_jupyter.models.schemas import AnswerForm
 from autocoder_jupyter.types import Exchange
 
 
@@ -38,8 +37,8 @@ class Question:
     Args:
         stage: its purpose; it is shown, but is not part of the key.
         messages: OpenAI-style messages. The key is made from them, the model's name, the parameters and
-            `answer_type`.
-        answer_type: pydantic model of a structured answer; None for text.
+            `form`.
+        form: the form of a structured answer; None for text.
         max_tokens: the maximum number of tokens of the answer.
         temperature: sampling temperature.
         variant: distinguishes intentional repetitions of the same question.
@@ -47,7 +46,7 @@ class Question:
 
     stage: str
     messages: tuple[Mapping[str, Any], ...]
-    answer_type: type[BaseModel] | None = None
+    form: AnswerForm | None = None
     max_tokens: int = 8000
     temperature: float = 0.2
     variant: int = 0

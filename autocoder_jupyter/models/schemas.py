@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
 _KINDS_OF_ANSWERS = 64
 """Most answer types whose schemas are kept. pydantic makes a schema anew each time, which takes milliseconds."""
+
+
+@dataclass(frozen=True)
+class AnswerForm:
+    """The form of a structured answer. Unlike its type it can be sent to another process.
+
+    Args:
+        name: name of the type.
+        schema: its JSON schema.
+        strict: the schema for a strict mode; None if it cannot be strict.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    strict: Mapping[str, Any] | None
+
+
+@functools.lru_cache(_KINDS_OF_ANSWERS)
+def answer_form(answer_type: type[BaseModel]) -> AnswerForm:
+    """The form of an answer of this type."""
+    return AnswerForm(answer_type.__name__, json_schema(answer_type), strict_schema(answer_type))
 
 
 @functools.lru_cache(_KINDS_OF_ANSWERS)
@@ -67,11 +88,6 @@ def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
 
     Strict means that every object is closed and all its properties are required. Defaults are left out.
     """
-    return copy.deepcopy(_kept_strict_schema(answer_type))  # a client may change it
-
-
-@functools.lru_cache(_KINDS_OF_ANSWERS)
-def _kept_strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
     try:
         closed = _closed(json_schema(answer_type))
     except _Open:

@@ -12,7 +12,7 @@ from autocoder_jupyter.models.answers import objects_in
 from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
-from autocoder_jupyter.models.schemas import schema_in_words
+from autocoder_jupyter.models.schemas import answer_form, schema_in_words
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.untrusted.valid_unicode import valid_record
 
@@ -49,7 +49,7 @@ async def ask_structured(
         ModelError: see `LanguageModel.ask`.
     """
     messages = with_schema(question.messages, answer_type)
-    asked = dataclasses.replace(question, messages=messages, answer_type=answer_type)
+    asked = dataclasses.replace(question, messages=messages, form=answer_form(answer_type))
 
     def read(answer: str) -> T:
         record = read_record(answer, answer_type)

@@ -16,6 +16,7 @@ from autocoder_jupyter.models.continuation import CONTINUE
 from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.models.schemas import answer_form
 from autocoder_jupyter.types import CodePlan, Usage
 from tests.scripted_model import Answer, ScriptedModel
 
@@ -368,7 +369,7 @@ async def test_a_model_that_thought_its_tokens_away_gets_more_room(question: Que
 
 
 async def test_a_continuation_is_not_forced_into_a_new_object() -> None:
-    asked = Question("plan", ({"role": "user", "content": "A plan, as JSON."},), answer_type=CodePlan)
+    asked = Question("plan", ({"role": "user", "content": "A plan, as JSON."},), form=answer_form(CodePlan))
     parts: list[str | Answer] = [Answer('{"description": "a", ', finish_reason="length"), '"approach": "b"}']
     with ScriptedModel(parts) as endpoint:
         exchange = await LiteLLMModel(endpoint.config()).ask(asked)
@@ -429,7 +430,7 @@ async def test_a_refused_option_is_left_out_from_then_on(question: Question, nam
 
 
 async def test_a_refused_response_format_is_replaced_by_a_weaker_one() -> None:
-    asked = Question("plan", ({"role": "user", "content": "A plan, as JSON."},), answer_type=CodePlan)
+    asked = Question("plan", ({"role": "user", "content": "A plan, as JSON."},), form=answer_form(CodePlan))
     with ScriptedModel(["{}", "{}"], refuse={"json_schema", "json_object"}) as endpoint:
         model = LiteLLMModel(endpoint.config(model="openai/gpt-4.1"))
         await model.ask(asked)
@@ -441,7 +442,7 @@ async def test_a_refused_response_format_is_replaced_by_a_weaker_one() -> None:
 async def test_calls_side_by_side_learn_a_refusal_once() -> None:
     both_asked = threading.Event()
     refusal = Answer(status=400, error="json_schema is not supported", hold=both_asked)
-    asked = Question("plan", ({"role": "user", "content": "A plan, as JSON."},), answer_type=CodePlan)
+    asked = Question("plan", ({"role": "user", "content": "A plan, as JSON."},), form=answer_form(CodePlan))
     with ScriptedModel([refusal, refusal, "{}", "{}"]) as endpoint:
         model = LiteLLMModel(endpoint.config(model="openai/gpt-4.1"))
         answers = asyncio.gather(model.ask(asked), model.ask(asked))

@@ -12,10 +12,11 @@ from pydantic import BaseModel
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.models.keys import question_key
 from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.schemas import answer_form
 from autocoder_jupyter.types import CodePlan
 
 CONFIG = ModelConfig("openai/gpt-4.1", params={"top_p": 0.5, "stop": {"b", "a", "c"}})
-QUESTION = Question("plan", ({"role": "user", "content": "Zürich?"},), answer_type=CodePlan)
+QUESTION = Question("plan", ({"role": "user", "content": "Zürich?"},), form=answer_form(CodePlan))
 
 
 class Other(BaseModel):
@@ -26,8 +27,8 @@ class Other(BaseModel):
     "changes",
     [
         {"messages": ({"role": "user", "content": "Zurich?"},)},
-        {"answer_type": None},
-        {"answer_type": Other},
+        {"form": None},
+        {"form": answer_form(Other)},
         {"max_tokens": 1},
         {"temperature": 0.0},
         {"variant": 1},
@@ -75,9 +76,10 @@ def test_a_key_is_the_same_in_another_process(seed: str) -> None:
     program = (
         "from autocoder_jupyter.models.keys import question_key\n"
         "from autocoder_jupyter.models.protocol import ModelConfig, Question\n"
+        "from autocoder_jupyter.models.schemas import answer_form\n"
         "from autocoder_jupyter.types import CodePlan\n"
         "config = ModelConfig('openai/gpt-4.1', params={'top_p': 0.5, 'stop': {'b', 'a', 'c'}})\n"
-        "question = Question('plan', ({'content': 'Z\\u00fcrich?', 'role': 'user'},), answer_type=CodePlan)\n"
+        "question = Question('plan', ({'content': 'Z\\u00fcrich?', 'role': 'user'},), form=answer_form(CodePlan))\n"
         "print(question_key(question, config))\n"
     )
     environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}

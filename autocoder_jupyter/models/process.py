@@ -1,0 +1,410 @@
+"""The models in a process of their own, which imports litellm while the kernel does other work.
+
+The import takes seconds, and holds the GIL of the process that does it. Here a kernel starts a second process and goes
+on; it asks questions over a pipe, and gets pieces of the answer, pauses and the questions about the budget back. The
+other end is `serving`, where `LiteLLMModel` asks.
+
+A process that has imported litellm itself uses it, because a person may have set it up there. So does one whose
+parameters are more than plain values, which no pipe can carry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.errors import ModelUnavailable
+from autocoder_jupyter.models import spawn
+from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.listener import SILENT, Listener
+from autocoder_jupyter.models.metering import Grant, Worst
+from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.models.sent import OnSend
+from autocoder_jupyter.types import Exchange
+
+_STARTS = 2
+"""How many processes are tried that end before they send a request. Then the model is asked here."""
+
+CLOSING_SECONDS = 2.0
+"""How long a question that was cancelled is followed, to know what it used."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """One question, as it goes to the process.
+
+    Args:
+        config, patience, limited: see `LiteLLMModel`.
+        question: the question.
+        tells: whether each request is reported before it is sent.
+        variables: the environment, if it is another one than that of the order before. Keys of models are in it.
+        folder: the working folder, to which paths of credentials may be relative.
+    """
+
+    config: ModelConfig
+    patience: Patience
+    limited: bool
+    question: Question
+    tells: bool
+    variables: Mapping[str, str] | None = None
+    folder: str = ""
+
+
+class ProcessModel:
+    """A `ConfiguredModel` that is asked in the process of models, or here if `uses_process` says so.
+
+    Args:
+        config, patience, limited, on_loading, on_send: see `LiteLLMModel`.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        patience: Patience | None = None,
+        *,
+        limited: bool = False,
+        on_loading: Callable[[bool], None] | None = None,
+        on_send: OnSend | None = None,
+    ) -> None:
+        self._here = LiteLLMModel(config, patience, limited=limited, on_loading=on_loading, on_send=on_send)
+        self._patience = patience or Patience()
+        self._limited = limited
+        self._on_loading = on_loading
+        self._on_send = on_send
+
+    @property
+    def config(self) -> ModelConfig:
+        """The model, its key and its address."""
+        return self._here.config
+
+    async def preflight(self) -> None:
+        """See `LiteLLMModel.preflight`."""
+        await self._here.preflight()
+
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
+        """One complete answer. A cancel closes the connection at once.
+
+        Raises:
+            ModelError, BudgetSpent, InvalidRequest: see `LiteLLMModel.ask`.
+            ModelUnavailable: also if the process ended.
+        """
+        await self.preflight()
+        order = Order(self.config, self._patience, self._limited, question, self._on_send is not None)
+        for _ in range(_STARTS):
+            process = await background.call_blocking(lambda: process_for(self.config))
+            if process is None:
+                break
+            with contextlib.suppress(_EndedBefore):
+                return await process.ask(order, listener, self._on_send, self._on_loading)
+        return await self._here.ask(question, listener)
+
+
+def uses_process(config: ModelConfig) -> bool:
+    """Whether a model is asked in the process of models, and not in this one."""
+    return "litellm" not in sys.modules and bool(sys.executable) and _is_plain(config.params)
+
+
+def process_for(config: ModelConfig) -> ModelProcess | None:
+    """The running process of models; None if the model is asked here. Starts it if needed. Blocks."""
+    return _shared() if uses_process(config) else None
+
+
+def prepare(model: str) -> None:
+    """Start the process, and let it import what the first question to a model needs. Blocks until it has."""
+    if (process := process_for(ModelConfig(model))) is not None:
+        process.prepare(model)
+    else:
+        from autocoder_jupyter.models import library
+
+        library.load_client(model)
+        library.load_tokenizer()
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return type(value) is dict and all(type(name) is str and _is_plain(item) for name, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value) in (list, tuple) and all(map(_is_plain, value))
+    return value is None or type(value) in (str, int, float, bool)
+
+
+_lock = threading.Lock()
+_process: ModelProcess | None = None
+
+
+def _shared() -> ModelProcess | None:
+    global _process
+    with _lock:
+        if _process is None or not _process.is_usable:
+            try:
+                _process = ModelProcess()
+            except OSError:  # no further process is allowed
+                return None
+        return _process
+
+
+class ModelProcess:
+    """One process of models. It ends with the one that started it.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._process = spawn.spawn()
+        self._variables: dict[str, str] = {}
+        self._sending = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._open: dict[int, Callable[[Any], object]] = {}
+        self._ended = False
+        self.is_loaded = False
+        """Whether litellm is imported there."""
+        start_thread(self._listen, "autocode-models")
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it runs, and belongs to this process and not to the one from which this was forked."""
+        return not self._ended and self._owner == os.getpid()
+
+    def prepare(self, model: str) -> None:
+        """Let it import what the first question to a model needs, and wait until it has."""
+        done = threading.Event()
+        with self._following(lambda _: done.set()) as number:
+            self._send(number, "prepare", model)
+            done.wait()
+
+    async def ask(
+        self,
+        order: Order,
+        listener: Listener,
+        on_send: OnSend | None,
+        on_loading: Callable[[bool], None] | None,
+    ) -> Exchange:
+        """Have one question asked. See `ProcessModel.ask`."""
+        loop, inbox = asyncio.get_running_loop(), asyncio.Queue[Any]()
+
+        def told(message: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(inbox.put_nowait, message)
+
+        with self._following(told) as number:
+            loading = _Loading(on_loading, begins=not self.is_loaded)
+            talk = _Talk(inbox, lambda *message: self._send(number, *message), listener, on_send, loading)
+            try:
+                await background.call_blocking(lambda: self._order(number, order))
+                return await talk.followed()
+            finally:
+                loading.end()
+
+    def _order(self, number: int, order: Order) -> None:
+        with self._sending:
+            variables = dict(os.environ)
+            changed = None if variables == self._variables else variables
+            self._variables = variables
+            self._write(number, "ask", replace(order, variables=changed, folder=_folder()))
+
+    @contextlib.contextmanager
+    def _following(self, told: Callable[[Any], object]) -> Iterator[int]:
+        """Have `told` called with each message about a new number, and with None if the process ends."""
+        number = next(self._numbers)
+        self._open[number] = told
+        if self._ended:
+            told(None)
+        try:
+            yield number
+        finally:
+            del self._open[number]
+
+    def _send(self, number: int, *message: Any) -> None:
+        with self._sending:
+            self._write(number, *message)
+
+    def _write(self, *message: Any) -> None:
+        """Send a message. If the process has ended, `_listen` says so."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            pickle.dump(message, self._process.stdin)
+            self._process.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        try:
+            while True:
+                number, *message = pickle.load(self._process.stdout)
+                if number == 0:
+                    self.is_loaded = True
+                elif (told := self._open.get(number)) is not None:
+                    told(message)
+        except Exception:  # it has ended, or has another version of this package
+            self._ended = True
+            for told in list(self._open.values()):
+                told(None)
+            self._process.kill()
+            with contextlib.suppress(OSError):  # it closes the pipes; what was not sent is not needed
+                self._process.communicate()
+
+
+class _EndedBefore(Exception):
+    """The process ended before it sent a request."""
+
+
+class _Loading:
+    """Tells once that the import of litellm is waited for, and once that it is not any more."""
+
+    def __init__(self, on_loading: Callable[[bool], None] | None, *, begins: bool) -> None:
+        self._tell = on_loading if begins else None
+        if self._tell is not None:
+            self._tell(True)
+
+    def end(self) -> None:
+        """The import has ended, or nobody waits for it."""
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            tell(False)
+
+
+class _Talk:
+    """Follows one question in the process until its answer.
+
+    Args:
+        inbox: the messages about it; None if the process ended.
+        send: sends a message about it.
+        listener, on_send: follow the question.
+        loading: told when the import is over.
+    """
+
+    def __init__(
+        self,
+        inbox: asyncio.Queue[Any],
+        send: Callable[..., None],
+        listener: Listener,
+        on_send: OnSend | None,
+        loading: _Loading,
+    ) -> None:
+        self._inbox = inbox
+        self._send = send
+        self._listener = listener
+        self._on_send = on_send
+        self._loading = loading
+        self._granted = contextlib.AsyncExitStack()
+        self._grant: Grant | None = None
+        self._worst: Worst | None = None
+        self._said = 0
+        self._stop: BaseException | None = None
+
+    async def followed(self) -> Exchange:
+        """The answer. A cancel is passed on, and what the question used until then is still charged."""
+        async with self._granted:
+            while True:
+                match await self._next():
+                    case ["answered", exchange] if self._stop is None:
+                        assert isinstance(exchange, Exchange)
+                        return exchange
+                    case ["failed", error, cause] if self._stop is None:
+                        raise error from cause
+                    case None:
+                        self._charge_what_came()
+                        raise self._stop or (_EndedBefore() if self._worst is None else _ended())
+                    case ["answered" | "failed", *_] if self._stop is not None:
+                        raise self._stop
+                    case [kind, *about]:
+                        await self._heard(kind, *about)
+
+    async def _next(self) -> Any:
+        if self._stop is None:
+            try:
+                return await self._inbox.get()
+            except asyncio.CancelledError as cancelled:
+                self._end(cancelled)
+        try:
+            async with asyncio.timeout(CLOSING_SECONDS):
+                return await self._inbox.get()
+        except TimeoutError:
+            return None
+
+    def _end(self, reason: BaseException) -> None:
+        self._stop = reason
+        self._send("cancel")
+
+    async def _heard(self, kind: str, *about: Any) -> None:
+        """Do what a message says. What a listener raises ends the question."""
+        try:
+            match kind:
+                case "text":
+                    self._said += len(about[0])
+                    self._listener.on_text(about[0])
+                case "retry":
+                    self._listener.on_retry(*about)
+                case "loaded":
+                    self._loading.end()
+                case "spend" if self._grant is not None:
+                    self._grant.spend(about[0])
+                case "release":
+                    self._grant = None
+                    await self._granted.aclose()
+                case _:
+                    await self._replied(kind, about[0])
+        except Exception as error:
+            self._end(error)
+
+    async def _replied(self, kind: str, about: Any) -> None:
+        """Answer a question of the process. It raises the error there."""
+        result: object = None
+        error: BaseException | None = None
+        try:
+            match kind:
+                case "reserve":
+                    self._worst, self._said = about, 0
+                    self._grant = await self._granted.enter_async_context(self._listener.meter.reserve(about))
+                    result = self._grant.room
+                case "grow" if self._grant is not None:
+                    result = self._grant.grow(about)
+                case "sent" if self._on_send is not None:
+                    self._on_send(about)
+        except asyncio.CancelledError as cancelled:
+            self._end(cancelled)
+            return
+        except Exception as raised:
+            error = portable(raised)
+        self._send("reply", result, error)
+
+    def _charge_what_came(self) -> None:
+        if self._grant is not None and self._worst is not None:
+            self._grant.spend(self._worst.of(self._worst.question.input_tokens, self._said // 4))
+
+
+def _folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was removed
+        return ""
+
+
+def portable(error: BaseException) -> BaseException:
+    """An exception that can be sent to another process: itself, or its text."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def _ended() -> ModelUnavailable:
+    return ModelUnavailable(
+        "The process that asks the model ended before the answer.",
+        why="It was killed, for instance because the memory of the machine was used up.",
+        hint="Try again (%autocode retry). A new process is started.",
+    )

@@ -1,0 +1,169 @@
+"""The process of models: asks questions with litellm for the process that started it. See `process`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import threading
+import time
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import Future
+from typing import Any, BinaryIO
+
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.models import library
+from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.listener import Listener
+from autocoder_jupyter.models.metering import Grant, Worst
+from autocoder_jupyter.models.process import Order, portable
+from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.types import Usage
+
+IDLE_SECONDS = 600.0
+"""How long the process waits for a question before it ends. It has 200 MB."""
+
+
+def serve() -> None:
+    """Serve over the standard streams until they are closed, and end the process then."""
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)  # what a library prints is no message
+    try:
+        _Server(source, sink).run()
+    finally:
+        os._exit(0)  # nobody waits for what is still under way
+
+
+class _Server:
+    """Reads orders, and sends what becomes of them."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        self._source = source
+        self._sink = sink
+        self._sending = threading.Lock()
+        self._asked: dict[int, Future[None]] = {}
+        self._replies: dict[int, Future[Any]] = {}
+        self._variables: Mapping[str, str] = dict(os.environ)
+        self._used = time.monotonic()
+
+    def run(self) -> None:
+        """Serve until the other process has closed its end."""
+        start_thread(self._load, "autocode-prepare")
+        start_thread(self._end_when_idle, "autocode-idle")
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                number, kind, *about = pickle.load(self._source)
+                self._used = time.monotonic()
+                self._do(number, kind, *about)
+
+    def send(self, number: int, *message: Any) -> None:
+        """Send a message about a question."""
+        with self._sending:
+            pickle.dump((number, *message), self._sink)
+            self._sink.flush()
+
+    def request(self, number: int, kind: str, about: Any) -> Future[Any]:
+        """Send a message that the other process answers. A question has one at a time."""
+        self._replies[number] = reply = Future[Any]()
+        self.send(number, kind, about)
+        return reply
+
+    def _load(self) -> None:
+        with contextlib.suppress(Exception):  # a question reports it
+            library.load()
+            self.send(0)
+            library.load_tokenizer()
+
+    def _end_when_idle(self) -> None:
+        while self._asked or time.monotonic() - self._used < IDLE_SECONDS:
+            time.sleep(IDLE_SECONDS / 10)
+        os._exit(0)
+
+    def _do(self, number: int, kind: str, *about: Any) -> None:
+        match kind, about:
+            case "prepare", [model]:
+                start_thread(lambda: self._prepare(number, model), "autocode-prepare")
+            case "ask", [order]:
+                self._adopt(order)
+                self._asked[number] = background.submit(self._ask(number, order))
+            case "cancel", []:
+                if (asked := self._asked.get(number)) is not None:
+                    asked.cancel()
+            case "reply", [result, error]:
+                reply = self._replies.pop(number)
+                if error is not None:
+                    reply.set_exception(error)
+                elif reply.set_running_or_notify_cancel():
+                    reply.set_result(result)
+
+    def _prepare(self, number: int, model: str) -> None:
+        with contextlib.suppress(Exception):  # a question reports it
+            library.load_client(model)
+            library.load_tokenizer()
+            self.send(0)
+        self.send(number)
+
+    def _adopt(self, order: Order) -> None:
+        """Take over the environment and the folder of the other process, in which keys and certificates are."""
+        if order.variables is not None:
+            for name in self._variables.keys() - order.variables.keys():
+                os.environ.pop(name, None)
+            os.environ.update(order.variables)
+            self._variables = order.variables
+        with contextlib.suppress(OSError):
+            os.chdir(order.folder)
+
+    async def _ask(self, number: int, order: Order) -> None:
+        asker = _Asker(self, number)
+        if library.is_loaded():
+            asker.tell("loaded")
+        model = LiteLLMModel(
+            order.config,
+            order.patience,
+            limited=order.limited,
+            on_loading=lambda begins: None if begins else asker.tell("loaded"),
+            on_send=asker.on_send if order.tells else None,
+            checked=True,
+        )
+        listener = Listener(lambda piece: asker.tell("text", piece), lambda *about: asker.tell("retry", *about), asker)
+        try:
+            exchange = await model.ask(order.question, listener)
+        except BaseException as error:
+            cause = error.__cause__ and portable(error.__cause__)
+            asker.tell("failed", portable(error), cause)
+            raise
+        finally:
+            del self._asked[number]
+        asker.tell("answered", exchange)
+
+
+class _Asker:
+    """The listener, the meter and `on_send` of one question, which are in the other process."""
+
+    def __init__(self, server: _Server, number: int) -> None:
+        self._server = server
+        self._number = number
+
+    def tell(self, *message: Any) -> None:
+        """Send a message about the question."""
+        self._server.send(self._number, *message)
+
+    def on_send(self, request: SentRequest) -> None:
+        """Report a request, and wait until it is noted: it must be known before it is sent."""
+        self._server.request(self._number, "sent", request).result()
+
+    @contextlib.asynccontextmanager
+    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
+        """See `Meter.reserve`."""
+        room = await asyncio.wrap_future(self._server.request(self._number, "reserve", worst))
+        try:
+            yield Grant(room, lambda usage: self.tell("spend", usage), self._grow)
+        finally:
+            self.tell("release")
+
+    def _grow(self, usage: Usage) -> str:
+        return str(self._server.request(self._number, "grow", usage).result())

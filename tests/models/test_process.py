@@ -1,0 +1,357 @@
+"""The process of models: the same answers and errors as here, and a kernel that does not import litellm."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, ModelUnavailable, UnusableAnswer
+from autocoder_jupyter.models import process
+from autocoder_jupyter.models.cut_off import exchange_of
+from autocoder_jupyter.models.listener import Listener
+from autocoder_jupyter.models.metering import Worst
+from autocoder_jupyter.models.process import ModelProcess, ProcessModel
+from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.models.schemas import answer_form
+from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.types import CodePlan
+from tests.model_faults import chunk, for_ever
+from tests.scripted_model import Answer, ScriptedModel, always
+
+pytestmark = pytest.mark.slow
+
+QUESTION = Question("plan", ({"role": "user", "content": "How are you?"},), max_tokens=400)
+ONCE = Patience(tries=1)
+SAID = [chunk({"content": f"word {number} "}) for number in range(50)]
+
+
+@pytest.fixture(autouse=True)
+def _in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a kernel that has not imported litellm."""
+    monkeypatch.setattr(process, "uses_process", lambda config: process._is_plain(config.params))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    if process._process is not None:
+        os.kill(process._process._process.pid, signal.SIGKILL)
+
+
+async def asked(endpoint: ScriptedModel, question: Question = QUESTION, *, meter: Any = None, **config: Any) -> Any:
+    listener = Listener(meter=meter) if meter is not None else Listener()
+    return await ProcessModel(endpoint.config(**config), ONCE).ask(question, listener)
+
+
+def running() -> int:
+    assert process._process is not None
+    return process._process._process.pid
+
+
+async def test_an_answer_comes_in_pieces_while_it_is_written() -> None:
+    release, heard = threading.Event(), list[str]()
+    begun = asyncio.Event()
+
+    def hear(piece: str) -> None:
+        heard.append(piece)
+        begun.set()
+
+    with ScriptedModel([Answer("word by word", piece=4, hold=release, hold_after=4)]) as endpoint:
+        asking = asyncio.ensure_future(ProcessModel(endpoint.config()).ask(QUESTION, Listener(on_text=hear)))
+        await begun.wait()
+        assert heard == ["word"] and not asking.done()
+        release.set()
+        exchange = await asking
+    assert exchange.answer == "word by word" == "".join(heard)
+    assert exchange.usage.output_tokens and exchange.messages[0]["content"] == "How are you?"
+
+
+async def test_a_form_and_all_else_of_a_question_arrive() -> None:
+    question = Question("plan", QUESTION.messages, answer_form(CodePlan), max_tokens=77, temperature=0.7)
+    with ScriptedModel(["{}"]) as endpoint:
+        await asked(endpoint, question, model="openai/gpt-4.1", params={"top_p": 0.5})
+        (request,) = endpoint.requests
+    assert request["response_format"]["json_schema"]["name"] == "CodePlan"
+    assert (request["max_tokens"], request["temperature"], request["top_p"]) == (77, 0.7, 0.5)
+
+
+async def test_a_request_is_reported_before_it_is_sent() -> None:
+    seen: list[tuple[str, int]] = []
+    with ScriptedModel(["fine", "fine"]) as endpoint:
+
+        def note(request: SentRequest) -> None:
+            seen.append((request.body["messages"][0]["content"], len(endpoint.requests)))
+
+        await ProcessModel(endpoint.config(), ONCE, on_send=note).ask(QUESTION)
+        assert seen == [("How are you?", 0)]
+
+
+async def test_an_error_of_the_report_ends_the_question() -> None:
+    def full(request: SentRequest) -> None:
+        raise OSError("the disk is full")
+
+    with ScriptedModel(["fine"]) as endpoint, pytest.raises(ModelUnavailable, match="the disk is full"):
+        await ProcessModel(endpoint.config(), ONCE, on_send=full).ask(QUESTION)
+
+
+async def test_keys_are_those_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`%env` is used after the process has started."""
+    with ScriptedModel(["one", "two"]) as endpoint:
+        for key in ("first", "second"):
+            monkeypatch.setenv("MY_KEY", key)
+            await asked(endpoint, api_key="MY_KEY")
+        assert [headers["authorization"] for headers in endpoint.headers] == ["Bearer first", "Bearer second"]
+        monkeypatch.delenv("MY_KEY")
+        with pytest.raises(AuthenticationFailed, match="MY_KEY, which is not set"):
+            await asked(endpoint, api_key="MY_KEY")
+
+
+async def test_errors_are_the_same_with_cause_and_hint() -> None:
+    with (
+        ScriptedModel([Answer(status=401, error="wrong key")]) as endpoint,
+        pytest.raises(AuthenticationFailed) as caught,
+    ):
+        await asked(endpoint)
+    assert caught.value.hint and "scripted" in caught.value.what
+    with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint, pytest.raises(UnusableAnswer) as stopped:
+        await asked(endpoint)
+    assert (cut := exchange_of(stopped.value)) is not None and cut.answer.startswith("word 0 word 1 ")
+
+
+async def test_the_budget_allows_each_request_and_is_charged() -> None:
+    budget = Budget(tokens=600)
+    with ScriptedModel(
+        [Answer("fine", usage={"prompt_tokens": 100, "completion_tokens": 450}), "not asked"]
+    ) as endpoint:
+        await asked(endpoint, meter=budget)
+        assert (budget.used.input_tokens, budget.used.output_tokens) == (100, 450)
+        with pytest.raises(BudgetSpent, match="max_tokens"):
+            await asked(endpoint, meter=budget)
+        assert len(endpoint.requests) == 1
+
+
+async def test_an_answer_that_outgrows_the_budget_is_stopped() -> None:
+    budget = Budget(tokens=600)
+    with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint:
+        with pytest.raises((UnusableAnswer, BudgetSpent)):
+            await asked(endpoint, meter=budget)
+        await asyncio.to_thread(endpoint.wait_for_hang_ups, 1)
+    assert 500 <= budget.used.output_tokens <= 620
+
+
+async def test_a_cancel_hangs_up_and_counts_what_came() -> None:
+    budget, begun = Budget(), asyncio.Event()
+    with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
+        listener = Listener(on_text=lambda _: begun.set(), meter=budget)
+        asking = asyncio.ensure_future(ProcessModel(endpoint.config(), ONCE).ask(QUESTION, listener))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await asyncio.to_thread(endpoint.wait_for_hang_ups, 1)
+    assert budget.used.output_tokens > 0 and not budget._held
+
+
+async def test_a_cancel_while_the_budget_is_waited_for_sends_nothing() -> None:
+    budget, waiting = Budget(tokens=500), threading.Event()
+
+    class Told:
+        def reserve(self, worst: Worst) -> Any:
+            waiting.set()
+            return budget.reserve(worst)
+
+    with ScriptedModel([Answer("slow", hold=(release := threading.Event())), "not asked"]) as endpoint:
+        first = asyncio.ensure_future(asked(endpoint, meter=budget))
+        await asyncio.to_thread(endpoint.wait_for_requests, 1)
+        second = asyncio.ensure_future(asked(endpoint, meter=Told()))
+        await asyncio.wait_for(asyncio.to_thread(waiting.wait), 60)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        release.set()
+        assert (await first).answer == "slow" and len(endpoint.requests) == 1
+
+
+async def test_what_a_listener_raises_ends_the_question() -> None:
+    def fail(_: str) -> None:
+        raise LookupError("a defect of ours")
+
+    with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
+        with pytest.raises(LookupError, match="a defect of ours"):
+            await ProcessModel(endpoint.config(), ONCE).ask(QUESTION, Listener(on_text=fail))
+        await asyncio.to_thread(endpoint.wait_for_hang_ups, 1)
+
+
+async def test_pauses_are_told() -> None:
+    pauses: list[tuple[str, float]] = []
+    answers = [Answer(status=429, headers={"retry-after": "0"}), "fine"]
+    with ScriptedModel(answers) as endpoint:
+        model = ProcessModel(endpoint.config(), Patience(first=0.01))
+        await model.ask(QUESTION, Listener(on_retry=lambda reason, seconds: pauses.append((reason, seconds))))
+    assert len(pauses) == 1 and pauses[0][0]
+
+
+async def test_questions_side_by_side_do_not_wait_for_each_other() -> None:
+    with ScriptedModel([Answer("slow", hold=(release := threading.Event())), "fast"]) as endpoint:
+        slow = asyncio.ensure_future(asked(endpoint))
+        await asyncio.to_thread(endpoint.wait_for_requests, 1)
+        assert (await asked(endpoint)).answer == "fast" and not slow.done()
+        release.set()
+        assert (await slow).answer == "slow"
+
+
+# Its end
+
+
+async def test_a_process_that_ended_is_replaced_and_nobody_notices() -> None:
+    with ScriptedModel(["one", "two"]) as endpoint:
+        await asked(endpoint)
+        before = running()
+        os.kill(before, signal.SIGKILL)
+        assert (await asked(endpoint)).answer == "two" and running() != before
+
+
+async def test_a_process_that_ends_amid_an_answer_is_an_error_and_its_tokens_are_charged() -> None:
+    budget, begun = Budget(), asyncio.Event()
+    with ScriptedModel([Answer("a long answer", piece=6, hold=threading.Event(), hold_after=6), "again"]) as endpoint:
+        listener = Listener(on_text=lambda _: begun.set(), meter=budget)
+        asking = asyncio.ensure_future(ProcessModel(endpoint.config(), ONCE).ask(QUESTION, listener))
+        await begun.wait()
+        os.kill(running(), signal.SIGKILL)
+        with pytest.raises(ModelUnavailable, match="ended before the answer"):
+            await asking
+        assert budget.used.input_tokens and not budget._held
+        assert (await asked(endpoint)).answer == "again"
+
+
+async def test_a_process_that_never_starts_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["false"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    monkeypatch.setattr(process.spawn, "spawn", broken)
+    monkeypatch.setattr(process, "_process", None)
+    with ScriptedModel(["fine"]) as endpoint:
+        assert (await asked(endpoint)).answer == "fine"
+
+
+async def test_parameters_that_no_pipe_carries_are_used_here() -> None:
+    class Client:
+        """An object of a user."""
+
+    monkey = ModelConfig("openai/x", params={"client": Client()})
+    assert process.process_for(monkey) is None and process._is_plain({"a": [1, 2.5, None, {"b": True}]})
+
+
+ALONE = """
+    import asyncio, os, signal, sys, time
+    from pathlib import Path
+    from autocoder_jupyter.models import process, spawn
+    from autocoder_jupyter.models.process import ProcessModel
+    from autocoder_jupyter.models.protocol import ModelConfig, Question
+    from tests.scripted_model import ScriptedModel
+    question = Question("plan", ({"role": "user", "content": "?"},))
+    def ask(endpoint):
+        return asyncio.run(ProcessModel(endpoint.config()).ask(question)).answer
+"""
+
+
+def alone(program: str, folder: Path, **env: str) -> str:
+    """What a new process prints that runs in a folder."""
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(ALONE) + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={"PYTHONPATH": ":".join(path for path in sys.path if path), **env},
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_litellm_is_imported_there_and_never_from_the_working_folder(tmp_path: Path) -> None:
+    for name in ("litellm", "openai", "aiohttp", "tiktoken"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n")
+    program = """
+        with ScriptedModel(["fine"]) as endpoint:
+            print(ask(endpoint), "litellm" in sys.modules)
+    """
+    assert alone(program, tmp_path, AUTOCODE_MODEL="openai/x") == "fine False\n"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_it_ends_with_the_kernel_also_if_that_is_killed(tmp_path: Path) -> None:
+    program = """
+        spawn.spawn_early()
+        print(spawn._early[1].pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(ALONE) + textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": ":".join(path for path in sys.path if path), "OPENAI_API_KEY": "x"},
+        check=False,
+    )
+    pid = int(ran.stdout)
+    for _ in range(600):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError(f"process {pid} still runs")
+
+
+def test_one_that_was_started_early_is_used_and_a_fork_has_its_own(tmp_path: Path) -> None:
+    program = """
+        spawn.spawn_early()
+        early = spawn._early[1].pid
+        with ScriptedModel(lambda request: "fine") as endpoint:
+            print(ask(endpoint), process._process._process.pid == early, flush=True)
+            if not os.fork():
+                print(ask(endpoint), process._process._process.pid == early, flush=True)
+                os._exit(0)
+            os.wait()
+            print(ask(endpoint), process._process._process.pid == early)
+    """
+    assert alone(program, tmp_path, OPENAI_API_KEY="x") == "fine True\nfine False\nfine True\n"
+
+
+def test_none_is_started_early_without_a_model_or_beside_litellm(tmp_path: Path) -> None:
+    program = """
+        spawn.spawn_early()
+        print(spawn._early)
+        os.environ["OPENAI_API_KEY"] = "x"
+        sys.modules["litellm"] = sys
+        spawn.spawn_early()
+        print(spawn._early, process.process_for(ModelConfig("openai/x")))
+    """
+    assert alone(program, tmp_path) == "None\nNone None\n"
+
+
+def test_one_that_nobody_asks_ends(tmp_path: Path) -> None:
+    program = """
+        sooner = "from autocoder_jupyter.models import serving; serving.IDLE_SECONDS = 0.5; serve()"
+        spawn._START = spawn._START.replace("serve()", sooner)
+        one = process.ModelProcess()
+        print(one._process.wait())
+    """
+    assert alone(program, tmp_path) == "0\n"
+
+
+def test_a_shared_process_is_one() -> None:
+    assert isinstance(process._shared(), ModelProcess) and process._shared() is process._shared()
