@@ -23,7 +23,8 @@ The work of the threads of `threads`:
 | `autocode-side` | one call | a call of one of two solutions that are compared |
 | `autocode-copy` | one step of a large answer | copies the second half of it from the memory of a child |
 | `autocode-card`, `-result` | one run | draw the newest state of a card; show a result that was waited for |
-| `autocode-prepare` | once | imports the model client while a user types, its tokenizer while a model answers |
+| `autocode-prepare` | once | has the model client imported while a user types, its tokenizer while a model answers |
+| `autocode-models` | with a process | reads what the process of models sends |
 | `autocode-warm`, `-spare` | one start | start workers in advance |
 | `autocode-pool` | while workers are idle | ends idle workers |
 | `autocode-supervisor` | with a process | wait for the end of a supervisor |

@@ -18,7 +18,7 @@ import pytest
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models import process
+from autocoder_jupyter.models import process, spawn
 from autocoder_jupyter.models.cut_off import exchange_of
 from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.metering import Worst
@@ -173,7 +173,8 @@ async def test_a_cancel_while_the_budget_is_waited_for_sends_nothing() -> None:
             waiting.set()
             return budget.reserve(worst)
 
-    with ScriptedModel([Answer("slow", hold=(release := threading.Event())), "not asked"]) as endpoint:
+    answers = [Answer("slow", hold=(release := threading.Event())), Answer("not asked")]
+    with ScriptedModel(answers) as endpoint:
         first = asyncio.ensure_future(asked(endpoint, meter=budget))
         await asyncio.to_thread(endpoint.wait_for_requests, 1)
         second = asyncio.ensure_future(asked(endpoint, meter=Told()))
@@ -197,7 +198,7 @@ async def test_what_a_listener_raises_ends_the_question() -> None:
 
 async def test_pauses_are_told() -> None:
     pauses: list[tuple[str, float]] = []
-    answers = [Answer(status=429, headers={"retry-after": "0"}), "fine"]
+    answers = [Answer(status=429, headers={"retry-after": "0"}), Answer("fine")]
     with ScriptedModel(answers) as endpoint:
         model = ProcessModel(endpoint.config(), Patience(first=0.01))
         await model.ask(QUESTION, Listener(on_retry=lambda reason, seconds: pauses.append((reason, seconds))))
@@ -241,7 +242,7 @@ async def test_a_process_that_never_starts_is_not_needed(monkeypatch: pytest.Mon
     def broken() -> subprocess.Popen[bytes]:
         return subprocess.Popen(["false"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    monkeypatch.setattr(process.spawn, "spawn", broken)
+    monkeypatch.setattr(spawn, "spawn", broken)
     monkeypatch.setattr(process, "_process", None)
     with ScriptedModel(["fine"]) as endpoint:
         assert (await asked(endpoint)).answer == "fine"

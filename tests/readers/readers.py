@@ -886,6 +886,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "view.styles:_rules",
     ),
     "a file of the user's machine or of the administrator, or written by a process of this package": (
+        "models.process:ModelProcess._listen",
+        "models.process:portable",
+        "models.serving:_Server._load",
+        "models.serving:_Server.run",
         "scaling.sources:_ibis.like",
         "magics.line.cache:_packages",
         "sandbox.docker.apt:authorities",
