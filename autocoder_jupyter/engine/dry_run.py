@@ -10,6 +10,7 @@ from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.surroundings import versions, with_versions
 from autocoder_jupyter.models.dialect import response_format
+from autocoder_jupyter.models.schemas import answer_form
 from autocoder_jupyter.models.structured import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.settings.efforts import EFFORTS
@@ -36,7 +37,7 @@ def preview(request: Request, config: AgentConfig) -> str:
         "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
         f"\n{of_effort(config, messages)}"
     )
-    schema = json.dumps(response_format("json_schema", answer), ensure_ascii=False)
+    schema = json.dumps(response_format("json_schema", answer_form(answer)), ensure_ascii=False)
     parts = [(message["role"], message["content"]) for message in messages]
     parts.append(("response_format, where the model takes one", schema))
     return "\n\n".join([head, *(f"───── {title} ─────\n{content}" for title, content in parts)])
