@@ -29,6 +29,9 @@ from autocoder_jupyter.settings.parameters import SYSTEM
 from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure
 
+CLIENT_SECONDS = 5.0
+"""How long workers are not started before the first question is sent."""
+
 
 class Packages:
     """Provides the environment of the current code, and learns from failures.
@@ -65,6 +68,9 @@ class Packages:
         await self._ask_consent(self._unknown_of_own_lock())
         await self._build(self.of_the_base(), ())
         self._base_is_there.set()
+        with suppress(TimeoutError):  # a new kernel imports the model's client now, and has few cores
+            async with asyncio.timeout(CLIENT_SECONDS):
+                await self._setup.talk.sent["plan"].wait()
         self._setup.session.warm(count=3)  # one for the tests, one for the function that they call, one for the sample
 
     async def base_is_there(self) -> None:
