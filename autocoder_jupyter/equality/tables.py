@@ -39,6 +39,11 @@ def has_own_index(table: Any) -> bool:
     return index.nlevels > 1 or index.name is not None or not pd.api.types.is_integer_dtype(index.dtype)
 
 
+def is_numbered(table: Any) -> bool:
+    """Whether the index is a range without a name: numbers that are made anew for some of the rows."""
+    return isinstance(table.index, pd.RangeIndex) and not has_own_index(table)
+
+
 def columns_by_label(frame: Any) -> dict[Labelled, int]:
     """The positions of the columns. A name may be there twice."""
     seen: Counter[str] = Counter()

@@ -13,6 +13,7 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
 from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
+from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.errors import (
     AutocodeError,
     ContractBroken,
@@ -127,7 +128,7 @@ class PieceCalls:
         if division is None:
             return None
         parts = [self.dtypes.divided(table, rows) for rows in division.pieces]
-        if _is_plain(table):
+        if is_numbered(table):
             parts = [part.reset_index(drop=True) for part in parts]
         whole, *answers = self.answers([table, *parts], piece.name)
         del table, parts
@@ -186,10 +187,6 @@ def _rows_of(piece: Piece) -> pd.DataFrame:
         return piece.table()
     except DataDrift as error:
         raise _failure(piece.name, error) from error
-
-
-def _is_plain(table: pd.DataFrame) -> bool:
-    return isinstance(table.index, pd.RangeIndex)
 
 
 def _failure(name: str, error: AutocodeError) -> AutocodeError:

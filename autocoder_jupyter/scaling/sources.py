@@ -6,6 +6,7 @@ what has been read.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.data.elsewhere import elsewhere
@@ -40,6 +42,9 @@ BATCH_ROWS = 2**16
 
 HERE = "pyarrow, here"
 """What reads files, datasets and readers."""
+
+_MOST_NUMBER = 2**62
+"""No number of an index that is a range is larger."""
 
 _TEXT_BYTES = 24
 """Bytes that a text, or another value of no fixed length, is expected to have."""
@@ -273,10 +278,17 @@ _WHAT_IS_READ = (
 
 @dataclass(frozen=True)
 class _File:
-    """A Parquet file of a source, with the values that the names of its folders give."""
+    """A Parquet file of a source.
+
+    Args:
+        path: its path.
+        given: the values that the names of its folders give, by column.
+        numbers: the name and the values of its index, if that is a range, of which a file has only a description.
+    """
 
     path: Path
     given: dict[str, Any]
+    numbers: tuple[str, range] | None = None
 
     def opened(self) -> Any:
         from pyarrow import parquet
@@ -288,7 +300,9 @@ class _File:
         """Its rows with the types of the schema."""
         import pyarrow
 
-        stored = [name for name in columns if name not in self.given]
+        index, numbers = self.numbers or ("", range(0))
+        stored = [name for name in columns if name not in self.given and not (self.numbers and name == index)]
+        rows = 0
         with self.opened() as file:
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=stored):
                 table = pyarrow.Table.from_batches([batch])
@@ -296,6 +310,10 @@ class _File:
                     if name in self.given:
                         value = pyarrow.repeat(pyarrow.scalar(self.given[name]), batch.num_rows)
                         table = table.append_column(name, value)
+                    elif name not in stored:
+                        own = numbers[rows : rows + batch.num_rows]
+                        table = table.append_column(name, pyarrow.array(np.arange(own.start, own.stop, own.step)))
+                rows += batch.num_rows
                 yield table.select(list(columns)).cast(schema)
 
 
@@ -306,20 +324,29 @@ def _parquet(path: Path) -> TableSource:
     if not path.exists():
         raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
     name = path.name
+    files: list[_File] = []
+    schemas: dict[Path, Any] = {}
+    counts: dict[Path, int] = {}
     try:
-        files = _files(path)
-        schemas, counts = {}, {}
-        for file in files:
+        listed = _files(path)
+        folders = _types_of_folders(listed)
+        for file in listed:
             name = file.path.name
             with file.opened() as opened:
                 if opened.metadata.num_columns > MOST_COLUMNS:
                     raise InvalidRequest(f"{visible(file.path.name)} has more than {MOST_COLUMNS:,} columns.")
-                counts[file.path] = opened.metadata.num_rows
+                rows = opened.metadata.num_rows
                 schema = _plain(opened.schema_arrow)
-            for given, value in file.given.items():
-                if given not in schema.names:
-                    schema = schema.append(pyarrow.field(given, pyarrow.scalar(value).type))
-            schemas[file.path] = schema
+            # A file outside the folders of a column has missing values in it, unless it stores the column.
+            given = {each: file.given.get(each) for each in folders if each in file.given or each not in schema.names}
+            for each in given:
+                if each not in schema.names:
+                    schema = schema.append(pyarrow.field(each, folders[each]))
+            numbers = _unstored_index(schema, rows) if len(listed) == 1 else None  # pandas drops it in larger folders
+            if numbers is not None:
+                schema = _with_index(schema, numbers[0])
+            files.append(replace(file, given=given, numbers=numbers))
+            schemas[file.path], counts[file.path] = schema, rows
     except (InvalidRequest, MemoryError):
         raise
     except Exception as error:  # what is in the files may raise any exception
@@ -372,6 +399,40 @@ def _files(path: Path) -> list[_File]:
         _File(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression)))
         for fragment in parquet_dataset(path).get_fragments()
     ]
+
+
+def _types_of_folders(files: Iterable[_File]) -> dict[str, Any]:
+    """The columns that the names of folders give, and their types."""
+    import pyarrow
+
+    types: dict[str, Any] = {}
+    for name, value in (pair for file in files for pair in file.given.items()):
+        if value is not None or name not in types:
+            types[name] = pyarrow.scalar(value).type
+    return types
+
+
+def _unstored_index(schema: Any, rows: int) -> tuple[str, range] | None:
+    """The name and the values of an index that pandas did not store, because it is a range; None if it has no name."""
+    described = schema.pandas_metadata
+    levels = described.get("index_columns") if isinstance(described, dict) else None
+    match levels:
+        case [{"kind": "range", "name": str(name), "start": int(start), "stop": int(stop), "step": int(step)}]:
+            is_known = step != 0 and max(map(abs, (start, stop, step))) < _MOST_NUMBER
+            numbers = range(start, stop, step) if is_known else range(0)
+            return (name, numbers) if name not in schema.names and 0 < rows == len(numbers) else None
+        case _:
+            return None
+
+
+def _with_index(schema: Any, name: str) -> Any:
+    """The schema with one more column, which is the index in pandas."""
+    import pyarrow
+
+    described = schema.pandas_metadata
+    column = {"name": name, "field_name": name, "pandas_type": "int64", "numpy_type": "int64", "metadata": None}
+    told = {**described, "index_columns": [name], "columns": [*described.get("columns", []), column]}
+    return schema.append(pyarrow.field(name, pyarrow.int64())).with_metadata({b"pandas": json.dumps(told).encode()})
 
 
 def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:

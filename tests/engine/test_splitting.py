@@ -183,6 +183,16 @@ def test_a_key_is_not_taken_for_another_one_with_which_it_goes_together() -> Non
     assert found.keys == ("customer",)
 
 
+def test_a_piece_has_its_part_of_a_range_with_a_name() -> None:
+    """It is an index like any other with a name, and no row numbers."""
+    table = orders(120).rename_axis("order")
+    for index in (table.index, pd.Index(list(table.index), name="order")):
+        indexed = table.set_axis(index)
+        assert check("df[df.amount > 50]", indexed).kind == "rows"
+        assert check("df.reset_index()[['order', 'units']]", indexed).kind == "rows"
+        assert check("df.assign(n=range(len(df)))", indexed).kind == "whole"
+
+
 def test_whether_the_order_of_rows_counts_is_found() -> None:
     table = orders(60)
     assert check("df.groupby('customer')[['units']].first()", table).ordered

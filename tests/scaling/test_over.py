@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,9 @@ from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
 from autocoder_jupyter.scaling import answers, partition, running
 from autocoder_jupyter.scaling.chunk import computed
+from autocoder_jupyter.scaling.sources import Batches, source_of
 from autocoder_jupyter.types import InputSpec
+from autocoder_jupyter.types.split import DeclaredSplit
 from tests.scaling.conftest import FRAME, Build
 
 pytestmark = pytest.mark.local_sandbox
@@ -394,6 +397,116 @@ def test_answers_are_merged_without_the_index_of_the_source(built: Build, tmp_pa
     growth = built(MERGED, {"sales": table.head(240)})
     assert growth.split.kind == "merge"
     assert growth.over(tmp_path / "sales.parquet", memory=SMALL)["units"].tolist() == [table["units"].sum()]
+
+
+def demanded(kind: Any) -> DeclaredSplit:
+    """Only this kind is compared, which takes less time."""
+    return DeclaredSplit(input="sales", kind=kind, keys=("shop",) if kind == "groups" else ())
+
+
+def with_range(table: pd.DataFrame, start: int = 0, step: int = 1) -> pd.DataFrame:
+    """The table with an index that is a range with a name, which pandas describes in a file and does not store."""
+    return table.set_axis(pd.RangeIndex(start, start + step * len(table), step, name="id"))
+
+
+INDEXED = {
+    "return sales[sales['units'] > 4]": "rows",
+    "return sales.reset_index()[['id', 'units']]": "rows",
+    "return sales.reset_index()[['id']] * 2": "rows",
+    "return sales.assign(first=sales.groupby('shop')['units'].transform('first'))[['first']]": "groups",
+    "return sales.reset_index().groupby('shop', as_index=False)['id'].max()": "groups",
+    MERGED: "merge",
+}
+
+
+@pytest.mark.parametrize("body", INDEXED)
+def test_a_range_with_a_name_is_the_index_of_the_pieces_of_a_file(built: Build, tmp_path: Path, body: str) -> None:
+    table, file = with_range(sales(20_000), 7, -3), tmp_path / "sales.parquet"
+    table.to_parquet(file)
+    assert parquet.read_schema(file).names == list(table.columns)
+    growth = built(body, {"sales": with_range(SAMPLE)}, split=demanded(INDEXED[body]))
+    assert growth.split.kind == INDEXED[body]
+    answer, expected = growth.over(file, memory=SMALL * 20), plain(body, pd.read_parquet(file))
+    if INDEXED[body] == "groups":
+        by = ["shop"] if "shop" in answer.columns else ["id"]
+        answer, expected = (each.sort_values(by) for each in (answer, expected))
+    if not expected.index.name:
+        answer, expected = (each.reset_index(drop=True) for each in (answer, expected))
+    pd.testing.assert_frame_equal(answer, expected)
+    assert growth.over.explain(file).rows == 20_000
+
+
+def test_a_range_with_a_name_is_lost_in_a_folder_as_pandas_has_it(built: Build, tmp_path: Path) -> None:
+    folder = tmp_path / "sales"
+    folder.mkdir()
+    for number in range(2):
+        with_range(sales(100, number), 100 * number).to_parquet(folder / f"{number}.parquet")
+    assert pd.read_parquet(folder).index.name is None
+    body = "return sales[sales['units'] > 4]"
+    with pytest.raises(DataDrift, match="lacks index level 'id'"):
+        built(body, {"sales": with_range(SAMPLE)}).over(folder)
+    answer = built(body, {"sales": SAMPLE}).over(folder)
+    expected = plain(body, pd.read_parquet(folder))
+    pd.testing.assert_frame_equal(answer, expected.reset_index(drop=True))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"start": 0, "stop": 3, "step": 0},
+        {"start": 0, "stop": 2**80, "step": 1},
+        {"start": 0, "stop": 99, "step": 1},
+        {"start": "0", "stop": 3, "step": 1},
+        {"start": 0, "stop": 3, "step": 1, "name": "units"},
+        {"start": 0, "stop": 3, "step": 1, "name": ["id"]},
+    ],
+)
+def test_a_range_that_a_file_only_claims_is_no_index(tmp_path: Path, told: dict[str, Any]) -> None:
+    described = {"index_columns": [{"kind": "range", "name": "id", **told}], "columns": [], "column_indexes": []}
+    table = pa.table({"units": [1, 2, 3]}).replace_schema_metadata({"pandas": json.dumps(described)})
+    parquet.write_table(table, tmp_path / "sales.parquet")
+    source = source_of(tmp_path / "sales.parquet")
+    assert (source.names, source.index) == (["units"], [])
+
+
+@pytest.mark.parametrize("without", ["a.parquet", "z.parquet"])
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("return sales[['units', 'year', 'month']]", "rows"),
+        (
+            "return sales.assign(year=sales['year'].astype('float64')).groupby('shop', as_index=False)"
+            "[['units', 'year']].sum()",
+            "groups",
+        ),
+    ],
+)
+def test_a_file_outside_the_folders_of_a_column_has_missing_values_in_it(
+    built: Build, tmp_path: Path, without: str, body: str, kind: str
+) -> None:
+    folder = tmp_path / "sales"
+    places = {without: 1, "year=2024/m.parquet": 2, "year=2025/month=3/n.parquet": 3}
+    for place, seed in places.items():
+        file = folder / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        sales(4000, seed).to_parquet(file, index=False)
+    everything = pd.read_parquet(folder)
+    assert everything["year"].isna().sum() == 4000 and everything["month"].isna().sum() == 8000
+    growth = built(body, {"sales": everything.iloc[::50].reset_index(drop=True)}, split=demanded(kind))
+    assert growth.split.kind == kind
+    answer, expected = growth.over(folder, memory=SMALL * 20), plain(body, everything)
+    if kind == "groups":
+        answer, expected = (each.sort_values("shop", ignore_index=True) for each in (answer, expected))
+    pd.testing.assert_frame_equal(answer, expected, check_dtype=False, check_categorical=False)
+
+
+def test_a_file_that_stores_the_column_of_a_folder_has_its_own_values(tmp_path: Path) -> None:
+    (tmp_path / "year=2024").mkdir()
+    sales(3).assign(year=np.array([1, 2, 3], "int32")).to_parquet(tmp_path / "a.parquet", index=False)
+    sales(2).to_parquet(tmp_path / "year=2024" / "m.parquet", index=False)
+    source = source_of(tmp_path)
+    assert isinstance(source, Batches)
+    assert [batch.table["year"].to_pylist() for batch in source.read(["year"])] == [[1, 2, 3], [2024, 2024]]
 
 
 @pytest.mark.parametrize("where", ["before", "while it runs"])

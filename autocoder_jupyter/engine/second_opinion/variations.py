@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.equality.tables import is_numbered
+
 ROWS = 1000
 """The maximum number of rows of a table from which variations are made."""
 
@@ -404,7 +406,7 @@ def trimmed(table: Any) -> Any:
 def taken(table: Any, positions: Any) -> Any:
     """Rows of a table by position. A default index is numbered again."""
     part = table.iloc[positions]
-    return part.reset_index(drop=True) if isinstance(table.index, pd.RangeIndex) else part
+    return part.reset_index(drop=True) if is_numbered(table) else part
 
 
 def _width(table: Any) -> int:

@@ -10,8 +10,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.second_opinion.counterexample import free_number, is_complete
 from autocoder_jupyter.engine.second_opinion.matching import Names
@@ -31,6 +29,7 @@ from autocoder_jupyter.engine.strength.relations import (
     shuffled_positions,
 )
 from autocoder_jupyter.engine.tests import with_tests
+from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.types import OutputSpec, TestFailure
 
 PREFIX = "test_relation_"
@@ -149,5 +148,5 @@ def _changes(broken: Broken, tables: Mapping[str, Any]) -> list[str]:
 
 
 def _rows_of(name: str, table: Any, positions: Sequence[int]) -> str:
-    numbered = ".reset_index(drop=True)" if isinstance(table.index, pd.RangeIndex) else ""
+    numbered = ".reset_index(drop=True)" if is_numbered(table) else ""
     return f"{name} = {name}.iloc[{positions}]{numbered}"
