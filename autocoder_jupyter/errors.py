@@ -125,6 +125,10 @@ class EarlierVersionWarning(UserWarning):
     """A call used the last good function, because the newer run of that name is not done or failed."""
 
 
+class NoWorkersWarning(UserWarning):
+    """A cluster of Dask has no workers yet, so calls wait until it has one."""
+
+
 # The language model
 
 

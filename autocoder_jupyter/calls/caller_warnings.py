@@ -20,17 +20,22 @@ def warn_once(notes: Iterable[str], category: type[Warning] = DriftWarning) -> N
     for note in notes:
         if note not in _shown and len(_shown) < _MOST:
             _shown.add(note)
-            warnings.warn(note, category, stacklevel=_own_frames() + 1)
+            warn(note, category)
 
 
 def warn_of(function: Function) -> None:
     """Warn of each call, with the line of the caller outside of this package; of missing evidence only once."""
     if function.caution:
-        warnings.warn(function.caution, EarlierVersionWarning, stacklevel=_own_frames() + 1)
+        warn(function.caution, EarlierVersionWarning)
     if function.unchecked:
-        warnings.warn(function.unchecked, UncheckedContractWarning, stacklevel=_own_frames() + 1)
+        warn(function.unchecked, UncheckedContractWarning)
     if function.unverified:
         warn_once([function.unverified], NotVerifiedWarning)
+
+
+def warn(note: str, category: type[Warning]) -> None:
+    """Warn with the line of the caller outside of this package."""
+    warnings.warn(note, category, stacklevel=_own_frames() + 1)
 
 
 def _own_frames() -> int:

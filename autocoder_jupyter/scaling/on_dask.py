@@ -29,7 +29,7 @@ from autocoder_jupyter.scaling.engine_pieces import (
     sizes_of,
 )
 from autocoder_jupyter.scaling.piece_calls import CHECKED, PieceCalls
-from autocoder_jupyter.scaling.versions_sent import require_package
+from autocoder_jupyter.scaling.versions_sent import require_workers
 from autocoder_jupyter.untrusted.visible import visible
 
 BUCKETS = 8
@@ -52,7 +52,7 @@ def on_dask(frame: Any, calls: PieceCalls, memory: int) -> Any:
     """
     from dask.delayed import delayed
 
-    _require_package()
+    _require_workers()
     answer = _meta(calls)
     empty = calls.dtypes.fitted(frame._meta)
     task = delayed(EnginePieces(for_workers(calls, memory), memory, SMALLER, empty, answer), traverse=False)
@@ -60,12 +60,12 @@ def on_dask(frame: Any, calls: PieceCalls, memory: int) -> Any:
     return parts(frame, task, answer)
 
 
-def _require_package() -> None:
+def _require_workers() -> None:
     """Ask the workers of the current client, if there is one; another one may compute the frame."""
     distributed = sys.modules.get("distributed")
     if distributed is not None:
         with suppress(ValueError):  # there is none
-            require_package(distributed.default_client())
+            require_workers(distributed.default_client())
 
 
 def _meta(calls: PieceCalls) -> pd.DataFrame:

@@ -21,9 +21,9 @@ from autocoder_jupyter.calls.call import program_of, require_callable
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.errors import AutocodeError, EngineGone, InvalidRequest, VersionsDiffer
+from autocoder_jupyter.errors import AutocodeError, EngineGone, InvalidRequest, NoWorkersWarning, VersionsDiffer
 from autocoder_jupyter.scaling.chunk import Calls, compute, computed
-from autocoder_jupyter.scaling.versions_sent import require_package, versions_here
+from autocoder_jupyter.scaling.versions_sent import require_workers, versions_here
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -127,24 +127,24 @@ def pool_of(executor: Any) -> Any:
 
     Raises:
         InvalidRequest: it takes no calls.
-        VersionsDiffer: it is a client of Dask, and a worker does not have this package.
+        VersionsDiffer: it is of Dask, and a worker does not have this package.
     """
-    pool = executor
-    if not isinstance(executor, type) and getattr(executor, "asynchronous", False) is True:
+    pool, client = executor, None if isinstance(executor, type) else _client_of(executor)
+    if getattr(client, "asynchronous", False) is True:
         raise InvalidRequest(
             "map waits for the workers, so it takes no asynchronous client.",
             why="Its loop would wait for the map, and the map for its loop.",
             hint="Connect another one: executor=Client(client.scheduler.address).",
         )
-    if not isinstance(executor, type) and callable(getattr(executor, "get_executor", None)):
-        try:
-            if callable(getattr(executor, "register_plugin", None)):
-                require_package(executor)
+    try:
+        if callable(getattr(client, "register_plugin", None)):
+            require_workers(client)
+        if client is not None and callable(getattr(executor, "get_executor", None)):
             pool = executor.get_executor()
-        except AutocodeError:
-            raise
-        except Exception as error:  # another library may raise any exception
-            raise _takes_none(error) from error
+    except (AutocodeError, NoWorkersWarning):
+        raise
+    except Exception as error:  # another library may raise any exception
+        raise _takes_none(error) from error
     if pool is not None and (isinstance(pool, type) or not callable(getattr(pool, "submit", None))):
         given = pool.__name__ if isinstance(pool, type) else type(pool).__name__
         raise InvalidRequest(
@@ -153,6 +153,12 @@ def pool_of(executor: Any) -> Any:
             hint="Write executor=ThreadPoolExecutor(2); or leave it out, then the calls run here.",
         )
     return pool
+
+
+def _client_of(executor: Any) -> Any:
+    """The client of an executor of Dask, which has no public name; any other object is returned as it is."""
+    client = getattr(executor, "_client", None)
+    return client if callable(getattr(client, "register_plugin", None)) else executor
 
 
 def _takes_none(error: Exception) -> InvalidRequest:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter.errors import VersionsDiffer
+from autocoder_jupyter.calls.caller_warnings import warn
+from autocoder_jupyter.errors import NoWorkersWarning, VersionsDiffer
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.version import VERSION
 
@@ -44,18 +45,35 @@ def require_same_versions(sent: Mapping[str, str]) -> None:
         )
 
 
-def require_package(client: Any) -> None:
+def require_workers(client: Any) -> None:
+    """Check the workers of Dask before they are called, see `require_package`, and warn if there are none: calls wait
+    then. That is no error, because a cluster that adapts has none until it is called.
+
+    Raises: as `require_package`.
+    """
+    if not require_package(client):
+        warn(
+            "The cluster of Dask has no workers yet, so calls wait until it has one. If none comes by itself, start "
+            "some, for instance with cluster.scale(2).",
+            NoWorkersWarning,
+        )
+
+
+def require_package(client: Any) -> bool:
     """Check that all workers of Dask that are there have this package. One without it would end with its first call.
 
     Args:
         client: a client of Dask. An asynchronous one is not asked, because it would have to be awaited.
+
+    Returns:
+        Whether there are workers, as far as that is known.
 
     Raises:
         VersionsDiffer: one has not.
         Exception: what Dask raises if the cluster does not answer.
     """
     if getattr(client, "asynchronous", False):
-        return
+        return True
     package = __name__.partition(".")[0]
     found = client.run(importlib.util.find_spec, package, on_error="return")
     missing = [address for address, spec in found.items() if spec is None or isinstance(spec, ModuleNotFoundError)]
@@ -64,3 +82,4 @@ def require_package(client: Any) -> None:
             f"{len(missing):,} of {len(found):,} workers do not have autocoder-jupyter: {', '.join(missing[:3])}.",
             hint=f"Install the version {VERSION} for the workers, or use an image that has it.",
         )
+    return bool(found)

@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,9 +18,11 @@ import dask
 import dask.dataframe as dd
 import pytest
 from distributed import Client, LocalCluster
+from distributed.cfexecutor import ClientExecutor
 
-from autocoder_jupyter.errors import InvalidRequest, PackageError, VersionsDiffer
+from autocoder_jupyter.errors import InvalidRequest, NoWorkersWarning, PackageError, VersionsDiffer
 from autocoder_jupyter.scaling import running, versions_sent
+from autocoder_jupyter.scaling.running import pool_of
 from tests.scaling.conftest import Build
 from tests.scaling.test_over import BY_ROWS, SAMPLE
 
@@ -93,6 +96,7 @@ def test_a_worker_without_this_package_is_said_before_anything_is_sent(built: Bu
             calls: list[Callable[[], Any]] = [
                 lambda: growth.prepare(client),
                 lambda: growth.map([SAMPLE], executor=client),
+                lambda: growth.map([SAMPLE], executor=client.get_executor()),
                 lambda: growth.over(dd.from_pandas(SAMPLE, npartitions=2, sort=False)),
             ]
             for call in calls:
@@ -121,6 +125,40 @@ class Missing:
 
 sys.meta_path.insert(0, Missing)
 """
+
+
+def test_a_cluster_without_workers_is_said_at_once(built: Build, tmp_path: Path) -> None:
+    """It may have some later, so it is no error: a cluster that adapts starts without."""
+    growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True)
+    with (
+        LocalCluster(
+            n_workers=0, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        with pytest.warns(NoWorkersWarning, match="has no workers yet, so calls wait until it has one") as told:
+            answer = growth.over(dd.from_pandas(SAMPLE, npartitions=2, sort=False))
+        assert [said.filename for said in told] == [__file__]
+        cluster.adapt(minimum=0, maximum=1, wait_count=1_000)
+        for executor in (client, client.get_executor()):
+            with pytest.warns(NoWorkersWarning):
+                assert pool_of(executor) is not None
+            with warnings.catch_warnings(), pytest.raises(NoWorkersWarning):
+                warnings.simplefilter("error", NoWorkersWarning)
+                pool_of(executor)
+        with pytest.warns(NoWorkersWarning):
+            mapped = growth.map([SAMPLE.head(20)], executor=client)
+        assert [len(table) for table in mapped] == [20]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", NoWorkersWarning)
+            assert not growth.map([SAMPLE.head(20)], executor=client.get_executor()).errors
+        assert len(answer.compute()) == len(SAMPLE)
+
+
+def test_an_executor_of_an_asynchronous_client_is_refused(built: Build) -> None:
+    client = SimpleNamespace(register_plugin=pytest.fail, asynchronous=True)
+    with pytest.raises(InvalidRequest, match="map waits for the workers, so it takes no asynchronous client"):
+        built(BY_ROWS, {"sales": SAMPLE}).map([SAMPLE], executor=ClientExecutor(client))
 
 
 def test_prepare_takes_a_client_that_waits(built: Build) -> None:
