@@ -171,6 +171,24 @@ def test_a_column_that_is_left_out_if_it_is_empty_is_not_in_each_piece() -> None
     assert check("df.dropna(axis=1, how='all')", orders(120)[["region", "units", "amount"]]).kind == "whole"
 
 
+@pytest.mark.slow
+def test_a_column_that_is_left_out_if_it_has_only_zeros_is_not_in_each_piece() -> None:
+    table = orders(120)[["region", "units", "amount"]].assign(is_paid=True)
+    found = check("df.loc[:, ~(df == 0).all()]", table)
+    assert found.kind == "whole" and "if numbers were 0 in one row" in found.counterexample
+    assert check("df.assign(share=df.units / df.groupby('region').units.transform('sum'))", table).keys == ("region",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deviations", [5, 30])
+def test_a_limit_in_standard_deviations_is_reached(deviations: int) -> None:
+    """One value among a few, or many values far outside, are less of them away from the mean."""
+    table = orders(30)
+    limit = f"df.units.mean() + {deviations} * df.units.std()"
+    assert check(f"df.assign(units=df.units.clip(upper={limit}))", table).kind == "whole"
+    assert check(f"df[df.units <= {limit}]", table).kind == "whole"
+
+
 def test_between_equal_rows_their_order_counts() -> None:
     largest = "df.sort_values('amount', ascending=False, kind='stable').groupby('region').head(3)"
     by_all = "df.sort_values(['amount', 'units', 'email', 'day', 'order_id']).groupby('region').head(3)"

@@ -7,7 +7,7 @@ but is no evidence against the function.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -258,7 +258,7 @@ def stretched(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Varia
 
     for few in (9, 17):
         yield of(f"with {few} rows", taken(table, np.sort(random.integers(0, count, few))))
-    if (far := _far_outside(table, random)) is not None:
+    if (far := _far_outside(table, lambda column: random.permutation(count)[: max(1, count // 10)])) is not None:
         yield of("if values were far outside", far)
     for places, label in ((slice(0, None, 2), "a stretch"), (slice(1, None, 2), "another stretch")):
         stretch = np.arange(count // 3, count // 3 + max(1, count // 6))
@@ -266,7 +266,10 @@ def stretched(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Varia
         if holes is not None:
             yield of(f"if values were missing in {label}", holes)
     yield of("if values stood in other rows", _mixed(table, random))
-    yield of(f"with {rows:,} rows", enlarged(table, rows, is_similar=True))
+    similar = enlarged(table, rows, is_similar=True)
+    yield of(f"with {rows:,} rows", similar)
+    if (far := _far_outside(similar, _largest)) is not None:  # by more standard deviations than a small table can have
+        yield of(f"with {rows:,} rows, one far outside", far)
     many = enlarged(table, rows)
     yield of(f"if there were {rows:,} rows with other values", many)
     yield of(f"if there were {rows:,} rows, the last one first", taken(many, np.arange(len(many))[::-1]))
@@ -280,6 +283,23 @@ def emptied(table: Any, rows: Any) -> Any:
         rows: positions.
     """
     return _with_holes(table, list(range(_width(table))), None, may_change=True, rows=rows)
+
+
+def zeroed(table: Any, rows: Any) -> Any:
+    """The table with 0 in place of the numbers in these rows, and False in place of truth values; None without both.
+
+    Args:
+        table: a table.
+        rows: positions.
+    """
+    frame, changed = _as_frame(table), False
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place].copy()
+        if column.dtype.kind in "iufb" and not isinstance(column.dtype, pd.SparseDtype):  # which cannot be assigned to
+            column.iloc[rows] = column.dtype.type(0)
+            frame.isetitem(place, column)
+            changed = True
+    return _like(table, frame) if changed else None
 
 
 def _mixed(table: Any, random: Any) -> Any:
@@ -348,14 +368,28 @@ def _is_text(column: Any) -> bool:
     return pd.api.types.is_object_dtype(column.dtype) and all(isinstance(v, str | None) for v in column)
 
 
-def _far_outside(table: Any, random: Any) -> Any:
-    """The table with numbers that are a thousand times as large in some rows, half of them negative; None without."""
+def _largest(column: Any) -> Any:
+    """The place of the largest number."""
+    return np.nanargmax(np.abs(column.to_numpy(dtype="float64", na_value=np.nan)), keepdims=True)
+
+
+def _far_outside(table: Any, rows_of: Callable[[Any], Any]) -> Any:
+    """The table with numbers that are a thousand times as large in some rows, every second one negative.
+
+    None if it has no numbers.
+
+    Args:
+        table: a table.
+        rows_of: gives the positions of these rows for a column.
+    """
     frame, changed = _as_frame(table), False
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place].copy()
         if column.dtype not in ("int64", "float64", "Int64", "Float64"):
             continue
-        rows = random.permutation(len(column))[: max(1, len(column) // 10)]
+        if column.isna().all():
+            continue
+        rows = rows_of(column)
         values = column.iloc[rows] * 1000 * np.where(np.arange(len(rows)) % 2, -1, 1)
         column.iloc[rows] = values.astype(column.dtype).array
         frame.isetitem(place, column)

@@ -18,7 +18,7 @@ import pandas as pd
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.engine.second_opinion.numbers import code_with, numbers_in, numbers_of, value_with
 from autocoder_jupyter.engine.second_opinion.sides import Answer, TrialEnded
-from autocoder_jupyter.engine.second_opinion.variations import Variation, emptied, enlarged, taken, trimmed
+from autocoder_jupyter.engine.second_opinion.variations import Variation, emptied, enlarged, taken, trimmed, zeroed
 from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
 from autocoder_jupyter.engine.splitting.pieces import Division, by_groups, by_rows, numbered
 from autocoder_jupyter.engine.splitting.products import with_refused_products, with_small_products
@@ -44,7 +44,8 @@ LEAST = 4
 GROWTH = 1.5
 """How much larger the answer to a `merge` may become with four times as many rows."""
 
-_IN_ONE = "if values were missing in one "
+_IN_ONE = {"if values were missing in one ": emptied, "if numbers were 0 in one ": zeroed}
+"""Changes of one row, or of one group, by their names."""
 
 MOST_KEYS = 12
 MOST_PAIRS = 24
@@ -218,10 +219,10 @@ class SplitCheck:
     def _tried(self, kind: _Kind) -> _Found:
         """Compare on all tables, until one speaks against the kind."""
         found = _Found()
-        has_empty = self._add_empty_piece(kind)
+        added = self._add_odd_pieces(kind)
         places = list(range(len(self._variations)))
-        if has_empty:  # it speaks against many kinds, so it is tried soon
-            places.insert(1, places.pop())
+        if added:  # they speak against many kinds, so they are tried soon
+            places[1:] = [*places[-added:], *places[1:-added]]
         for place in places:
             variation = self._variations[place]
             for division in self._divisions(kind, variation.tables[self.table]):
@@ -241,25 +242,29 @@ class SplitCheck:
             found.against = self._growth()
         return found
 
-    def _add_empty_piece(self, kind: _Kind) -> bool:
-        """Add a table of which the first row, or the first group, has nothing but keys: a column that is left out if it
-        is empty is then not in each piece. Returns whether there is one.
+    def _add_odd_pieces(self, kind: _Kind) -> int:
+        """Add tables of which the first row, or the first group, has nothing but keys, or only zeros: a column that is
+        left out if it is empty, or if it has only zeros, is then not in each piece. Returns how many there are.
         """
-        tables = self._variations[0].tables
+        before = [each for each in self._variations if not each.name.startswith(tuple(_IN_ONE))]
+        for place in range(len(before), len(self._variations)):
+            self._answers.pop(place, None)
+        self._variations = before
+        tables = before[0].tables
         table, first = trimmed(tables[self.table]), np.arange(1)
         if kind.keys:
             groups, _, missing = numbered(table, kind.keys)
             first = np.flatnonzero((groups == 0) & ~missing)
-        empty = emptied(table, first) if len(table) else None
-        if empty is None:
-            return False
-        if kind.keys:
-            empty = empty.assign(**{key: table[key] for key in kind.keys})
-        name = f"{_IN_ONE}{'group' if kind.keys else 'row'}"
-        before = [each for each in self._variations if not each.name.startswith(_IN_ONE)]
-        self._answers.pop(len(before), None)
-        self._variations = [*before, Variation(name, {**tables, self.table: empty})]
-        return True
+        added = []
+        for words, change in _IN_ONE.items():
+            changed = change(table, first) if len(table) else None
+            if changed is not None:
+                if kind.keys:
+                    changed = changed.assign(**{key: table[key] for key in kind.keys})
+                name = f"{words}{'group' if kind.keys else 'row'}"
+                added.append(Variation(name, {**tables, self.table: changed}))
+        self._variations = [*before, *added]
+        return len(added)
 
     def _use_small(self, small: Mapping[int | float, int], others: Mapping[str, Any]) -> None:
         """Prepare the same check with small numbers in place of those that no table reaches.
@@ -322,7 +327,7 @@ class SplitCheck:
         parts = []
         for piece in division.pieces:
             part = self._asked({**variation.tables, self.table: taken(table, piece)})
-            if part.error and variation.name.startswith(_IN_ONE):
+            if part.error and variation.name.startswith(tuple(_IN_ONE)):
                 return None  # to refuse a piece without any values is no wrong answer
             if part.error:
                 return None if whole.error else f"a piece is refused ({visible(part.error)[:120]}), the whole is not"
