@@ -14,7 +14,7 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ def _with_properties(schema: str) -> str:
 
 def _property(record: SettingRecord) -> dict[str, Any]:
     assert record.page is not None
+    if record.page.parts:
+        return _dictionary(record, record.page.parts)
     kind = {int: "integer", float: "number"}.get(record.plain_type)
     unset = None if kind else ""
     described = {
@@ -68,6 +70,26 @@ def _property(record: SettingRecord) -> dict[str, Any]:
         return described
     titles = {"": "Not set here", **record.page.choices}
     return {**described, "oneOf": [{"const": choice, "title": title} for choice, title in titles.items()]}
+
+
+def _dictionary(record: SettingRecord, parts: Mapping[str, tuple[str, str | None]]) -> dict[str, Any]:
+    """A dictionary with these keys only; each may be left empty."""
+    assert record.page is not None
+    properties: dict[str, Any] = {}
+    for name, (title, only) in parts.items():
+        if only is None:
+            properties[name] = {"type": ["number", "null"], "title": title, "minimum": 0, "default": None}
+        else:
+            choices = [{"const": "", "title": "Not set here"}, {"const": only, "title": only.replace("-", " ")}]
+            properties[name] = {"type": "string", "title": title, "default": "", "oneOf": choices}
+    return {
+        "type": "object",
+        "title": record.page.title,
+        "description": record.description,
+        "default": {},
+        "additionalProperties": False,
+        "properties": properties,
+    }
 
 
 def _constructor() -> str:

@@ -127,10 +127,14 @@ class CheckedPart(TypedDict):
 
 
 class ReadyModels(TypedDict):
-    """Models that can be asked now, and why. No models if a setting is needed that a page does not have."""
+    """Models that can be asked now, and why. `api_base` is the address that they need; empty for the usual one.
+
+    A server at such an address needs no key and costs nothing.
+    """
 
     text: str
     models: list[str]
+    api_base: str
 
 
 class RequestOutcome(TypedDict):

@@ -218,11 +218,13 @@ def _doctor(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 
 def _ready(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """The models that can be asked now, as JSON: a list of `ReadyModels`. A page cannot set an address."""
+    """The models that can be asked now, as JSON: a list of `ReadyModels`."""
     found: list[ReadyModels] = [
-        {"text": visible(f"{one.text} Set up with questions uses it."), "models": []}
-        if one.api_base and one.models
-        else {"text": visible(one.text), "models": [visible(model) for model in one.models]}
+        {
+            "text": visible(one.text),
+            "models": [visible(model) for model in one.models],
+            "api_base": visible(one.api_base or ""),
+        }
         for one in ready()
     ]
     return json.dumps(found)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.errors import SandboxUnavailable, working_folder
 from autocoder_jupyter.magics.doctor_claude import claude_rows
 from autocoder_jupyter.magics.doctor_row import DoctorRow, fault_of
+from autocoder_jupyter.settings.advanced import NO_KEY
 from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.amounts import amount
@@ -133,7 +134,9 @@ def _model(settings: Settings) -> Iterable[DoctorRow]:
     if unknown:
         return
     known = describe(config)
-    if "api_key" in config.params:
+    if config.params.get("api_key") == NO_KEY:
+        yield part("key", "none is sent", "it is set that none is needed")
+    elif "api_key" in config.params:
         yield part("key", "in litellm_params")
     elif variable := known["key_variable"]:
         is_set, address = known["key_set"], known["api_base"]

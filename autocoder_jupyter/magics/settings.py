@@ -218,7 +218,7 @@ def defaults() -> dict[str, Any]:
 
 
 def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Check the settings of JupyterLab's settings page. None and "" mean *not set*.
+    """Check the settings of JupyterLab's settings page. None, "" and a dictionary without values mean *not set*.
 
     Returns:
         The valid settings by name, and one sentence for each invalid one. No exception is raised, because one wrong
@@ -226,7 +226,7 @@ def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
     """
     usable, refused = {}, {}
     for name, value in values.items():
-        if value is None or value == "":
+        if value is None or value in ("", {}):
             continue
         option = SETTINGS.get(name)
         if option is None:

@@ -22,11 +22,12 @@ from autocoder_jupyter.models.keys import question_key
 from autocoder_jupyter.models.limits import AnswerLimits
 from autocoder_jupyter.models.listener import SILENT, Listener
 from autocoder_jupyter.models.metering import Grant, Worst
-from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price, worst_case
+from autocoder_jupyter.models.prices import cost_of, require_price, worst_case
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.reading import ResponseReader, ServiceResponse
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.sent import Announcer, OnSend
+from autocoder_jupyter.settings.advanced import OWN_PRICES
 from autocoder_jupyter.types import Exchange, Usage
 
 DECIDED_SECONDS = 1.0

@@ -10,9 +10,7 @@ from types import ModuleType
 from autocoder_jupyter.errors import AuthenticationFailed
 from autocoder_jupyter.models.catalogue import known_providers
 from autocoder_jupyter.models.protocol import ModelConfig
-
-_UNNEEDED = "not-needed"
-"""A placeholder for services that need no key, because the client library requires one."""
+from autocoder_jupyter.settings.advanced import NO_KEY
 
 _FURTHER_PROVIDERS = (
     "aleph_alpha",
@@ -59,7 +57,7 @@ def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:
     if not missing:
         return None
     if config.api_base is not None:
-        return _UNNEEDED
+        return NO_KEY
     raise no_key(config, missing)
 
 

@@ -15,6 +15,7 @@ from autocoder_jupyter.models import credentials, library
 from autocoder_jupyter.models.dialect import dialect_of
 from autocoder_jupyter.models.metering import Worst
 from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.settings.advanced import OWN_PRICES
 from autocoder_jupyter.types import Usage
 
 MARGIN = 1.4
@@ -24,10 +25,6 @@ _AROUND_A_MESSAGE = 8
 
 _FREE = frozenset({"ollama", "ollama_chat", "lemonade"})
 """Providers that run locally."""
-
-
-OWN_PRICES = ("input_cost_per_token", "output_cost_per_token")
-"""Parameters with the user's price of a token in US dollars, with litellm's names. They are never sent."""
 
 
 def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | None:

@@ -11,6 +11,12 @@ from autocoder_jupyter.settings.setting import Page, Setting
 if TYPE_CHECKING:
     from autocoder_jupyter.types import ImageConfig, Secret
 
+NO_KEY = "not-needed"
+"""Sent in the place of a key to a server that needs none, because the client library requires one."""
+
+OWN_PRICES = ("input_cost_per_token", "output_cost_per_token")
+"""Parameters with the user's price of a token in US dollars, with litellm's names. They are never sent."""
+
 
 def _image_config() -> "ImageConfig":
     return check.image_config("image_config", None)
@@ -72,6 +78,15 @@ class AdvancedSettings:
             rule="asks",
             risk="these are sent with every request; an address or a key among them replaces yours",
             example='{"temperature": 0.2}',
+        ),
+        Page(
+            "A model without a key, or with a price of your own",
+            "For a server that needs no key, and for a model whose price is not known. Empty: not set here.",
+            parts={
+                "api_key": ("Key", NO_KEY),
+                OWN_PRICES[0]: ("US dollars for one input token", None),
+                OWN_PRICES[1]: ("US dollars for one output token", None),
+            },
         ),
     ] = field(default_factory=dict, repr=False)
     log: Annotated[

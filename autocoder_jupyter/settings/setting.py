@@ -44,12 +44,15 @@ class Page:
         description: the description; `{default}` is replaced by the default.
         choices: the title of each value of a choice.
         pattern: a regular expression for the whole value; "" if there is none.
+        parts: of a dictionary, the title of each key that the page shows, and its only value; None for a number of at
+            least 0. The page accepts no other key, so nobody writes a secret into a file there.
     """
 
     title: str
     description: str
     choices: Mapping[str, str] = field(default_factory=dict)
     pattern: str = ""
+    parts: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,12 @@ def barriers(page: NotebookPage, *places: str) -> list[Any]:
     )
 
 
+def use_theme(page: NotebookPage, theme: str) -> None:
+    page.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
+    page.page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
+    page.page.locator("#jupyterlab-splash").wait_for(state="detached")
+
+
 def offer(page: NotebookPage, number: int, label: str) -> Any:
     """A button on the card of a cell."""
     return page.output(number).locator(".jp-AutocodeStrip").get_by_role("button", name=f"{label}: ")
@@ -213,6 +219,8 @@ def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(not
         keyboard.press("Control+a")
         keyboard.type("NO_SUCH_KEY")
         keyboard.press("Tab")
+        in_focus(page, "it.labels?.[0].textContent === 'No key is needed'")
+        keyboard.press("Tab")
         in_focus(page, "it.textContent === 'A server of your own or of your company'")
         keyboard.press("Enter")
         keyboard.press("Tab")
@@ -222,12 +230,11 @@ def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(not
         said.get_by_text("must begin with http:// or https://").wait_for(timeout=PATIENCE)
         keyboard.press("Control+a")
         keyboard.type("http://127.0.0.1:9/v1")
-        keyboard.press("Tab")
         keyboard.press("Enter")
         said.get_by_text("set by JupyterLab", exact=True).first.wait_for(timeout=PATIENCE)
         expect(said.locator(".jp-mod-bad").first).to_contain_text("NO_SUCH_KEY is not set", use_inner_text=True)
         expect(said.locator(".jp-mod-bad").nth(1)).to_contain_text("nothing answers at", use_inner_text=True)
-        in_focus(page, "it.textContent === 'Save and check'")
+        in_focus(page, "it.value === 'http://127.0.0.1:9/v1'")
         said.get_by_text(
             "Saved in JupyterLab's settings: openai/scripted, the name NO_SUCH_KEY and the address "
             "http://127.0.0.1:9/v1. "
@@ -237,14 +244,51 @@ def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(not
         assert barriers(page, ".jp-AutocodePanel") == []
     finally:
         lab.use_settings("autocoder-jupyter/plugin", {})
-    for _ in range(2):
-        keyboard.press("Tab")
-    in_focus(page, "it.textContent === 'Insert a first cell'")
+    press_tab_until(page, "it.textContent === 'Insert a first cell'")
     keyboard.press("Enter")
     page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="%%autocode result").wait_for(timeout=PATIENCE)
     in_focus(page, "it.matches('.jp-mod-active .cm-content')")  # a space would press the button again
     page.page.keyboard.type("Revenue of ")  # in the place of the words that were there
     has_source(page, 2, "%%autocode result\nRevenue of ")
+
+
+def test_the_first_steps_set_a_server_without_a_key_and_its_price(notebook: Open, lab: Lab) -> None:
+    effective = "dict(get_ipython().magics_manager.registry['AutocodeMagics'].notebook.settings()['litellm_params'])"
+    page = notebook(effective)
+    first = panel(page).get_by_role("form", name="First steps")
+    keyboard = page.page.keyboard
+    try:
+        in_focus(page, "it.labels?.[0].textContent === 'Model'")
+        keyboard.press("Control+a")
+        keyboard.type("openai/scripted")
+        first.get_by_label("No key is needed").check()
+        expect(first.get_by_label("Environment variable")).to_be_disabled()
+        first.get_by_text("A price that is not known, or none").click()
+        first.get_by_label("A million input tokens").fill("0")
+        first.get_by_label("A million output tokens").fill("free")
+        keyboard.press("Enter")
+        said = first.get_by_role("status")
+        said.get_by_text("Both prices must be numbers of at least 0").wait_for(timeout=PATIENCE)
+        first.get_by_label("A million output tokens").fill("0.15")
+        keyboard.press("Enter")
+        said.get_by_text("that no key is needed and a price of $0 for input and $0.15 for output").wait_for(
+            timeout=PATIENCE
+        )
+        said.get_by_text("it is set that none is needed").first.wait_for(timeout=PATIENCE)
+        said.get_by_text("$0 in, $0.15 out").first.wait_for(timeout=PATIENCE)
+        for width in (400, 1400):
+            page.page.set_viewport_size({"width": width, "height": 1000})
+            assert barriers(page, ".jp-AutocodePanel") == []
+            narrow = first.evaluate("node => node.scrollWidth <= node.clientWidth")
+            assert narrow, f"the form is cut at {width} pixels"
+            for theme in ("Dark", "Light"):
+                use_theme(page, f"JupyterLab {theme}")
+                picture(page, f"no_key_{width}_{theme.lower()}")
+        page.run(1)
+        page.output(1).get_by_text("'output_cost_per_token': 1.5e-07").wait_for(timeout=PATIENCE)
+        expect(page.output(1)).to_contain_text("{'api_key': 'not-needed', 'input_cost_per_token': 0")
+    finally:
+        lab.use_settings("autocoder-jupyter/plugin", {})
 
 
 def test_the_first_steps_can_be_questions_in_a_cell(notebook: Open) -> None:

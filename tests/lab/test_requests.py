@@ -177,7 +177,7 @@ def test_the_first_chart_of_an_answer_is_given_too(notebook: Notebook, monkeypat
     assert "bar" in drawn["chart"] and "Rates" in drawn["alt"]
 
 
-def test_the_models_that_can_be_asked_are_told_without_those_that_need_an_address(
+def test_the_models_that_can_be_asked_are_told_with_the_address_that_they_need(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "a-key-that-nobody-sees")
@@ -188,11 +188,12 @@ def test_the_models_that_can_be_asked_are_told_without_those_that_need_an_addres
         told = str(asked(notebook, "ready", "")["value"])
     assert "a-key-that-nobody-sees" not in told
     assert json.loads(told) == [
-        {"text": "GEMINI_API_KEY is set.", "models": ["gemini/gemini-2.5-pro"]},
-        {"text": "Ollama answers on this machine.", "models": ["ollama_chat/qwen3"]},
+        {"text": "GEMINI_API_KEY is set.", "models": ["gemini/gemini-2.5-pro"], "api_base": ""},
+        {"text": "Ollama answers on this machine.", "models": ["ollama_chat/qwen3"], "api_base": ""},
         {
-            "text": f"LM Studio answers on this machine at {studio.url}. Set up with questions uses it.",
-            "models": [],
+            "text": f"LM Studio answers on this machine at {studio.url}.",
+            "models": ["openai/gemma"],
+            "api_base": studio.url,
         },
     ]
 

@@ -19,6 +19,15 @@ def test_what_the_page_gives_reaches_the_next_cell(shell: Any, notebook: Noteboo
     assert (jobs.last.config.model, jobs.last.config.max_cost) == (type(jobs.last.config)().model, None)
 
 
+def test_the_page_gives_a_model_without_a_key_and_a_price(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
+    free = {"api_key": "not-needed", "input_cost_per_token": 0, "output_cost_per_token": 1.5e-07}
+    take_settings(notebook, {"litellm_params": free})
+    shell.run("%%autocode growth\nWords")
+    assert dict(jobs.last.config.litellm_params) == free
+    take_settings(notebook, {"litellm_params": {}})
+    assert notebook.settings().origins["litellm_params"] == "default"
+
+
 def test_values_that_may_be_secrets_stay_in_the_kernel(shell: Any, notebook: Notebook) -> None:
     traits: Any = notebook.traits
     traits.env_vars = {"TOKEN": "sesame"}

@@ -14,12 +14,10 @@ from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.doctor_row import shown
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
+from autocoder_jupyter.settings.advanced import NO_KEY, OWN_PRICES
 from autocoder_jupyter.untrusted.visible import visible
 
 YES = "yes"
-NO_KEY = "not-needed"
-"""Sent in the place of a key to a server on this machine, which would otherwise get that of OpenAI, if it is set."""
-
 TEST = "Answer with the single word: ready"
 
 _USUAL = "usual"
@@ -115,13 +113,12 @@ def _line(one: Ready) -> str:
 
 
 def _use_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence[Ready]) -> bool:
-    """The address of the chosen model, if a server on this machine has it. It costs nothing and gets no key.
+    """The address of the chosen model, if a server on this machine has it. It costs nothing and gets no key; without
+    that setting, it would get the key of OpenAI, if there is one.
 
     The address of such a server, that was set before, is not kept for a model of another. Returns whether this decided
     the address.
     """
-    from autocoder_jupyter.models.prices import OWN_PRICES
-
     settings = notebook.settings(chosen)
     model, set_before = settings["model"], settings["api_base"]
     address = next((one.api_base for one in found if one.api_base and model in one.models), None)
@@ -188,7 +185,7 @@ def _ask_for_key(notebook: Notebook, chosen: dict[str, Any]) -> None:
 def _ask_for_price(notebook: Notebook, chosen: dict[str, Any]) -> None:
     """Ask for the price of a token if it is unknown. Other parameters that are set are left alone."""
     from autocoder_jupyter.agent.generation import reached
-    from autocoder_jupyter.models.prices import OWN_PRICES, describe
+    from autocoder_jupyter.models.prices import describe
 
     config = notebook.settings(chosen).agent_config()
     if config.litellm_params or describe(reached(config, config.model))["input_price"] is not None:

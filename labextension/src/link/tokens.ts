@@ -97,10 +97,12 @@ export interface ICheckedPart {
   bad: boolean;
 }
 
-/** Models that can be asked now, and why. No models if a setting is needed that the page does not have. */
+/** Models that can be asked now, and why. */
 export interface IReadyModels {
   text: string;
   models: string[];
+  /** The address that they need; empty for the usual one. A server there needs no key and costs nothing. */
+  api_base: string;
 }
 
 /** The actions that a page can request. */
@@ -167,7 +169,7 @@ export interface IKernelLink {
 }
 
 /** The values that are set on the settings page. */
-export type Settings = { readonly [name: string]: string | number };
+export type Settings = { readonly [name: string]: string | number | { readonly [part: string]: string | number } };
 
 /** A user of a kernel: a notebook or a console. */
 export type IUser = Widget & { readonly sessionContext: ISessionContext };

@@ -8,7 +8,10 @@ const MODELS = ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1', 'gemini/gemini-
 
 const TITLE = 'autocoder-jupyter-first-steps';
 
-const NOTHING: IAnswers = { model: '', key: '', address: '' };
+const NOTHING: IAnswers = { model: '', key: '', address: '', noKey: false, prices: ['', ''] };
+
+/** For a server on this machine. */
+const FREE: Pick<IAnswers, 'noKey' | 'prices'> = { noKey: true, prices: ['0', '0'] };
 
 interface IFirstRunProps {
   start: Pick<Start, 'answers' | 'ask' | 'begin' | 'check' | 'ready' | 'save'>;
@@ -68,7 +71,7 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
           value={answers.model}
           placeholder="provider/model"
           onFocus={look} // a server may have started meanwhile
-          onChange={event => setAnswers({ ...answers, model: event.target.value })}
+          onChange={event => setAnswers(withModel(answers, event.target.value, ready))}
         />
       </label>
       <datalist id="autocoder-jupyter-models">
@@ -80,15 +83,27 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
       <label>
         Environment variable with the API key
         <input
-          value={answers.key}
-          placeholder={usualKey(answers.model)}
+          value={answers.noKey ? '' : answers.key}
+          placeholder={answers.noKey ? 'not needed' : usualKey(answers.model)}
+          disabled={answers.noKey}
           spellCheck={false}
           onChange={event => setAnswers({ ...answers, key: event.target.value })}
         />
       </label>
-      <p>Enter only the name. Set the key itself where you start Jupyter; it is not saved.</p>
-      <details open={answers.address !== '' || undefined}>
-        <summary>A server of your own or of your company</summary>
+      <label className="jp-mod-inline">
+        <input
+          type="checkbox"
+          checked={answers.noKey}
+          onChange={event => setAnswers({ ...answers, noKey: event.target.checked })}
+        />
+        No key is needed
+      </label>
+      <p>
+        {answers.noKey
+          ? 'No key is sent, also if one is set.'
+          : 'Enter only the name. Set the key itself where you start Jupyter; it is not saved.'}
+      </p>
+      <Further words="A server of your own or of your company" isFilled={answers.address !== ''}>
         <label>
           Address of the server
           <input
@@ -98,8 +113,16 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
             onChange={event => setAnswers({ ...answers, address: event.target.value })}
           />
         </label>
-        <p>Your requests, the shared part of your data and the key go there.</p>
-      </details>
+        <p>
+          {answers.noKey
+            ? 'Your requests and the shared part of your data go there.'
+            : 'Your requests, the shared part of your data and the key go there.'}
+        </p>
+      </Further>
+      <Further words="A price that is not known, or none" isFilled={answers.prices.join('') !== ''}>
+        <Prices prices={answers.prices} onChange={prices => setAnswers({ ...answers, prices })} />
+        <p>In US dollars; 0 if it is free. Limits in dollars need it. Empty: the known price of the model.</p>
+      </Further>
       <div className="jp-AutocodePanel-buttons">
         <button type="submit" className="jp-Button jp-mod-styled jp-mod-accept" aria-disabled={isBusy}>
           Save and check
@@ -122,6 +145,42 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
         {parts.length > 0 ? <Checked parts={parts} /> : <p>{said}</p>}
       </div>
     </form>
+  );
+}
+
+/** Further fields, shown once they are filled. They stay open when they are emptied, as somebody types there. */
+function Further(props: { words: string; isFilled: boolean; children: React.ReactNode }): React.ReactElement {
+  const { words, isFilled, children } = props;
+  const place = React.useRef<HTMLDetailsElement>(null);
+  React.useEffect(() => {
+    if (isFilled && place.current !== null) {
+      place.current.open = true;
+    }
+  }, [isFilled]);
+  return (
+    <details ref={place}>
+      <summary>{words}</summary>
+      {children}
+    </details>
+  );
+}
+
+function Prices(props: {
+  prices: IAnswers['prices'];
+  onChange: (prices: IAnswers['prices']) => void;
+}): React.ReactElement {
+  const [asked, answered] = props.prices;
+  const field = (kind: string, value: string, change: (text: string) => void): React.ReactElement => (
+    <label>
+      {`A million ${kind} tokens`}
+      <input inputMode="decimal" value={value} placeholder="known" onChange={event => change(event.target.value)} />
+    </label>
+  );
+  return (
+    <div className="jp-AutocodePanel-prices">
+      {field('input', asked, text => props.onChange([text, answered]))}
+      {field('output', answered, text => props.onChange([asked, text]))}
+    </div>
   );
 }
 
@@ -154,12 +213,24 @@ function Parts({ parts }: { parts: readonly ICheckedPart[] }): React.ReactElemen
   );
 }
 
+/** Another model. That of a server on this machine has its address, no key and no price; of another one, not those. */
+function withModel(answers: IAnswers, model: string, ready: readonly IReadyModels[]): IAnswers {
+  const server = ready.find(({ models, api_base }) => api_base !== '' && models.includes(model));
+  if (server) {
+    return { ...answers, model, address: server.api_base, ...FREE };
+  }
+  const isServer = answers.address !== '' && ready.some(({ api_base }) => api_base === answers.address);
+  return isServer ? { ...NOTHING, model, key: answers.key } : { ...answers, model };
+}
+
 /** What was written, and where. */
-function written({ model, key, address }: IAnswers): string {
+function written({ model, key, address, noKey, prices }: IAnswers): string {
+  const [asked, answered] = prices.map(price => price.trim());
   const what = [
     model.trim() || 'no model',
-    ...(key.trim() ? [`the name ${key.trim()}`] : []),
-    ...(address.trim() ? [`the address ${address.trim()}`] : [])
+    ...(noKey ? ['that no key is needed'] : key.trim() ? [`the name ${key.trim()}`] : []),
+    ...(address.trim() ? [`the address ${address.trim()}`] : []),
+    ...(asked ? [`a price of $${asked} for input and $${answered} for output (a million tokens)`] : [])
   ];
   const words = what.join(', ').replace(/, ([^,]*)$/, ' and $1');
   return `Saved in JupyterLab's settings: ${words}. Nothing is written into the notebook, and no key.`;

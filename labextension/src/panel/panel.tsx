@@ -60,7 +60,9 @@ export class ResultsPanel extends ReactWidget {
     super.onUpdateRequest(message);
     void this.renderPromise?.then(() => {
       // The pressed button may be removed, as Approve is. The focus then moves to the same result, for keyboard users.
-      if (focused !== null && !focused.isConnected && !this.isDisposed) {
+      // It stays where it has gone meanwhile, such as in the cell that the button inserted.
+      const isLost = document.activeElement === null || document.activeElement === document.body;
+      if (focused !== null && !focused.isConnected && isLost && !this.isDisposed) {
         const items = [...this.node.querySelectorAll<HTMLElement>('[data-name]')];
         const item = items.find(item => item.dataset.name === name);
         (item?.querySelector('button') ?? this.node).focus();

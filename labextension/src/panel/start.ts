@@ -25,7 +25,16 @@ export interface IAnswers {
   key: string;
   /** The address of a server of one's own; empty for the usual one. */
   address: string;
+  /** Whether the server needs no key. */
+  noKey: boolean;
+  /** US dollars for a million input and output tokens; both empty to use the known price. */
+  prices: readonly [string, string];
 }
+
+/** What is sent in the place of a key that is not needed, and the names of the prices; the schema has them too. */
+const NO_KEY = 'not-needed';
+const PRICES = ['input_cost_per_token', 'output_cost_per_token'] as const;
+const MILLION = 1e6;
 
 /** The first steps: settings, a check, a first cell. */
 export class Start {
@@ -38,7 +47,15 @@ export class Start {
   async answers(): Promise<IAnswers> {
     const settings = await this._registry.load(PLUGIN);
     const read = (name: string): string => String(settings.get(name).composite ?? '');
-    return { model: read('model'), key: read('api_key'), address: read('api_base') };
+    const params = settings.get('litellm_params').composite as Params | undefined;
+    const [asked, answered] = PRICES.map(name => perMillion(params?.[name]));
+    return {
+      model: read('model'),
+      key: read('api_key'),
+      address: read('api_base'),
+      noKey: params?.api_key === NO_KEY,
+      prices: [asked, answered]
+    };
   }
 
   /** The models that can be asked now: their key is set, or their server answers. Empty without a kernel. */
@@ -47,8 +64,9 @@ export class Start {
     return link?.connected ? (JSON.parse((await link.request('ready', '')) ?? '[]') as IReadyModels[]) : [];
   }
 
-  /** Save the values in JupyterLab's settings. Rejects, and saves none, if the address is not one. */
-  async save({ model, key, address }: IAnswers): Promise<void> {
+  /** Save the values in JupyterLab's settings. Rejects, and saves none, if the address or a price is not one. */
+  async save({ model, key, address, noKey, prices }: IAnswers): Promise<void> {
+    const params: Params = { ...(noKey && { api_key: NO_KEY }), ...perToken(prices) };
     const { schema } = await this._registry.load(PLUGIN);
     // The kernel checks it in the same way. A value that the schema does not allow would block the whole page.
     if (!new RegExp(String(schema.properties?.api_base?.pattern ?? '')).test(address.trim())) {
@@ -57,8 +75,9 @@ export class Start {
       );
     }
     await this._registry.set(PLUGIN, 'model', model.trim());
-    await this._registry.set(PLUGIN, 'api_key', key.trim());
+    await this._registry.set(PLUGIN, 'api_key', noKey ? '' : key.trim());
     await this._registry.set(PLUGIN, 'api_base', address.trim());
+    await this._registry.set(PLUGIN, 'litellm_params', params);
   }
 
   /** What `%autocode doctor` finds. Rejects with an error to show to the user. */
@@ -98,6 +117,24 @@ export class Start {
       await newCell(notebook, link);
     }
   }
+}
+
+type Params = { [name: string]: string | number | null };
+
+function perMillion(price: string | number | null | undefined): string {
+  return typeof price === 'number' ? String(Number((price * MILLION).toFixed(6))) : '';
+}
+
+function perToken(prices: readonly [string, string]): Params {
+  const written = prices.map(price => price.trim());
+  if (written.every(price => price === '')) {
+    return {};
+  }
+  const numbers = written.map(price => (price === '' ? NaN : Number(price)));
+  if (!numbers.every(price => price >= 0 && price < MILLION)) {
+    throw new Error('Both prices must be numbers of at least 0, such as 0.15, or both empty. Nothing was saved.');
+  }
+  return Object.fromEntries(PRICES.map((name, at) => [name, numbers[at] / MILLION]));
 }
 
 async function pause(): Promise<void> {

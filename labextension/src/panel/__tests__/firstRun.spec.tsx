@@ -12,10 +12,14 @@ const ready = jest.fn();
 const save = jest.fn();
 const ask = jest.fn();
 const begin = jest.fn();
+const SET: IAnswers = { model: 'openai/gpt', key: 'MY_KEY', address: '', noKey: false, prices: ['', ''] };
+
 let node: HTMLElement;
 let root: Root;
 let draw: (isLoaded: boolean) => Promise<void>;
-let address = '';
+let stored: Partial<IAnswers> = {};
+
+const STUDIO = 'http://127.0.0.1:1234/v1';
 
 const part = (name: string, state: string, more: string, level: number, used: boolean): ICheckedPart => {
   return { name, state, more, level, used, bad: state.endsWith('not set') };
@@ -38,11 +42,11 @@ beforeEach(async () => {
   jest.resetAllMocks();
   node = document.createElement('div');
   document.body.replaceChildren(node);
-  const answers = async (): Promise<IAnswers> => ({ model: 'openai/gpt', key: 'MY_KEY', address });
+  const answers = async (): Promise<IAnswers> => ({ ...SET, ...stored });
   ready.mockResolvedValue([
-    { text: 'GEMINI_API_KEY is set.', models: ['gemini/gemini-2.5-pro'] },
-    { text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3', 'ollama_chat/<b>'] },
-    { text: 'LM Studio answers at its address.', models: [] }
+    { text: 'GEMINI_API_KEY is set.', models: ['gemini/gemini-2.5-pro'], api_base: '' },
+    { text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3', 'ollama_chat/<b>'], api_base: '' },
+    { text: 'LM Studio answers at its address.', models: ['openai/gemma'], api_base: STUDIO }
   ]);
   root = createRoot(node);
   draw = isLoaded =>
@@ -50,15 +54,25 @@ beforeEach(async () => {
   await draw(false);
 });
 
+const fields = (): HTMLInputElement[] => [...node.querySelectorAll<HTMLInputElement>('input:not([type=checkbox])')];
+const texts = (): string[] => fields().map(field => field.value);
+const box = (): HTMLInputElement => node.querySelector<HTMLInputElement>('[type=checkbox]')!;
+
+async function type(at: number, text: string): Promise<void> {
+  const field = fields()[at];
+  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(field, text);
+  await act(async () => void field.dispatchEvent(new Event('input', { bubbles: true })));
+}
+
 async function submit(): Promise<void> {
   await act(async () => node.querySelector('form')!.requestSubmit());
 }
 
 it('begins with what is set, and says what the kernel found, as text', async () => {
   check.mockResolvedValue(FOUND);
-  expect([...node.querySelectorAll('input')].map(input => input.value)).toEqual(['openai/gpt', 'MY_KEY', '']);
+  expect(texts()).toEqual(['openai/gpt', 'MY_KEY', '', '', '']);
   await submit();
-  expect(save).toHaveBeenCalledWith({ model: 'openai/gpt', key: 'MY_KEY', address: '' });
+  expect(save).toHaveBeenCalledWith(SET);
   expect(said()).toContain(SAVED);
   const names = (list: Element): (string | null)[] => [...list.querySelectorAll('dt')].map(name => name.textContent);
   const [used, all] = node.querySelectorAll('dl');
@@ -72,11 +86,11 @@ it('begins with what is set, and says what the kernel found, as text', async () 
 it('shows the address of an own server where one is set, and says that it saved it', async () => {
   const more = (): HTMLDetailsElement => node.querySelector('details')!;
   expect(more().open).toBe(false);
-  address = 'http://localhost:8000/v1';
+  stored = { address: 'http://localhost:8000/v1' };
   check.mockResolvedValue(FOUND);
   await act(async () => root.render(null));
   await draw(false);
-  address = '';
+  stored = {};
   expect(more().open).toBe(true);
   expect(more().querySelector('input')!.value).toBe('http://localhost:8000/v1');
   await submit();
@@ -91,11 +105,46 @@ it('keeps what was typed before the settings are there', async () => {
   await act(async () =>
     root.render(<FirstRun start={{ answers: late, ask, begin, check, ready, save }} isLoaded={false} />)
   );
-  const field = node.querySelector('input')!;
-  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(field, 'ollama/mine');
-  await act(async () => void field.dispatchEvent(new Event('input', { bubbles: true })));
-  await act(async () => arrive({ model: 'openai/gpt', key: 'MY_KEY', address: '' }));
-  expect(field.value).toBe('ollama/mine');
+  await type(0, 'ollama/mine');
+  await act(async () => arrive(SET));
+  expect(texts()[0]).toBe('ollama/mine');
+});
+
+it('takes that no key is needed, and prices, and says that it saved them', async () => {
+  check.mockResolvedValue(FOUND);
+  await act(async () => box().click());
+  expect(fields()[1].disabled).toBe(true);
+  await type(3, '0');
+  await type(4, '0.15');
+  await submit();
+  expect(save).toHaveBeenCalledWith({ ...SET, noKey: true, prices: ['0', '0.15'] });
+  expect(said()).toContain(
+    'openai/gpt, that no key is needed and a price of $0 for input and $0.15 for output (a million tokens).'
+  );
+});
+
+it('stays open where somebody empties a field to type another value', async () => {
+  const [own, price] = [...node.querySelectorAll('details')];
+  for (const [at, further] of [
+    [2, own],
+    [3, price]
+  ] as const) {
+    await type(at, 'x');
+    await type(at, '');
+    expect(further.open).toBe(true);
+  }
+});
+
+it('fills in the address of a server on this machine with its model, and removes it with another model', async () => {
+  await type(0, 'openai/gemma');
+  expect(texts()).toEqual(['openai/gemma', '', STUDIO, '0', '0']);
+  expect(box().checked).toBe(true);
+  await type(0, 'openai/gpt');
+  expect(texts()).toEqual(['openai/gpt', 'MY_KEY', '', '', '']);
+  expect(box().checked).toBe(false);
+  await type(2, 'http://10.0.0.1/v1');
+  await type(0, 'openai/other');
+  expect(texts()[2]).toBe('http://10.0.0.1/v1');
 });
 
 it('says why it could not look, and can be asked again', async () => {
@@ -123,7 +172,7 @@ it('suggests the models that can be asked now first, each once, and says why', a
 });
 
 it('asks again when the field is used, as a server may have started', async () => {
-  ready.mockResolvedValue([{ text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3'] }]);
+  ready.mockResolvedValue([{ text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3'], api_base: '' }]);
   await act(async () => node.querySelector('input')!.focus());
   expect(offered()[0]).toBe('ollama_chat/qwen3');
 });

@@ -39,3 +39,29 @@ it('is drawn only while it is visible, and is up to date when it is shown', () =
   expect(panel.node.querySelector('[data-name=churn]')).not.toBeNull();
   act(() => panel.dispose());
 });
+
+it.each([false, true])(
+  'keeps the focus of a button that is removed, unless it has gone elsewhere: %s',
+  async leaves => {
+    const results = { notebook: null, link: null, entries: [{ name: 'growth', cellId: 'a', job: null }] as IEntry[] };
+    const changed = new Signal<IResults, void>(results as unknown as IResults);
+    const shown = Object.assign(results, { changed }) as unknown as IResults;
+    const panel = new ResultsPanel(shown, new CommandRegistry(), null, new VersionManager(shown));
+    const cell = document.createElement('input');
+    document.body.append(cell);
+    await act(async () => Widget.attach(panel, document.body));
+    await act(async () => MessageLoop.flush());
+    panel.node.querySelector('button')!.focus();
+    await act(async () => {
+      results.entries = [{ name: 'churn', cellId: null, job: null }];
+      changed.emit();
+      MessageLoop.flush();
+      if (leaves) {
+        cell.focus();
+      }
+    });
+    expect(panel.node.querySelector('[data-name=churn]')).not.toBeNull();
+    expect(document.activeElement).toBe(leaves ? cell : panel.node);
+    act(() => panel.dispose());
+  }
+);

@@ -1,10 +1,13 @@
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
 import type { IResults } from '../../results/tokens';
+import type { IAnswers } from '../start';
 import { Start } from '../start';
 import SCHEMA from '../../../schema/plugin.json';
 
 jest.mock('@jupyterlab/notebook', () => ({}));
+
+const NO_KEY = 'not-needed';
 
 const saved: { [name: string]: unknown } = {};
 const registry = {
@@ -12,16 +15,49 @@ const registry = {
   set: async (_: string, name: string, value: unknown) => void (saved[name] = value)
 };
 const start = new Start({} as IResults, registry as unknown as ISettingRegistry);
-const answers = { model: ' openai/ours ', key: 'OUR_KEY', address: ' https://models.example:8443/v1 ' };
+const answers: IAnswers = {
+  model: ' openai/ours ',
+  key: 'OUR_KEY',
+  address: ' https://models.example:8443/v1 ',
+  noKey: false,
+  prices: ['', ' ']
+};
 
 beforeEach(() => Object.keys(saved).forEach(name => delete saved[name]));
 
 it('saves the address with the others, and reads it again', async () => {
   await start.save(answers);
-  expect(saved).toEqual({ model: 'openai/ours', api_key: 'OUR_KEY', api_base: 'https://models.example:8443/v1' });
-  expect(await start.answers()).toEqual({ ...answers, model: 'openai/ours', address: answers.address.trim() });
+  const shown = { model: 'openai/ours', api_key: 'OUR_KEY', api_base: 'https://models.example:8443/v1' };
+  expect(saved).toEqual({ ...shown, litellm_params: {} });
+  const read = await start.answers();
+  expect(read).toEqual({ ...answers, model: 'openai/ours', address: answers.address.trim(), prices: ['', ''] });
   await start.save({ ...answers, address: '' });
   expect(saved.api_base).toBe('');
+});
+
+it('saves that no key is needed and the price of a token, as the schema has them, and reads them again', async () => {
+  await start.save({ ...answers, noKey: true, prices: ['0', ' 0.15 '] });
+  const { properties } = SCHEMA.properties.litellm_params;
+  expect(Object.keys(saved.litellm_params as object).sort()).toEqual(Object.keys(properties).sort());
+  expect(properties.api_key.oneOf.map(choice => choice.const)).toContain(NO_KEY);
+  expect(saved.litellm_params).toMatchObject({
+    api_key: NO_KEY,
+    input_cost_per_token: 0,
+    output_cost_per_token: 1.5e-7
+  });
+  expect(saved.api_key).toBe('');
+  expect(await start.answers()).toMatchObject({ noKey: true, prices: ['0', '0.15'] });
+});
+
+it.each([
+  ['0.15', ''],
+  ['', '0'],
+  ['-1', '1'],
+  ['0,5', '1'],
+  ['1e9', '1']
+])('saves nothing if the prices are %s and %s', async (asked, answered) => {
+  await expect(start.save({ ...answers, prices: [asked, answered] })).rejects.toThrow('Both prices must be numbers');
+  expect(saved).toEqual({});
 });
 
 it.each(['localhost:8000', 'ftp://example.org', 'https://me:secret@example.org', 'sk-secret'])(
