@@ -51,6 +51,7 @@ def card(state: FunctionRun) -> Document:
         title(state),
         tone(state),
         facts=facts(state),
+        is_under_way=not state.finished,
         last_step=f"last step at {clock(state.log[-1].at)}" if state.log and not state.finished else "",
         marks=_stages(state),
         status=(*_waits(state), *_beside(state)),

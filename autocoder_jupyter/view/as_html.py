@@ -34,6 +34,9 @@ from autocoder_jupyter.view.document import (
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.view.side_by_side import side_by_side
 
+UNDER_WAY = "autocode-under-way"
+"""The class of text about a run that goes on. `labextension/src/outputs/followed.ts` finds it."""
+
 _SPACE, _NO_BREAK = escape(" "), escape("\N{NO-BREAK SPACE}")
 
 
@@ -72,7 +75,12 @@ def head_html(document: Document) -> Html:
     """The first line: name, state, and facts such as time and cost."""
     shown = (
         element("strong", escape(document.name), look="name"),
-        element("strong", escape(f"● {document.title}"), look=document.tone),
+        element(
+            "strong",
+            escape(f"● {document.title}"),
+            class_=UNDER_WAY if document.is_under_way else None,
+            look=document.tone,
+        ),
         element("span", escape(" · ".join(filter(None, (*document.facts, document.last_step)))), look="muted digits"),
     )
     return element("div", join(*shown, between=" "), class_="autocode-head", look="head")

@@ -251,6 +251,7 @@ class Document:
         title: the state in a few words.
         tone: the colour of the state.
         facts: facts beside the title.
+        is_under_way: whether the title is of a run that goes on; a page replaces it when the run has been interrupted.
         last_step: when the last step was; a page that has a clock does not show it.
         marks: the stages, each with its mark.
         status: what it waits for.
@@ -265,6 +266,7 @@ class Document:
     title: str
     tone: Tone
     facts: tuple[str, ...] = ()
+    is_under_way: bool = False
     last_step: str = ""
     marks: tuple[Span, ...] = ()
     status: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,8 @@ def says_that_it_was_cut_off(page: NotebookPage, number: int = 1) -> None:
     note = output.get_by_role("status").get_by_text(re.compile("^Interrupted: the kernel no longer has this run."))
     note.wait_for(timeout=PATIENCE)  # the page asks for the state of kernels only every so often
     expect(output.locator(".jupyter-widgets")).to_have_count(0)
+    expect(output).not_to_contain_text(re.compile("Writing|is running"), use_inner_text=True)
+    expect(output).to_contain_text(re.compile("● Interrupted|growth was interrupted"), use_inner_text=True)
     expect(output).not_to_contain_text("model not found", use_inner_text=True)
 
 
@@ -124,6 +127,17 @@ def test_card_and_result_are_cut_off_with_their_run_and_say_so_when_the_notebook
     recognised(again)
     ARTIFACTS.mkdir(exist_ok=True)
     again.page.screenshot(path=ARTIFACTS / "cut_off.png")
+    path = lab.folder / page.name
+    saved = json.loads(path.read_text())
+    saved["metadata"].pop("kernelspec")  # as it is where its kernel does not exist: the page asks for one
+    without = lab.folder / f"without_{page.name}"
+    without.write_text(json.dumps(saved))
+    tab = again.page
+    tab.goto(f"{lab.address}/doc/workspaces/without/tree/{without.name}")
+    tab.get_by_role("dialog").get_by_role("combobox").select_option(label="No Kernel")
+    tab.get_by_role("dialog").get_by_role("button", name="Select").click()
+    says_that_it_was_cut_off(again, 1)
+    tab.screenshot(path=ARTIFACTS / "cut_off_without_kernel.png")
 
 
 def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, reply: Reply) -> None:

@@ -53,6 +53,7 @@ def card(state: CodeRun) -> Document:
         title(state),
         TONES[state.phase],
         facts=tuple(_facts(state)),
+        is_under_way=not state.finished,
         status=status,
         sections=(
             Section("", above, folded=False),

@@ -24,10 +24,10 @@ from autocoder_jupyter.display.inspector.source import source
 from autocoder_jupyter.display.inspector.trace import trace_lines, trace_section
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.as_html import blocks_html, document_html
+from autocoder_jupyter.view.as_html import UNDER_WAY, blocks_html, document_html
 from autocoder_jupyter.view.as_text import document_text
 from autocoder_jupyter.view.document import Block, Document, Section, muted
-from autocoder_jupyter.view.html import Html, escape
+from autocoder_jupyter.view.html import Html, element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
@@ -147,4 +147,5 @@ def pending_html(words: str, *, waits: bool) -> Html:
         words: its `repr`.
         waits: whether the run waits for the user.
     """
-    return markup.frame("autocode-result", "warn" if waits else "busy", escape(words))
+    line = element("span", escape(words), class_=UNDER_WAY)
+    return markup.frame("autocode-result", "warn" if waits else "busy", line)

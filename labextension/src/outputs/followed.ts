@@ -21,6 +21,9 @@ export const PAUSE = 1500;
 const INTERRUPTED =
   'Interrupted: the kernel no longer has this run. Run the cell again; recorded answers are not paid for again.';
 
+/** The text that says what a run does. */
+const UNDER_WAY = '.autocode-under-way';
+
 /** The run that an output shows, by name and start; `step` changes with the content of the card. */
 export interface IFollowed {
   /** The card of the run, or a placeholder for its result. */
@@ -87,8 +90,8 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
 
   /** Render data in place of the previous content. */
   private async _show(data: PartialJSONObject): Promise<void> {
-    this._followed = followedIn(data);
     this._showInterrupted(false);
+    this._followed = followedIn(data);
     const mimeType = 'text/html' in data ? 'text/html' : 'text/plain';
     if (this._shown === null) {
       this._shown = this._rendermime.createRenderer(mimeType);
@@ -136,8 +139,15 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
 
   private _look(): void {
     const followed = this._followed!;
-    if (!this._notebook!.sessionContext.isReady) {
-      return; // there is no kernel yet, or it is being replaced
+    const { sessionContext } = this._notebook!;
+    if (!sessionContext.isReady) {
+      // There is no kernel yet, or it is being replaced; or the notebook was opened without one.
+      void sessionContext.initialize().then(mustSelect => {
+        if (mustSelect && sessionContext.session === null && !this.isDisposed && followed === this._followed) {
+          this._showInterrupted(true);
+        }
+      });
+      return;
     }
     if (this._link === null || this._link.absent) {
       this._showInterrupted(true);
@@ -177,6 +187,11 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
       this._note.node.textContent = isInterrupted ? INTERRUPTED : ''; // after it is visible, or screen readers do not announce it
     }
     this.toggleClass('jp-mod-interrupted', isInterrupted);
+    const title = this._shown?.node.querySelector(UNDER_WAY);
+    if (title && isInterrupted === (this._title === null)) {
+      const words = this._followed?.shows === 'result' ? `${this._followed.name} was interrupted.` : '● Interrupted';
+      [this._title, title.textContent] = isInterrupted ? [title.textContent, words] : [null, this._title];
+    }
   }
 
   private readonly _strip: Strip;
@@ -185,6 +200,8 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
   private _model: IRenderMime.IMimeModel | null = null;
   private _followed: IFollowed | null = null;
   private _link: IKernelLink | null = null;
+  /** The text that `● Interrupted` replaces; `null` if it does not. */
+  private _title: string | null = null;
   private _turn = 0;
   private _timer: ReturnType<typeof setTimeout> | undefined;
 }

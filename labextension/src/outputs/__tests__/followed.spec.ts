@@ -34,6 +34,8 @@ class Kernel {
 
 const sessionContext = {
   isReady: true,
+  session: {} as object | null,
+  initialize: async () => sessionContext.session === null,
   statusChanged: new Signal<object, string>({}),
   kernelChanged: new Signal<object, object>({})
 };
@@ -43,7 +45,7 @@ const rendermime = {
   createRenderer: (mimeType: string) => {
     const renderer = new Widget() as Widget & IRenderMime.IRenderer;
     renderer.renderModel = async model => {
-      renderer.node.textContent = `${model.trusted ? '' : 'sanitized: '}${String(model.data[mimeType])}`;
+      renderer.node.innerHTML = `${model.trusted ? '' : 'sanitized: '}${String(model.data[mimeType])}`;
     };
     return renderer;
   }
@@ -95,6 +97,7 @@ beforeEach(() => {
   link = kernel as unknown as IKernelLink;
   links = { changed: new Signal<object, void>({}), forNotebook: () => link };
   sessionContext.isReady = true;
+  sessionContext.session = {};
   acted = [];
   card = new FollowedOutput(notebook, rendermime, links as unknown as ILink, commands);
 });
@@ -164,6 +167,23 @@ it.each<[string, Partial<Kernel>]>([
   expect(card.hasClass('jp-mod-interrupted')).toBe(true);
 });
 
+it.each([
+  ['card', '● Interrupted of growth'],
+  ['result', 'growth was interrupted. of growth']
+])('does not say of a %s what an interrupted run no longer does, until it goes on after all', async (shows, words) => {
+  const html = '<strong class="autocode-under-way">● Writing code</strong> of growth';
+  await render(bundle(html, 'code', { shows }));
+  await pause();
+  expect(text()).toMatch(new RegExp(`^${words}Interrupted: `));
+  kernel.says({ jobs: [job({ started: 7, step: 'code' })] });
+  await pause();
+  expect(text()).toBe('● Writing code of growth');
+  kernel.says({ jobs: [] });
+  await pause();
+  await render(bundle('<strong>● Ready</strong>', 'ready', { shows, finished: true }));
+  expect(text()).toBe('● Ready');
+});
+
 it('takes that back when the run goes on after all', async () => {
   await render(bundle('planning', 'plan'));
   await pause();
@@ -184,6 +204,15 @@ it('concludes nothing before the kernel is there and has said what it has', asyn
   kernel.says({ absent: false, heardAt: 0 });
   await pause();
   expect(text()).toBe('planning');
+});
+
+it('says so in a notebook that is opened without a kernel', async () => {
+  sessionContext.isReady = false;
+  sessionContext.session = null;
+  link = null;
+  await render(bundle('planning', 'plan'));
+  await pause();
+  expect(text()).toMatch(/Interrupted/);
 });
 
 it('says so when the notebook has no kernel any more', async () => {
