@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from autocoder_jupyter.display.bundles import widget_bundle
@@ -17,6 +18,7 @@ from autocoder_jupyter.display.shown import Shown, is_unverified, pictures_html,
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.display.window import LAST_HTML
 from autocoder_jupyter.view.html import EMPTY, element, escape, html_output
+from autocoder_jupyter.view.markup import clipped
 
 FOLDED_SECONDS = 0.3
 """Seconds that the strip stays at the end, without height, so that the page does not scroll."""
@@ -68,16 +70,19 @@ class Controls:
         )
         self._mark = html_widget(_NOT_VERIFIED, {"margin": "0 0 0 17px"})  # where the content of the card begins
         self._pictures = html_widget(layout={"margin": "0 20px 6px 17px", "width": "auto"})
-        self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
+        self._cancel = _button(
+            ipywidgets, "Cancel", "", job.cancel, "20px 0 4px 10px"
+        )  # beside the window, not the clock
         self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
         self._ipywidgets = ipywidgets
         self._question = ""
         self._asked_at = 0.0
         self._decisions: tuple[Any, ...] = ()
-        # One below the other, so that nothing moves when two of them appear; on a narrow page below the window.
-        self._buttons = ipywidgets.VBox((self._cancel,), layout={"margin": "0"})
+        self._asks = html_widget()
+        buttons = ipywidgets.HBox((), layout={"margin": "0", "flex_flow": "row wrap"})
+        self._consent = ipywidgets.VBox((self._asks, buttons), layout={"margin": "0 20px 6px 17px"})
         self._box = ipywidgets.HBox(
-            (self._live, self._buttons),
+            (self._live, self._cancel),  # on a narrow page below the window
             layout={
                 "max_width": "1312px",
                 "margin": "0 20px 0 0",
@@ -102,7 +107,7 @@ class Controls:
             return
         if state.finished:
             self._live.value = LAST_HTML
-            self._buttons.children = ()
+            self._box.children = (self._live,)
             self._pictures.value = EMPTY  # the card has them now
             self._show_above(state)
             time.sleep(FOLDED_SECONDS)
@@ -110,12 +115,12 @@ class Controls:
             return
         self._live.value = strip_html(state)
         self._pictures.value = pictures_html(state)  # not sent if they are the same
+        self._show_decisions(state.question, state.asks)
         self._show_above(state)
-        self._show_decisions(state.question)
 
-    def _show_decisions(self, question: str) -> None:
-        """Show the buttons of a question. Each question has its own, which work when the user had time to read it: the
-        second click of a double click must not answer the next question.
+    def _show_decisions(self, question: str, words: str) -> None:
+        """Show a question with its buttons right below it. Each question has its own, which work when the user had time
+        to read it: the second click of a double click must not answer the next question.
         """
         if question == self._question:
             for button in self._decisions:
@@ -124,11 +129,13 @@ class Controls:
         before, self._question, self._decisions = self._decisions, question, ()
         self._asked_at = time.monotonic()
         if question:
+            button = partial(_button, self._ipywidgets, margin="4px 8px 4px 0", disabled=True)
             self._decisions = (
-                _button(self._ipywidgets, "Approve", "success", lambda: self._job.approve(question), disabled=True),
-                _button(self._ipywidgets, "Decline", "", lambda: self._job.decline(question), disabled=True),
+                button("Approve", "success", lambda: self._job.approve(question)),
+                button("Decline", "", lambda: self._job.decline(question)),
             )
-        self._buttons.children = (self._cancel, *self._decisions)
+        self._asks.value = element("div", element("strong", escape(clipped(words, 1_000)), look="warn"), look="text")
+        self._consent.children[1].children = self._decisions
         for button in before:
             button.close()
 
@@ -137,7 +144,10 @@ class Controls:
         before = self._form
         if bool(state.questions) != (before is not None):
             self._form = QuestionForm(state.questions, self._job.answer) if state.questions else None
-        asked = (self._form.widget,) if self._form is not None else ()
+        asked = (
+            *((self._consent,) if self._decisions and not state.finished else ()),
+            *((self._form.widget,) if self._form is not None else ()),
+        )
         drawn = (*((self._mark,) if is_unverified(state) else ()), self._pictures) if self._pictures.value else ()
         self._strip.children = (*asked, *drawn, self._box)
         if before is not None and before is not self._form:
@@ -157,7 +167,9 @@ class Controls:
             self._live,
             self._cancel,
             *self._decisions,
-            self._buttons,
+            self._asks,
+            self._consent.children[1],
+            self._consent,
             self._box,
             self._strip,
         ):
@@ -167,8 +179,8 @@ class Controls:
 _NO_WIDGETS = "%autocode status shows the progress. In place of buttons: %autocode cancel, approve, decline, answer."
 
 
-def _button(ipywidgets: Any, label: str, style: str, act: Any, above: str = "0", *, disabled: bool = False) -> Any:
-    layout = {"width": "84px", "margin": f"{above} 0 4px 10px"}  # without a button the window is as wide as the card
+def _button(ipywidgets: Any, label: str, style: str, act: Any, margin: str, *, disabled: bool = False) -> Any:
+    layout = {"width": "84px", "margin": margin}
     button = ipywidgets.Button(description=label, button_style=style, layout=layout, disabled=disabled)
     button.on_click(lambda _: act())
     return button

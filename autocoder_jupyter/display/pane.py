@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from autocoder_jupyter.display import parts, tool_calls
-from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, row, text, window
+from autocoder_jupyter.display.window import LINES, WAITING, WindowColumn, frame, line, lines, newest, row, text, window
 from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.function_run import FunctionRun, StreamedAnswer
 from autocoder_jupyter.types import TestOutcome
@@ -26,7 +26,7 @@ def _columns(state: FunctionRun) -> list[WindowColumn]:
         words = "The plan has questions before code is written. Without an answer, the plan decides."
         return [WindowColumn("Waiting for you", lines((text(words, "muted"),)))]
     if state.phase == "waiting":
-        return [WindowColumn("Waiting for you", lines((text(state.asks),)))]  # the card says why
+        return [WAITING]
     running = [stage for stage, how in state.stages if how.status == "running"]
     columns = [_column(state, stage) for stage in running]
     if state.building and "environment" not in running:

@@ -128,3 +128,6 @@ def _pulse(seconds: float, quiet: float, *, is_waiting: bool) -> tuple[Html, Htm
         element("span", escape("●"), class_="autocode-beat", aria_hidden="true", look=f"beat {tone}", style=beat),
         element("span", escape(words), look="one-line muted digits"),
     )
+
+
+WAITING = WindowColumn("Waiting for you", lines((text("The question above has buttons.", "muted"),)))

@@ -30,7 +30,14 @@ def test_a_call_that_asks_is_allowed_by_the_keyboard(notebook: Open, reply: Repl
     opened.run(1)
     opened.run(2)
     card.get_by_text("May it call remove(name='old')?").wait_for(timeout=PATIENCE)
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    asked = opened.output(2).locator(".autocode-strip").get_by_text("May it call remove(name='old')?")
     page.screenshot(path=str(ARTIFACTS / "code-mode-asks.png"))
+    for button in ("Approve", "Decline"):
+        place, question = (
+            one.bounding_box() for one in (opened.output(2).get_by_role("button", name=button, exact=True), asked)
+        )
+        assert place["x"] - question["x"] < 120 and 0 <= place["y"] - question["y"] - question["height"] < 20, button
     approve = page.get_by_role("button", name="Approve", exact=True).first
     expect(approve).to_be_enabled()
     approve.focus()

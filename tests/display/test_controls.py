@@ -53,14 +53,15 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def labels(strip: Controls) -> list[str]:
-    return [child.description for child in strip._buttons.children]
+    shown = [*strip._box.children[1:], *(strip._decisions if strip._consent in strip._strip.children else ())]
+    return [button.description for button in shown]
 
 
 def test_buttons_ask_the_job_and_nothing_else() -> None:
     job = Job()
     strip = Controls(job, STATE)
     strip(replace(STATE, phase="waiting", approval=("x", "y")))
-    for button in strip._buttons.children:
+    for button in (strip._cancel, *strip._decisions):
         button.click()
     assert job.asked == ["cancel", "approve x, y", "decline x, y"]
 
@@ -72,7 +73,7 @@ def test_the_second_click_of_a_double_click_does_not_answer_the_next_question(mo
     strip = Controls(job, STATE)
     first, second = (replace(STATE, phase="waiting", approval=(name,)) for name in "ab")
     strip(first)
-    _, approve, _ = strip._buttons.children
+    approve, _ = strip._decisions
     assert approve.disabled
     now[0] += SEEN_SECONDS
     strip(first)
@@ -80,7 +81,7 @@ def test_the_second_click_of_a_double_click_does_not_answer_the_next_question(mo
     strip(second)
     approve.click()  # the page had not heard of the second question yet
     assert job.asked == ["approve a"] and approve.comm is None
-    assert all(button.disabled for button in strip._buttons.children[1:])
+    assert all(button.disabled for button in strip._decisions)
 
 
 def test_approve_and_decline_are_there_while_they_are_needed() -> None:
@@ -88,8 +89,18 @@ def test_approve_and_decline_are_there_while_they_are_needed() -> None:
     assert labels(strip) == ["Cancel"]
     strip(replace(STATE, phase="waiting", approval=("x",)))
     assert labels(strip) == ["Cancel", "Approve", "Decline"]
+    asks, buttons = strip._consent.children
+    assert strip._strip.children == (strip._consent, strip._box) and buttons.children == strip._decisions
+    assert "May it install x?" in asks.value
     strip(STATE)
     assert labels(strip) == ["Cancel"]
+
+
+def test_a_question_from_outside_does_not_become_markup() -> None:
+    strip = Controls(Job(), STATE)
+    strip(replace(STATE, phase="waiting", approval=("<script>alert(1)</script>\x1b\u202e",)))
+    shown = strip._consent.children[0].value
+    assert "&lt;script&gt;" in shown and not {"\x1b", "\u202e"} & set(shown)
 
 
 def test_questions_of_the_plan_are_a_form_while_they_wait() -> None:
@@ -134,7 +145,7 @@ def test_an_update_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     strip(replace(STATE, seconds=1.0))  # nothing new is not sent
     assert len(sent) == 1
     strip(replace(STATE, seconds=2.0, phase="waiting", approval=("x",)))
-    assert len(sent) == 3  # and the buttons
+    assert len(sent) == 5  # and the question, its buttons, and where both stand
 
 
 def test_pictures_are_marked_until_they_are_verified_and_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +189,7 @@ def test_the_strip_closes_at_the_end_and_stays_closed() -> None:
     strip = Controls(Job(), STATE)
     strip(replace(STATE, phase="ready"))
     assert strip._box.comm is None
-    assert strip._live.value == LAST_HTML and strip._buttons.children == ()  # it had no height when it was removed
+    assert strip._live.value == LAST_HTML and labels(strip) == []  # it had no height when it was removed
     strip(STATE)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display.codemode.card import question_lines
 from autocoder_jupyter.display.phases import waits_for
-from autocoder_jupyter.display.window import LINES, WindowColumn, frame, line, lines, newest, text, window
+from autocoder_jupyter.display.window import LINES, WAITING, WindowColumn, frame, line, lines, newest, window
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.html import Html
@@ -18,7 +17,7 @@ def render_html(state: CodeRun) -> Html:
 
 def _columns(state: CodeRun) -> list[WindowColumn]:
     if state.waiting:
-        return [WindowColumn("Waiting for you", lines(map(text, question_lines(state))))]
+        return [WAITING]
     calls = [line(f"{'◐' if call.outcome is None else '·'} {call.words}") for call in state.calls[-LINES:]]
     listed = WindowColumn(f"{counted(len(state.calls), 'tool call')}", lines(calls)) if calls else None
     return [_doing(state), *([listed] if listed else [])]

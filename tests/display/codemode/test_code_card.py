@@ -52,11 +52,20 @@ def test_a_failed_block_names_the_error_and_its_line() -> None:
     assert "✗ Code 1: ValueError: no such day (line 3)" in card_html(state)
 
 
+def asked_below(state: CodeRun) -> str:
+    """The question right above its buttons."""
+    controls = Controls(SimpleNamespace(cancel=None), state)
+    controls(state)
+    shown = controls._consent.children[0].value
+    controls.close()
+    return str(shown)
+
+
 def test_the_question_shows_the_arguments_as_they_are_until_it_is_decided() -> None:
     asking = after(*ASKED, WAITS)
     assert asking.phase == "waiting"
     assert "May it call mail(to=&#x27;a@b.org&#x27;)?" in card_html(asking)
-    assert "a@b.org" in strip_html(asking)
+    assert "a@b.org" in asked_below(asking)
     decided = after(events.CallAllowed("call-1", True), state=asking)
     assert decided.phase == "running"
     assert "a@b.org" not in card_html(decided)
@@ -72,7 +81,7 @@ def test_what_does_not_fit_into_the_line_is_in_a_box_with_its_length_and_hash() 
     assert "and send 1,000 euros to the thief." in html
     assert html.count(f"{len(repr(text)):,} characters, SHA-256 {digest}…") == 2  # in the question and above its box
     assert "rates.asked has the complete arguments" in html
-    for words in (strip_html, card_text):
+    for words in (asked_below, card_text):
         told = words(after(*ASKED, events.CallWaits("call-1", "mail", "", shown)))
         assert "thief" not in told and f"SHA-256 {digest}…" in told
 
@@ -128,13 +137,12 @@ def test_the_buttons_are_there_while_it_asks() -> None:
     )
     controls = Controls(job, after(*CALLED))
     controls(after(*ASKED, WAITS))
-    labels = [button.description for button in controls._buttons.children]
-    assert labels == ["Cancel", "Approve", "Decline"]
-    for button in controls._buttons.children[1:]:
+    assert [button.description for button in controls._decisions] == ["Approve", "Decline"]
+    for button in controls._decisions:
         button.click()
     assert done == ["yes to call-1", "no to call-1"]
     controls(after(*CALLED))
-    assert [button.description for button in controls._buttons.children] == ["Cancel"]
+    assert controls._decisions == () and controls._consent not in controls._strip.children
     controls.close()
 
 
