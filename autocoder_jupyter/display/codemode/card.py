@@ -14,7 +14,21 @@ from autocoder_jupyter.run import code_run
 from autocoder_jupyter.run.code_run import CodeRun, ToolCall
 from autocoder_jupyter.view.amounts import counted, duration, spending
 from autocoder_jupyter.view.as_text import item_text
-from autocoder_jupyter.view.document import Block, Document, Item, Items, Row, Section, Source, Span, line, lines, muted
+from autocoder_jupyter.view.document import (
+    Block,
+    Document,
+    Drawing,
+    Item,
+    Items,
+    Row,
+    Section,
+    Source,
+    Span,
+    line,
+    lines,
+    muted,
+)
+from autocoder_jupyter.view.markdown import markdown_html
 from autocoder_jupyter.view.markup import clipped
 
 MOST_CALLS = 20
@@ -37,6 +51,7 @@ def card(state: CodeRun) -> Document:
     size: a chart has its own limit, and questions are complete, and gone when they are answered.
     """
     reason = reason_of(state.reason, title(state))
+    said = clipped(state.summary, 3_000)
     status = _status(state)
     above = (
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
@@ -45,7 +60,7 @@ def card(state: CodeRun) -> Document:
     below = (
         Row("Status", lines(status), prefix=""),
         Row("Reason", lines(clipped(reason, 1_000).splitlines()), prefix=""),
-        Row("Answer", (line(clipped(state.summary, 3_000), look="kept-lines"),) if state.summary else (), prefix=""),
+        Row("Answer", (Drawing(markdown_html(said), said),) if said else (), prefix=""),
         Row("Value", glimpse_blocks(state.value) if state.value else (), prefix=""),
     )
     return Document(
