@@ -8,6 +8,7 @@ import pytest
 
 from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import expect
+from tests.browser.test_panel import use_theme
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("extension")]
 
@@ -19,11 +20,22 @@ import autocoder_jupyter
 @autocoder_jupyter.tool(ask=True)
 def remove(name: str) -> str:
     return name"""
+ANSWER = """\
+## Removed
+
+- the **old** one, with `remove`
+- see [the docs](https://example.org/docs)
+
+| name | rows |
+|---|---|
+| old | 3 |
+
+![pixel](https://example.org/pixel.png)"""
 CELL = "%%autocode gone --mode tools --tool remove\nRemove the old one."
 
 
 def test_a_call_that_asks_is_allowed_by_the_keyboard(notebook: Open, reply: Reply) -> None:
-    answers = itertools.chain(["```python\nremove('old')\n```"], itertools.repeat("Removed."))
+    answers = itertools.chain(["```python\nremove('old')\n```"], itertools.repeat(ANSWER))
     reply(lambda request: next(answers))
     opened = notebook(TOOL, CELL)
     page, card = opened.page, opened.card(2)
@@ -42,6 +54,14 @@ def test_a_call_that_asks_is_allowed_by_the_keyboard(notebook: Open, reply: Repl
     expect(approve).to_be_enabled()
     approve.focus()
     page.keyboard.press("Enter")
-    card.get_by_text("Removed.").wait_for(timeout=PATIENCE)
-    page.screenshot(path=str(ARTIFACTS / "code-mode-ready.png"))
     expect(card.get_by_text("● Ready")).to_have_count(1)
+    expect(card.locator("li")).to_have_text(
+        ["the old one, with remove", "see the docs (https://example.org/docs)"], use_inner_text=True
+    )
+    expect(card.locator("td")).to_have_text(["old", "3"])
+    expect(card.get_by_text("[picture: pixel]")).to_have_count(1)
+    assert card.locator("img, a").count() == 0
+    for theme in ("Dark", "Light"):
+        use_theme(opened, f"JupyterLab {theme}")
+        card.scroll_into_view_if_needed()
+        page.screenshot(path=str(ARTIFACTS / f"code-mode-ready-{theme.lower()}.png"))
