@@ -76,13 +76,19 @@ test-kernel: $(STAMP)
 
 # The part of these tests that CI runs: on the kernel of Debian 12, and on that of Debian 11 if it was fetched, both at the
 # same time. Where KVM works, both users run both suites on 6.1. An emulated guest runs the attacks on each tier as both
-# users, and the conformance tests as one: the hostile programs alone would take five minutes there.
+# users, and as one the conformance tests whose answer comes from the kernel: limits, signals, cores, processes. The others
+# ask the libraries, and the hostile programs alone would take five minutes there.
+OF_THE_KERNEL := $(addprefix $(CONFORMANCE)::test_,a_frame_goes_in_and_comes_out an_endless_program_is_stopped_in_time \
+  too_much_memory_is_told_as_such an_absurd_allocation_is_told_as_such a_crash_tells_its_signal an_abort_tells_its_signal \
+  an_exit_in_the_middle_of_a_call_is_no_result reuse_keeps_one_child_for_one_program honest_tools_work \
+  two_workers_run_side_by_side kill_from_another_thread_ends_a_call_at_once a_killed_worker_takes_no_more_programs \
+  the_sandbox_has_no_more_cores_than_allowed forked_processes_work_together)
 KVM := $(shell test -w /dev/kvm && test ! -e /sys/module/kvm_pvm && echo yes)
 test-kernels: $(STAMP)
 	$(MAKE) --jobs=2 --output-sync=target test-kernel-6.1 test-kernel-5.10
 
 test-kernel-6.1: AS_ROOT = $(if $(KVM),$(HOSTILE) $(CONFORMANCE))
-test-kernel-6.1: AS_USER = $(if $(KVM),$(HOSTILE)) $(CONFORMANCE)
+test-kernel-6.1: AS_USER = $(if $(KVM),$(HOSTILE) $(CONFORMANCE),$(OF_THE_KERNEL))
 test-kernel-6.1: $(STAMP)
 	$(OLD_KERNEL) --kernel 6.1 $(TRY_ROOT) $(TRY_USER)
 
