@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import control_group, group_trial
+from autocoder_jupyter.sandbox.local import control_group, group_trial, trial_program
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.control_group import ControlGroup, NotDelegated
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.trial_program import read_all
 from autocoder_jupyter.sandbox.protocol import WorkerLimits
-from tests.sandbox.sandboxes import open_sandbox
+from tests.sandbox.sandboxes import SECONDS, open_sandbox
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="control groups are Linux's")
 
@@ -97,8 +97,10 @@ def test_where_systemd_runs_the_machine_a_user_is_told_the_way_and_root_gets_non
 @pytest.fixture(scope="module")
 def parent() -> str:
     """The folder for the groups of workers. Skips the test with the reason if there is none."""
-    open_sandbox("local")
-    found = local_probe.trial(_start_trial)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial_program, "_SECONDS", max(60.0, SECONDS))  # a busy emulated machine needs more than a minute
+        open_sandbox("local")
+        found = local_probe.trial(_start_trial)
     if not found.group:
         assert "AUTOCODE_TEST_CONTROL_GROUP" not in os.environ, found.not_counted
         pytest.skip(f"no control groups here: {found.not_counted}")
