@@ -345,7 +345,8 @@ class _Talk:
             match kind:
                 case "text":
                     self._said += len(about[0])
-                    self._listener.on_text(about[0])
+                    if self._stop is None:
+                        self._listener.on_text(about[0])
                 case "retry":
                     self._listener.on_retry(*about)
                 case "loaded":
@@ -362,10 +363,12 @@ class _Talk:
 
     async def _replied(self, kind: str, about: Any) -> None:
         """Answer a question of the process. It raises the error there."""
-        result: object = None
+        result: object = ""
         error: BaseException | None = None
         try:
             match kind:
+                case _ if self._stop is not None:
+                    pass  # it waits for a reply, and will be cancelled
                 case "reserve":
                     self._worst, self._said = about, 0
                     self._grant = await self._granted.enter_async_context(self._listener.meter.reserve(about))

@@ -93,15 +93,18 @@ class _Server:
                 start_thread(lambda: self._prepare(number, model), "autocode-prepare")
             case "ask", [order]:
                 self._adopt(order)
-                self._asked[number] = background.submit(self._ask(number, order))
+                self._asked[number] = asked = background.submit(self._ask(number, order))
+                asked.add_done_callback(lambda _: self._asked.pop(number, None))
             case "cancel", []:
-                if (asked := self._asked.get(number)) is not None:
-                    asked.cancel()
+                if (open_ := self._asked.get(number)) is not None:
+                    open_.cancel()
             case "reply", [result, error]:
                 reply = self._replies.pop(number)
+                if not reply.set_running_or_notify_cancel():
+                    return
                 if error is not None:
                     reply.set_exception(error)
-                elif reply.set_running_or_notify_cancel():
+                else:
                     reply.set_result(result)
 
     def _prepare(self, number: int, model: str) -> None:
@@ -140,8 +143,6 @@ class _Server:
             cause = error.__cause__ and portable(error.__cause__)
             asker.tell("failed", portable(error), cause)
             raise
-        finally:
-            del self._asked[number]
         asker.tell("answered", exchange)
 
 

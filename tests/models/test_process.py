@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,18 +14,20 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
-from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models import process, spawn
+from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, InvalidRequest, ModelUnavailable, UnusableAnswer
+from autocoder_jupyter.models import process, serving, spawn
 from autocoder_jupyter.models.cut_off import exchange_of
 from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.metering import Worst
-from autocoder_jupyter.models.process import ModelProcess, ProcessModel
+from autocoder_jupyter.models.process import ModelProcess, Order, ProcessModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.schemas import answer_form
@@ -212,6 +217,39 @@ async def test_questions_side_by_side_do_not_wait_for_each_other() -> None:
         assert (await asked(endpoint)).answer == "fast" and not slow.done()
         release.set()
         assert (await slow).answer == "slow"
+
+
+def test_a_reply_to_a_question_that_was_cancelled_is_ignored() -> None:
+    server = serving._Server(io.BytesIO(), io.BytesIO())
+    for error in (None, BudgetSpent("nothing is left")):
+        server.request(1, "reserve", None).cancel()
+        server._do(1, "reply", 100, error)
+    assert not server._replies
+
+
+def test_a_question_that_ends_at_once_is_answered_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(coroutine: Any) -> Future[None]:
+        done = Future[None]()
+        try:
+            asyncio.run(coroutine)
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    monkeypatch.setattr(background, "submit", at_once)
+    server = serving._Server(io.BytesIO(), sink := io.BytesIO())
+    invalid = ModelConfig("openai/x", params={"seed": object()})
+    server._do(1, "ask", Order(invalid, ONCE, False, QUESTION, False))
+    sink.seek(0)
+    assert isinstance(messages_in(sink)[-1][2], InvalidRequest) and not server._asked
+
+
+def messages_in(stream: io.BytesIO) -> list[Any]:
+    found = []
+    with contextlib.suppress(EOFError):
+        while True:
+            found.append(pickle.load(stream))
+    return found
 
 
 # Its end
