@@ -68,12 +68,19 @@ def _engine() -> DockerEngine | None:
 
 
 def children(owner: int, *, recursive: bool = True) -> list[psutil.Process]:
-    """All living descendants of a process."""
+    """All living descendants of a process, without the process of models, which stays as long as its kernel."""
     try:
         found = psutil.Process(owner).children(recursive=recursive)
     except psutil.NoSuchProcess:
         return []
-    return [child for child in found if alive(child)]
+    return [child for child in found if alive(child) and not _asks_models(child)]
+
+
+def _asks_models(process: psutil.Process) -> bool:
+    try:
+        return any("autocoder_jupyter.models.serving" in argument for argument in process.cmdline())
+    except psutil.Error:
+        return False
 
 
 def alive(process: psutil.Process) -> bool:

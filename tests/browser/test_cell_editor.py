@@ -289,7 +289,8 @@ def test_a_cell_says_that_the_extension_is_not_loaded(notebook: Open) -> None:
 
 @pytest.mark.cold_kernel
 def test_what_the_first_answer_needs_is_loaded_while_a_cell_is_written(notebook: Open) -> None:
-    page = notebook("%%autocode growth\nWords", "import sys; hasattr(sys.modules.get('litellm'), 'acompletion')")
+    loads = "from autocoder_jupyter.models import process; bool(process._process and process._process.is_loaded)"
+    page = notebook("%%autocode growth\nWords", loads)
     page.cell(1).locator(".autocode-prose").first.wait_for(timeout=SOON)
     page.run(2)
     page.output(2).get_by_text("False", exact=True).wait_for(timeout=SOON)
