@@ -55,8 +55,9 @@ async def generate_report(
     Raises:
         AutocodeError: no generation is possible: no key, no sandbox, data that cannot cross.
     """
+    from autocoder_jupyter.models.client import LiteLLMModel
     from autocoder_jupyter.models.locked import LockedModel
-    from autocoder_jupyter.models.process import ProcessModel
+    from autocoder_jupyter.models.process import RemoteModel
     from autocoder_jupyter.models.replay import ReplayingModel
 
     _require_lock_can_hold(config)
@@ -65,18 +66,19 @@ async def generate_report(
     def client(model: ModelConfig) -> ConfiguredModel:
         if config.locked:
             return LockedModel(model)
-        return ProcessModel(
+        here = LiteLLMModel(
             model,
             limited=config.max_cost is not None,
             on_send=lambda request: services.add_sent(request),
             on_loading=lambda begins: tracker(LoadingClient(done=not begins)),
         )
+        return RemoteModel(here)
 
     model = client(reached(config, config.model))
     asks = draft is None or not draft.as_is
     if asks and (config.cache != "auto" or not journal.has_runs):  # before slower steps
         _engine(config).require(reached(config, config.model))
-        if isinstance(model, ProcessModel):
+        if isinstance(model, RemoteModel):
             await model.preflight()
     from autocoder_jupyter import engine
     from autocoder_jupyter.engine.services import ask_nobody, offer_nobody

@@ -350,8 +350,9 @@ class CodeModeAgent:
         return Finished(state, error.what, getattr(error, "limit", "")), error
 
     def _model(self, journal: ConversationJournal, emit: Emit) -> Any:
+        from autocoder_jupyter.models.client import LiteLLMModel
         from autocoder_jupyter.models.locked import LockedModel
-        from autocoder_jupyter.models.process import ProcessModel
+        from autocoder_jupyter.models.process import RemoteModel
         from autocoder_jupyter.models.replay import ReplayingModel
 
         model: ConfiguredModel
@@ -360,12 +361,13 @@ class CodeModeAgent:
         elif self._call_llm is not None:
             model = CalledModel(self._call_llm, self._reached)
         else:
-            model = ProcessModel(
+            here = LiteLLMModel(
                 self._reached,
                 limited=self._max_cost is not None,
                 on_send=journal.add_sent,
                 on_loading=lambda begins: emit(LoadingClient(done=not begins)),
             )
+            model = RemoteModel(here)
         return ReplayingModel(model, journal, self._cache)
 
 

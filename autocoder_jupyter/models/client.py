@@ -80,10 +80,10 @@ class LiteLLMModel:
         checked: bool = False,
     ) -> None:
         self._config = config
-        self._patience = patience or Patience()
-        self._limited = limited
-        self._on_loading = on_loading
-        self._on_send = on_send
+        self.patience = patience or Patience()
+        self.limited = limited
+        self.on_loading = on_loading
+        self.on_send = on_send
         self._checked = checked
 
     @property
@@ -132,18 +132,18 @@ class LiteLLMModel:
 
     @contextlib.contextmanager
     def _told_of_loading(self) -> Iterator[None]:
-        if self._on_loading is None or library.is_loaded():
+        if self.on_loading is None or library.is_loaded():
             yield
             return
-        self._on_loading(True)
+        self.on_loading(True)
         try:
             yield
         finally:
-            self._on_loading(False)
+            self.on_loading(False)
 
     def _readied(self, litellm: ModuleType) -> tuple[Dialect, str | None]:
         """Check and import everything that is needed before a request."""
-        if self._limited:
+        if self.limited:
             require_price(self._config, litellm)
         library.load_client(self._config.model)
         received.install()
@@ -214,7 +214,7 @@ class LiteLLMModel:
                     raise fault from error
                 failures += 1
                 elapsed = time.monotonic() - started
-                seconds = self._patience.pause(failures, elapsed, fault.retry_after, fault.tries)
+                seconds = self.patience.pause(failures, elapsed, fault.retry_after, fault.tries)
                 if seconds is None or (failures >= TRIES_OF_UNLISTED and self._is_unlisted(fault.reason)):
                     raise self._unavailable(fault, failures) from error
             session.listener.on_retry(fault.reason, seconds)
@@ -279,9 +279,9 @@ class LiteLLMModel:
     async def _sent(self, session: _Session, arguments: dict[str, Any]) -> Any:
         """The stream of an answer; the request is reported to `on_send` first."""
         with library.tokenizer_beside():
-            if self._on_send is None:
+            if self.on_send is None:
                 return await session.litellm.acompletion(**arguments)
-            announcer = Announcer(session.question.stage, session.content_key, self._on_send)
+            announcer = Announcer(session.question.stage, session.content_key, self.on_send)
             try:
                 stream = await session.litellm.acompletion(**arguments, logger_fn=announcer)
             finally:

@@ -62,27 +62,15 @@ class Order:
     folder: str = ""
 
 
-class ProcessModel:
+class RemoteModel:
     """A `ConfiguredModel` that is asked in the process of models, or here if `uses_process` says so.
 
     Args:
-        config, patience, limited, on_loading, on_send: see `LiteLLMModel`.
+        here: the same model in this process.
     """
 
-    def __init__(
-        self,
-        config: ModelConfig,
-        patience: Patience | None = None,
-        *,
-        limited: bool = False,
-        on_loading: Callable[[bool], None] | None = None,
-        on_send: OnSend | None = None,
-    ) -> None:
-        self._here = LiteLLMModel(config, patience, limited=limited, on_loading=on_loading, on_send=on_send)
-        self._patience = patience or Patience()
-        self._limited = limited
-        self._on_loading = on_loading
-        self._on_send = on_send
+    def __init__(self, here: LiteLLMModel) -> None:
+        self._here = here
 
     @property
     def config(self) -> ModelConfig:
@@ -101,14 +89,15 @@ class ProcessModel:
             ModelUnavailable: also if the process ended.
         """
         await self.preflight()
-        order = Order(self.config, self._patience, self._limited, question, self._on_send is not None)
+        here = self._here
+        order = Order(here.config, here.patience, here.limited, question, here.on_send is not None)
         for _ in range(_STARTS):
-            process = await background.call_blocking(lambda: process_for(self.config))
+            process = await background.call_blocking(lambda: process_for(here.config))
             if process is None:
                 break
             with contextlib.suppress(_EndedBefore):
-                return await process.ask(order, listener, self._on_send, self._on_loading)
-        return await self._here.ask(question, listener)
+                return await process.ask(order, listener, here.on_send, here.on_loading)
+        return await here.ask(question, listener)
 
 
 def uses_process(config: ModelConfig) -> bool:
@@ -193,7 +182,7 @@ class ModelProcess:
         on_send: OnSend | None,
         on_loading: Callable[[bool], None] | None,
     ) -> Exchange:
-        """Have one question asked. See `ProcessModel.ask`."""
+        """Have one question asked. See `RemoteModel.ask`."""
         loop, inbox = asyncio.get_running_loop(), asyncio.Queue[Any]()
 
         def told(message: Any) -> None:

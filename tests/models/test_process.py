@@ -19,15 +19,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
+import autocoder_jupyter
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, InvalidRequest, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models import process, serving, spawn
+from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.cut_off import exchange_of
 from autocoder_jupyter.models.listener import Listener
 from autocoder_jupyter.models.metering import Worst
-from autocoder_jupyter.models.process import ModelProcess, Order, ProcessModel
+from autocoder_jupyter.models.process import ModelProcess, Order, RemoteModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.schemas import answer_form
@@ -56,9 +59,13 @@ def _ended() -> Iterator[None]:
         os.kill(process._process._process.pid, signal.SIGKILL)
 
 
+def remote_model(*args: Any, **more: Any) -> RemoteModel:
+    return RemoteModel(LiteLLMModel(*args, **more))
+
+
 async def asked(endpoint: ScriptedModel, question: Question = QUESTION, *, meter: Any = None, **config: Any) -> Any:
     listener = Listener(meter=meter) if meter is not None else Listener()
-    return await ProcessModel(endpoint.config(**config), ONCE).ask(question, listener)
+    return await remote_model(endpoint.config(**config), ONCE).ask(question, listener)
 
 
 def running() -> int:
@@ -75,7 +82,7 @@ async def test_an_answer_comes_in_pieces_while_it_is_written() -> None:
         begun.set()
 
     with ScriptedModel([Answer("word by word", piece=4, hold=release, hold_after=4)]) as endpoint:
-        asking = asyncio.ensure_future(ProcessModel(endpoint.config()).ask(QUESTION, Listener(on_text=hear)))
+        asking = asyncio.ensure_future(remote_model(endpoint.config()).ask(QUESTION, Listener(on_text=hear)))
         await begun.wait()
         assert heard == ["word"] and not asking.done()
         release.set()
@@ -100,7 +107,7 @@ async def test_a_request_is_reported_before_it_is_sent() -> None:
         def note(request: SentRequest) -> None:
             seen.append((request.body["messages"][0]["content"], len(endpoint.requests)))
 
-        await ProcessModel(endpoint.config(), ONCE, on_send=note).ask(QUESTION)
+        await remote_model(endpoint.config(), ONCE, on_send=note).ask(QUESTION)
         assert seen == [("How are you?", 0)]
 
 
@@ -109,7 +116,7 @@ async def test_an_error_of_the_report_ends_the_question() -> None:
         raise OSError("the disk is full")
 
     with ScriptedModel(["fine"]) as endpoint, pytest.raises(ModelUnavailable, match="the disk is full"):
-        await ProcessModel(endpoint.config(), ONCE, on_send=full).ask(QUESTION)
+        await remote_model(endpoint.config(), ONCE, on_send=full).ask(QUESTION)
 
 
 async def test_keys_are_those_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +168,7 @@ async def test_a_cancel_hangs_up_and_counts_what_came() -> None:
     budget, begun = Budget(), asyncio.Event()
     with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
         listener = Listener(on_text=lambda _: begun.set(), meter=budget)
-        asking = asyncio.ensure_future(ProcessModel(endpoint.config(), ONCE).ask(QUESTION, listener))
+        asking = asyncio.ensure_future(remote_model(endpoint.config(), ONCE).ask(QUESTION, listener))
         await begun.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -197,7 +204,7 @@ async def test_what_a_listener_raises_ends_the_question() -> None:
 
     with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
         with pytest.raises(LookupError, match="a defect of ours"):
-            await ProcessModel(endpoint.config(), ONCE).ask(QUESTION, Listener(on_text=fail))
+            await remote_model(endpoint.config(), ONCE).ask(QUESTION, Listener(on_text=fail))
         await asyncio.to_thread(endpoint.wait_for_hang_ups, 1)
 
 
@@ -205,7 +212,7 @@ async def test_pauses_are_told() -> None:
     pauses: list[tuple[str, float]] = []
     answers = [Answer(status=429, headers={"retry-after": "0"}), Answer("fine")]
     with ScriptedModel(answers) as endpoint:
-        model = ProcessModel(endpoint.config(), Patience(first=0.01))
+        model = remote_model(endpoint.config(), Patience(first=0.01))
         await model.ask(QUESTION, Listener(on_retry=lambda reason, seconds: pauses.append((reason, seconds))))
     assert len(pauses) == 1 and pauses[0][0]
 
@@ -267,7 +274,7 @@ async def test_a_process_that_ends_amid_an_answer_is_an_error_and_its_tokens_are
     budget, begun = Budget(), asyncio.Event()
     with ScriptedModel([Answer("a long answer", piece=6, hold=threading.Event(), hold_after=6), "again"]) as endpoint:
         listener = Listener(on_text=lambda _: begun.set(), meter=budget)
-        asking = asyncio.ensure_future(ProcessModel(endpoint.config(), ONCE).ask(QUESTION, listener))
+        asking = asyncio.ensure_future(remote_model(endpoint.config(), ONCE).ask(QUESTION, listener))
         await begun.wait()
         os.kill(running(), signal.SIGKILL)
         with pytest.raises(ModelUnavailable, match="ended before the answer"):
@@ -298,12 +305,13 @@ ALONE = """
     import asyncio, os, signal, sys, time
     from pathlib import Path
     from autocoder_jupyter.models import process, spawn
-    from autocoder_jupyter.models.process import ProcessModel
+    from autocoder_jupyter.models.client import LiteLLMModel
+    from autocoder_jupyter.models.process import RemoteModel
     from autocoder_jupyter.models.protocol import ModelConfig, Question
     from tests.scripted_model import ScriptedModel
     question = Question("plan", ({"role": "user", "content": "?"},))
     def ask(endpoint):
-        return asyncio.run(ProcessModel(endpoint.config()).ask(question)).answer
+        return asyncio.run(RemoteModel(LiteLLMModel(endpoint.config())).ask(question)).answer
 """
 
 
@@ -380,6 +388,19 @@ def test_none_is_started_early_without_a_model_or_beside_litellm(tmp_path: Path)
         print(spawn._early, process.process_for(ModelConfig("openai/x")))
     """
     assert alone(program, tmp_path) == "None\nNone None\n"
+
+
+@pytest.mark.parametrize(("parent", "starts"), [({"header": {}}, [True]), ({}, [])], ids=["cell", "kernel that starts"])
+def test_only_the_extension_of_a_cell_starts_one(
+    parent: dict[str, Any], starts: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[bool] = []
+    monkeypatch.setattr(spawn, "spawn_early", lambda: begun.append(True))
+    shell = InteractiveShell()
+    monkeypatch.setattr(shell, "get_parent", lambda: parent, raising=False)
+    autocoder_jupyter.load_ipython_extension(shell)
+    autocoder_jupyter.unload_ipython_extension(shell)
+    assert begun == starts
 
 
 def test_one_that_nobody_asks_ends(tmp_path: Path) -> None:

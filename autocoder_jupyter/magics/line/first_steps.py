@@ -211,11 +211,12 @@ def _number(text: str) -> float | None:
 def _test(notebook: Notebook, chosen: Mapping[str, Any]) -> None:
     from autocoder_jupyter.agent.generation import reached
     from autocoder_jupyter.concurrency import background
-    from autocoder_jupyter.models.process import ProcessModel
+    from autocoder_jupyter.models.client import LiteLLMModel
+    from autocoder_jupyter.models.process import RemoteModel
     from autocoder_jupyter.models.protocol import Question
 
     config = notebook.settings(chosen).agent_config()
-    model = ProcessModel(reached(config, config.model))
+    model = RemoteModel(LiteLLMModel(reached(config, config.model)))
 
     async def asked() -> str:
         await model.preflight()
