@@ -30,7 +30,7 @@ from autocoder_jupyter.scaling import over
 from autocoder_jupyter.scaling.piece_calls import PieceCalls
 from autocoder_jupyter.scaling.versions_sent import versions_here
 from autocoder_jupyter.types import InputSpec
-from tests.scaling.conftest import FRAME, Build
+from tests.scaling.conftest import BY_SHOP, BY_SHOP_IN_ORDER, FRAME, MERGE, ROWS, WHOLE, Build
 from tests.scaling.test_over import BROKEN, BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales, sized
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
@@ -62,7 +62,7 @@ def by(table: pd.DataFrame, *names: str) -> pd.DataFrame:
 
 
 def test_groups_are_whole_and_those_without_a_key_are_with_others(built: Build, client: Client) -> None:
-    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     answer = growth.over(frame())
     assert isinstance(answer, dd.DataFrame)
     pd.testing.assert_frame_equal(by(answer.compute(), "shop"), by(plain(BY_GROUPS, TABLE), "shop"))
@@ -70,14 +70,13 @@ def test_groups_are_whole_and_those_without_a_key_are_with_others(built: Build, 
     assert len(wrong) == 6 * len(answer)
     gaps = TABLE.assign(shop=TABLE["shop"].where(TABLE["units"] > 3))
     body = BY_GROUPS.replace("as_index=False", "as_index=False, dropna=False")
-    found = built(body, {"sales": gaps.head(240)}).over(frame(gaps)).compute()
+    found = built(body, {"sales": gaps.head(240)}, known=BY_SHOP).over(frame(gaps)).compute()
     pd.testing.assert_frame_equal(by(found, "shop"), by(plain(body, gaps), "shop"))
 
 
 def test_the_rows_of_a_group_keep_their_order(built: Build, client: Client) -> None:
     body = "return sales.assign(sum=sales.groupby('shop')['units'].cumsum())[['shop', 'units', 'sum']]"
-    growth = built(body, {"sales": SAMPLE})
-    assert growth.split.kind == "groups" and growth.split.ordered
+    growth = built(body, {"sales": SAMPLE}, known=BY_SHOP_IN_ORDER)
     answer = growth.over(frame()).compute()
     for shop, expected in plain(body, TABLE).groupby("shop"):
         found = answer[answer["shop"] == shop].reset_index(drop=True)
@@ -87,7 +86,7 @@ def test_the_rows_of_a_group_keep_their_order(built: Build, client: Client) -> N
 def test_rows_keep_their_order_and_only_what_is_read_is_loaded(built: Build, client: Client, tmp_path: Path) -> None:
     frame().to_parquet(tmp_path / "sales")
     stored = dd.read_parquet(tmp_path / "sales")
-    growth = built(BY_ROWS, {"sales": SAMPLE})
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
     explained = growth.over.explain(stored)
     assert (explained.columns, explained.rows, explained.pieces) == (("shop", "units", "price"), None, 6)
     answer = growth.over(stored)
@@ -96,16 +95,14 @@ def test_rows_keep_their_order_and_only_what_is_read_is_loaded(built: Build, cli
 
 
 def test_answers_that_stay_small_are_merged_and_a_whole_that_fits_is_one_call(built: Build, client: Client) -> None:
-    growth = built(MERGED, {"sales": SAMPLE})
-    assert growth.split.kind == "merge"
+    growth = built(MERGED, {"sales": SAMPLE}, known=MERGE)
     total = growth.over(frame(parts=40))
     assert total.npartitions == 1 and total.compute().to_dict("list") == {"units": [TABLE["units"].sum()]}
     everything = frame()
     nothing = growth.over(everything[everything["units"] > 100])
     assert nothing.compute().to_dict("list") == {"units": [0]}
     body = "return (sales['units'] - sales['units'].mean()).to_frame('away')"
-    away = built(body, {"sales": SAMPLE})
-    assert away.split.kind == "whole"
+    away = built(body, {"sales": SAMPLE}, known=WHOLE)
     pd.testing.assert_frame_equal(away.over(frame()).compute(), plain(body, TABLE))
     with pytest.raises(NotSplittable, match="does not fit into"):
         away.over(frame(), memory=20_000).compute()
@@ -114,7 +111,7 @@ def test_answers_that_stay_small_are_merged_and_a_whole_that_fits_is_one_call(bu
 def test_a_killed_worker_loses_and_doubles_nothing(built: Build, client: Client) -> None:
     """During a shuffle. `clusters/test_dask.py` has a thousand partitions."""
     client.wait_for_workers(2)
-    growth = built(SLOW + BY_GROUPS, {"sales": SAMPLE})
+    growth = built(SLOW + BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     table = TABLE.assign(shop=[f"shop {number % 90}" for number in range(len(TABLE))], units=TABLE["units"] + 100)
     answer = growth.over(frame(table, 8)).persist()
     futures = client.futures_of(answer)
@@ -128,7 +125,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(built: Build, client: Client)
 
 
 def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Build, client: Client) -> None:
-    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     with pytest.raises(DataDrift, match="units"):
         growth.over(frame(TABLE.drop(columns="units")))
     with pytest.raises(DataDrift, match="units"):
@@ -142,43 +139,41 @@ def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Buil
 
 
 def test_a_piece_that_fails_ends_the_computation_with_its_name(built: Build, client: Client) -> None:
-    broken = built(f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}", {"sales": SAMPLE})
+    broken = built(f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}", {"sales": SAMPLE}, known=ROWS)
     table = TABLE.assign(units=TABLE["units"].where(TABLE.index != 4_500, 200))
     with pytest.raises(PieceFailed, match=r"partition 4 \(1,000 rows\)") as failed:
         broken.over(frame(table)).compute()
     assert "too many" in str(failed.value)
     with pytest.raises(TooBig, match="repartition"):
-        built(BY_ROWS, {"sales": SAMPLE}).over(frame(), memory=20_000).compute()
+        built(BY_ROWS, {"sales": SAMPLE}, known=ROWS).over(frame(), memory=20_000).compute()
     crowded = frame(TABLE.assign(shop=TABLE["shop"].where(TABLE.index % 2 == 0, "the largest")))
     with pytest.raises(TooBig, match=r"shop = 'the largest' has [\d,]+ rows"):
-        built(BY_GROUPS, {"sales": SAMPLE}).over(crowded, memory=60_000).compute()
+        built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP).over(crowded, memory=60_000).compute()
     halves = (
         "return sales.assign(half=sales['units'] // 1 if sales['units'].max() < 100 else sales['units'] / 8)[['half']]"
     )
     with pytest.raises(DataDrift, match="float64 in 'half', and that for the sample int64"):
-        built(halves, {"sales": SAMPLE}).over(frame(table)).compute()
+        built(halves, {"sales": SAMPLE}, known=WHOLE).over(frame(table)).compute()
     long = "return sales.assign(n=sales['units'] / 2 if sales['units'].max() < 100 else sales['units'] + 2**60)[['n']]"
     with pytest.raises(DataDrift, match="int64 in 'n', and that for the sample float64"):
-        built(long, {"sales": SAMPLE}).over(frame(table)).compute()
+        built(long, {"sales": SAMPLE}, known=WHOLE).over(frame(table)).compute()
 
 
 def test_the_largest_groups_contradict_the_split(built: Build, client: Client) -> None:
-    growth = built(BROKEN["groups"], {"sales": SAMPLE})
-    assert growth.split.kind == "groups"
+    growth = built(BROKEN["groups"], {"sales": SAMPLE}, known=BY_SHOP)
     with pytest.raises(SplitBroken, match="a piece of groups of shop"):
         growth.over(frame(TABLE.assign(note="odd"), 2)).compute()
 
 
 def test_an_index_of_the_answer_is_kept(built: Build, client: Client) -> None:
     body = "return sales.groupby('shop')[['units']].sum()"
-    answer = built(body, {"sales": SAMPLE}).over(frame())
+    answer = built(body, {"sales": SAMPLE}, known=BY_SHOP).over(frame())
     assert answer.index.name == "shop"
     pd.testing.assert_frame_equal(answer.compute().sort_index(), plain(body, TABLE), check_index_type=False)
 
 
 def test_a_worker_with_other_versions_is_refused(built: Build, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    growth = built(BY_ROWS, {"sales": SAMPLE})
-    assert growth.split.kind == "rows"
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
     older = {**versions_here(), "pandas": "1.2"}
     monkeypatch.setattr(over, "PieceCalls", partial(PieceCalls, versions=older))
     with pytest.raises(VersionsDiffer, match=r"pandas 1\.2 and"):
@@ -191,6 +186,7 @@ def test_other_inputs_and_an_index_go_with_the_pieces(built: Build, client: Clie
         "return sales.merge(shops, on='shop')[['city', 'units']]",
         {"sales": SAMPLE, "shops": shops},
         inputs=(FRAME, InputSpec(name="shops", type="DataFrame")),
+        known=ROWS,
     )
     expected = TABLE.merge(shops, on="shop")[["city", "units"]]
     for answer in (growth.over(frame()), growth.over(frame(), shops=shops)):
@@ -237,7 +233,7 @@ def test_a_named_index_goes_with_the_columns(built: Build, client: Client) -> No
 def test_each_partition_has_the_categories_of_the_sample(built: Build, client: Client) -> None:
     table = sized(6_000, 1)
     body = "return sales.assign(size=sales['size'].cat.codes)[['shop', 'size']]"
-    growth = built(body, {"sales": sized(240, 2)})
+    growth = built(body, {"sales": sized(240, 2)}, known=ROWS)
     unknown = frame(table.assign(size=table["size"].astype(str))).astype({"size": "category"})
     for each in (frame(table), unknown):
         pd.testing.assert_frame_equal(growth.over(each).compute().reset_index(drop=True), plain(body, table))

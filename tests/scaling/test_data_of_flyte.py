@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.types import InputSpec
-from tests.scaling.conftest import FRAME, Build
+from tests.scaling.conftest import FRAME, ROWS, Build
 from tests.scaling.test_over import SAMPLE, sales
 
 pytestmark = pytest.mark.local_sandbox
@@ -30,7 +30,7 @@ def in_cities(built: Build) -> CodeGenEvalResult:
     """Reads its second input from a table."""
     body = "return sales.merge(shops, on='shop')[['city', 'units']]"
     inputs = (FRAME, InputSpec(name="shops", type="DataFrame"))
-    return built(body, {"sales": SAMPLE, "shops": SHOPS}, inputs=inputs)
+    return built(body, {"sales": SAMPLE, "shops": SHOPS}, inputs=inputs, known=ROWS)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from autocoder_jupyter.scaling.chunk import computed
 from autocoder_jupyter.scaling.sources import Batches, source_of
 from autocoder_jupyter.types import InputSpec
 from autocoder_jupyter.types.split import DeclaredSplit
-from tests.scaling.conftest import FRAME, Build
+from tests.scaling.conftest import BY_SHOP, FRAME, MERGE, ROWS, Build
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -83,7 +83,7 @@ def plain(body: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_rows_are_computed_in_pieces_and_keep_their_order(built: Build, folder: Path) -> None:
-    growth = built(BY_ROWS, {"sales": SAMPLE})
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
     seen: list[tuple[int, int]] = []
     answer = growth.over(folder, memory=SMALL, workers=1, progress=lambda done, of: seen.append((done, of)))
     pd.testing.assert_frame_equal(answer, plain(BY_ROWS, everything(folder)))
@@ -91,8 +91,7 @@ def test_rows_are_computed_in_pieces_and_keep_their_order(built: Build, folder: 
 
 
 def test_groups_are_whole_in_one_piece(built: Build, folder: Path) -> None:
-    growth = built(BY_GROUPS, {"sales": SAMPLE})
-    assert growth.split.kind == "groups"
+    growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     answer = growth.over(folder, memory=SMALL * 20, workers=2)
     expected = plain(BY_GROUPS, everything(folder))
     pd.testing.assert_frame_equal(answer.sort_values("shop", ignore_index=True), expected)
@@ -110,8 +109,7 @@ def test_the_rows_of_a_group_stay_in_their_order(built: Build, folder: Path) -> 
 
 
 def test_answers_that_stay_small_are_merged(built: Build, folder: Path) -> None:
-    growth = built(MERGED, {"sales": SAMPLE})
-    assert growth.split.kind == "merge"
+    growth = built(MERGED, {"sales": SAMPLE}, known=MERGE)
     answer = growth.over(folder, memory=SMALL, workers=2)
     assert answer["units"].tolist() == [everything(folder)["units"].sum()]
 
@@ -127,7 +125,7 @@ def test_what_may_not_be_divided_is_one_call_or_is_refused_with_the_reason(built
 
 
 def test_only_columns_that_the_code_reads_are_loaded(built: Build, folder: Path) -> None:
-    explained = built(MERGED, {"sales": SAMPLE}).over.explain(folder, memory=SMALL)
+    explained = built(MERGED, {"sales": SAMPLE}, known=MERGE).over.explain(folder, memory=SMALL)
     assert explained.columns == ("units",)
     assert explained.rows == 30_000
     assert explained.pieces is not None and explained.pieces >= 1
@@ -138,13 +136,13 @@ def test_only_columns_that_the_code_reads_are_loaded(built: Build, folder: Path)
 def test_columns_that_are_only_in_the_answer_are_loaded_too(built: Build, folder: Path) -> None:
     """A filter names one column, and its answer has all of them."""
     body = "return sales[sales['units'] > 4].reset_index(drop=True)"
-    answer = built(body, {"sales": SAMPLE}).over(folder, memory=SMALL * 4)
+    answer = built(body, {"sales": SAMPLE}, known=ROWS).over(folder, memory=SMALL * 4)
     assert list(answer.columns) == list(SAMPLE.columns)
     pd.testing.assert_frame_equal(answer.reset_index(drop=True), plain(body, everything(folder)))
 
 
 def test_a_dataset_and_a_reader_are_read_too(built: Build, folder: Path) -> None:
-    growth = built(BY_ROWS, {"sales": SAMPLE})
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
     expected = plain(BY_ROWS, everything(folder))
     pd.testing.assert_frame_equal(growth.over(dataset.dataset(folder), memory=SMALL), expected)
     reader = pa.Table.from_pandas(everything(folder)).to_reader(max_chunksize=1000)
@@ -152,7 +150,7 @@ def test_a_dataset_and_a_reader_are_read_too(built: Build, folder: Path) -> None
 
 
 def test_the_answer_is_written_beside_and_gets_its_name_at_the_end(built: Build, folder: Path, tmp_path: Path) -> None:
-    growth, to = built(BY_ROWS, {"sales": SAMPLE}), tmp_path / "answer"
+    growth, to = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS), tmp_path / "answer"
     answer = growth.over(folder, to=to, memory=SMALL)
     assert isinstance(answer, dataset.Dataset)
     pd.testing.assert_frame_equal(
@@ -169,8 +167,7 @@ def test_an_answer_with_other_values_than_before_is_refused_with_its_file(
     built: Build, folder: Path, tmp_path: Path, to: str | None
 ) -> None:
     body = f"return sales.assign(x='much' if {_ODD} else sales['units'])[['x']]"
-    growth = built(body, {"sales": SAMPLE})
-    assert growth.split.kind == "rows"
+    growth = built(body, {"sales": SAMPLE}, known=ROWS)
     sales(9_000).assign(note="odd").to_parquet(folder / "part-9.parquet", index=False)
     with pytest.raises(DataDrift, match=r"rows .* \(part-9.parquet\) differs .*'x' is str, and int64 in rows 0 to"):
         growth.over(folder, to=to and tmp_path / to, memory=SMALL, workers=1)
@@ -179,7 +176,7 @@ def test_an_answer_with_other_values_than_before_is_refused_with_its_file(
 
 def test_nothing_is_left_of_an_answer_that_failed(built: Build, folder: Path, tmp_path: Path) -> None:
     body = f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}"
-    growth = built(body, {"sales": SAMPLE})
+    growth = built(body, {"sales": SAMPLE}, known=ROWS)
     sales(500).assign(units=lambda table: table["units"] + 100).to_parquet(folder / "part-9.parquet", index=False)
     with pytest.raises(PieceFailed, match=r"rows [0-9,]+ to [0-9,]+ \(part-") as failed:
         growth.over(folder, to=tmp_path / "answer", memory=SMALL)
@@ -188,7 +185,7 @@ def test_nothing_is_left_of_an_answer_that_failed(built: Build, folder: Path, tm
 
 
 def test_a_file_with_other_columns_or_types_is_named_before_anything_runs(built: Build, folder: Path) -> None:
-    growth = built(BY_ROWS, {"sales": SAMPLE})
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
     sales(10).drop(columns="units").to_parquet(folder / "part-7.parquet", index=False)
     with pytest.raises(DataDrift, match=r"part-7.parquet lacks 'units'"):
         growth.over(folder)
@@ -202,8 +199,7 @@ def test_a_group_that_is_larger_than_a_piece_is_refused_with_its_key_before_any_
 ) -> None:
     table = pd.concat([sales(2_000), sales(30_000).assign(shop="the largest")])
     table.to_parquet(tmp_path / "sales.parquet", index=False)
-    growth = built(BY_GROUPS, {"sales": SAMPLE})
-    assert growth.split.keys == ("shop",)
+    growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     called: list[Any] = []
 
     async def counted(*given: Any) -> Any:
@@ -235,7 +231,7 @@ def test_a_piece_of_the_data_that_contradicts_the_split_stops_everything(
 def test_after_an_interrupt_only_what_is_missing_is_computed(
     built: Build, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True)
+    growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True, known=ROWS)
     computed: list[str | None] = []
     store = outcome_cache.store
 
@@ -265,6 +261,7 @@ def test_other_inputs_go_whole_to_every_piece(built: Build, folder: Path) -> Non
         "return sales.merge(shops, on='shop')[['city', 'units']]",
         {"sales": SAMPLE, "shops": shops},
         inputs=(FRAME, InputSpec(name="shops", type="DataFrame")),
+        known=ROWS,
     )
     answer = growth.over(folder, memory=SMALL * 4, shops=shops)
     expected = everything(folder).merge(shops, on="shop")[["city", "units"]]
@@ -285,7 +282,7 @@ def test_a_fixed_table_is_never_the_one_that_is_divided(built: Build, folder: Pa
 
 
 def test_the_answer_is_not_written_into_the_source(built: Build, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    growth = built(BY_ROWS, {"sales": SAMPLE})
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
     monkeypatch.chdir(folder)
     for to in (folder / "new" / "answer", "answer"):
         with pytest.raises(InvalidRequest, match="is in the folder that is read"):
@@ -298,7 +295,7 @@ def test_a_file_that_changes_while_it_is_read_is_said(built: Build, folder: Path
         sales(10).to_parquet(folder / "part-2.parquet", index=False)
 
     with pytest.raises(InvalidRequest, match=r"part-2.parquet has 10 rows, and had 10,000 before"):
-        built(BY_ROWS, {"sales": SAMPLE}).over(folder, memory=SMALL // 2, workers=1, progress=shortened)
+        built(BY_ROWS, {"sales": SAMPLE}, known=ROWS).over(folder, memory=SMALL // 2, workers=1, progress=shortened)
 
 
 def test_a_function_of_a_series_is_refused_before_it_is_called_for_the_source(built: Build, folder: Path) -> None:
@@ -511,7 +508,7 @@ def test_a_file_that_stores_the_column_of_a_folder_has_its_own_values(tmp_path: 
 
 @pytest.mark.parametrize("where", ["before", "while it runs"])
 def test_a_folder_of_somebody_else_is_never_replaced(built: Build, folder: Path, tmp_path: Path, where: str) -> None:
-    growth, to = built(BY_ROWS, {"sales": SAMPLE}), tmp_path / "answer"
+    growth, to = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS), tmp_path / "answer"
 
     def made(*_: int) -> None:
         to.mkdir(exist_ok=True)
@@ -527,8 +524,8 @@ def test_a_folder_of_somebody_else_is_never_replaced(built: Build, folder: Path,
 
 def test_no_rows_are_an_answer_without_rows(built: Build, tmp_path: Path) -> None:
     sales(1).iloc[:0].to_parquet(tmp_path / "none.parquet", index=False)
-    for body in (BY_ROWS, BY_GROUPS):
-        answer = built(body, {"sales": SAMPLE}).over(tmp_path / "none.parquet")
+    for body, known in ((BY_ROWS, ROWS), (BY_GROUPS, BY_SHOP)):
+        answer = built(body, {"sales": SAMPLE}, known=known).over(tmp_path / "none.parquet")
         assert len(answer) == 0 and list(answer.columns) == list(plain(body, SAMPLE).columns)
 
 
@@ -553,7 +550,7 @@ def test_what_cannot_be_read_is_said(
     SAMPLE.to_parquet(tmp_path / "good.parquet", index=False)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidRequest, match=said):
-        built(BY_ROWS, {"sales": SAMPLE}).over(source, **changed)
+        built(BY_ROWS, {"sales": SAMPLE}, known=ROWS).over(source, **changed)
 
 
 @pytest.mark.parametrize("where", ["the pieces", "the answer"])
@@ -565,8 +562,7 @@ def test_a_full_disk_is_one_clear_error_and_nothing_half_written_is_left(
     sales(4_000, 3).to_parquet(tmp_path / "sales.parquet", index=False)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    growth = built(BY_GROUPS, {"sales": SAMPLE})
-    assert growth.split.kind == "groups"
+    growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
 
     def full(made: Callable[[Any, int], Path]) -> Callable[[Any, int], Path]:

@@ -31,7 +31,8 @@ from autocoder_jupyter.data.sampling import sampled
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
 from autocoder_jupyter.scaling.frames import Dtypes, frame_of
 from autocoder_jupyter.scaling.sources import HERE, Batches, source_of
-from tests.scaling.conftest import Build
+from autocoder_jupyter.types.split import Split
+from tests.scaling.conftest import BY_SHOP, BY_SHOP_IN_ORDER, MERGE, ROWS, WHOLE, Build
 from tests.scaling.test_over import BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SMALL, plain, sales
 
 pytestmark = pytest.mark.local_sandbox
@@ -53,6 +54,8 @@ SOURCES: dict[str, tuple[Callable[[Path], Any], type]] = {
     "dask": (lambda file: dd.from_pandas(pd.read_parquet(file), npartitions=5, sort=False), dd.DataFrame),
 }
 
+AWAY = "return (sales['units'] - sales['units'].mean()).to_frame('away')"
+
 FUNCTIONS: dict[str, tuple[str, str]] = {
     "a formula": ("rows", BY_ROWS),
     "a filter": ("rows", "return sales[sales['units'] > 4].reset_index(drop=True)"),
@@ -68,11 +71,19 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "medians of two keys": ("groups", "return sales.groupby(['shop', 'units'], as_index=False)['price'].median()"),
     "a total": ("merge", MERGED),
     "the first row": ("merge", "return sales.head(1)[['shop', 'units', 'price']]"),
-    "the distance to the mean": ("whole", "return (sales['units'] - sales['units'].mean()).to_frame('away')"),
+    "the distance to the mean": ("whole", AWAY),
 }
+
+KNOWN = {BY_ROWS: ROWS, BY_GROUPS: BY_SHOP, FUNCTIONS["running sums"][1]: BY_SHOP_IN_ORDER, MERGED: MERGE, AWAY: WHOLE}
+"""What other tests take as known of how these may be split."""
 
 ONE_OF_EACH_KIND = ("a formula", "sums", "running sums", "a total", "the first row", "the distance to the mean")
 """Functions that are called with every source; groups and merges with and without the order of rows."""
+
+
+def known_of(split: Split) -> tuple[str, tuple[str, ...], bool]:
+    """What of a split decides how a table is divided."""
+    return split.kind, split.keys, split.ordered
 
 
 def in_memory(answer: Any) -> pd.DataFrame:
@@ -100,6 +111,8 @@ def test_each_source_gives_what_pandas_gives(built: Build, tmp_path: Path, name:
     TABLE.to_parquet(file, index=False)
     growth, expected = built(body, {"sales": SAMPLE}), plain(body, TABLE)
     assert growth.split.kind == kind
+    if body in KNOWN:
+        assert known_of(growth.split) == known_of(KNOWN[body])
     memory = SMALL * 20 if kind == "groups" else SMALL * 2
     for origin in SOURCES if name in ONE_OF_EACH_KIND else ("a file", "dask"):
         made, returned = SOURCES[origin]
@@ -181,7 +194,9 @@ def test_the_names_of_columns_are_no_expressions(tmp_path: Path, name: str) -> N
 def test_the_answer_of_a_query_is_of_its_kind_also_in_a_folder(built: Build, tmp_path: Path, name: str) -> None:
     TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
     made, returned = SOURCES[name]
-    answer = built(BY_ROWS, {"sales": SAMPLE}).over(made(tmp_path / "sales.parquet"), memory=SMALL, to=tmp_path / "to")
+    answer = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS).over(
+        made(tmp_path / "sales.parquet"), memory=SMALL, to=tmp_path / "to"
+    )
     assert isinstance(answer, returned)
     pd.testing.assert_frame_equal(in_memory(answer), plain(BY_ROWS, TABLE), check_dtype=False)
     assert len(list((tmp_path / "to").iterdir())) > 1
@@ -191,8 +206,8 @@ def test_the_answer_of_a_query_is_of_its_kind_also_in_a_folder(built: Build, tmp
 def test_a_series_is_a_table_with_one_column(built: Build, tmp_path: Path) -> None:
     TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
     shares = "return pd.Series((sales['units'] / sales.groupby('shop')['units'].transform('sum')).to_numpy())"
-    for body, name in (("return sales['units'] * 2", "units"), (shares, "share")):
-        growth = built(body, {"sales": SAMPLE}, {"share": "Series"})
+    for body, name, known in (("return sales['units'] * 2", "units", ROWS), (shares, "share", BY_SHOP)):
+        growth = built(body, {"sales": SAMPLE}, {"share": "Series"}, known=known)
         expected = pd.DataFrame({name: plain(body, TABLE)})
         for origin, (made, returned) in SOURCES.items():
             answer = growth.over(made(tmp_path / "sales.parquet"), memory=SMALL * 20)
@@ -211,7 +226,7 @@ def test_a_series_is_a_table_with_one_column(built: Build, tmp_path: Path) -> No
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # of narwhals about Dask
 def test_a_lazy_frame_of_narwhals_is_what_it_wraps(built: Build, tmp_path: Path, name: str, narwhals: Any) -> None:
     TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
-    growth = built(BY_ROWS, {"sales": SAMPLE})
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
     lazy = narwhals.from_native(SOURCES[name][0](tmp_path / "sales.parquet"))
     assert growth.over.explain(lazy).columns == ("shop", "units", "price")
     answer = growth.over(lazy)
@@ -224,14 +239,14 @@ def test_the_answer_of_a_relation_can_be_joined_with_its_tables(built: Build) ->
     database = duckdb.connect()
     database.register("sales", TABLE)
     database.execute("CREATE TABLE shops AS SELECT DISTINCT shop, length(shop) AS letters FROM sales")
-    answer = built(BY_GROUPS, {"sales": SAMPLE}).over(database.table("sales"))
+    answer = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP).over(database.table("sales"))
     joined = answer.join(database.table("shops"), "shop").df()
     assert len(joined) == 40 and set(joined.columns) == {"shop", "units", "letters"}
     assert database.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("shops",)]
 
 
 def test_what_is_wrong_with_a_query_is_said(built: Build, tmp_path: Path) -> None:
-    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     lazy = TABLE.pipe(pl.from_pandas).lazy()
     calls: list[int] = []
 
@@ -250,16 +265,16 @@ def test_what_is_wrong_with_a_query_is_said(built: Build, tmp_path: Path) -> Non
     failing = lazy.with_columns(pl.col("units").cast(pl.String).replace("3", "x").cast(pl.Int64))
     with pytest.raises(InvalidRequest, match="the table cannot be read"):
         growth.over(failing)
-    away = built("return (sales['units'] - sales['units'].mean()).to_frame('away')", {"sales": SAMPLE})
+    away = built(AWAY, {"sales": SAMPLE}, known=WHOLE)
     with pytest.raises(NotSplittable, match="does not fit into"):
         away.over(lazy, memory=20_000)
-    broken = built(f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}", {"sales": SAMPLE})
+    broken = built(f"assert sales['units'].max() < 100, 'too many'\n    {BY_ROWS}", {"sales": SAMPLE}, known=ROWS)
     with pytest.raises(PieceFailed, match="too many"):
         broken.over(lazy.with_columns(units=pl.lit(200)))
 
 
 def test_a_reader_that_was_read_before_is_no_table_without_rows(built: Build) -> None:
-    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     reader = pa.Table.from_pandas(TABLE).to_reader()
     pd.testing.assert_frame_equal(by_values(growth.over(reader)), by_values(plain(BY_GROUPS, TABLE)))
     with pytest.raises(InvalidRequest, match="The RecordBatchReader has no rows") as refused:
@@ -298,7 +313,7 @@ ODD_ANSWERS = {
 def test_an_answer_that_a_library_cannot_have_is_refused_before_anything_is_read(
     built: Build, tmp_path: Path, body: str, said: str
 ) -> None:
-    growth = built(body, {"sales": SAMPLE})
+    growth = built(body, {"sales": SAMPLE}, known=ROWS)
     TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
     lazy = pl.scan_parquet(tmp_path / "sales.parquet")
     reads: list[int] = []
@@ -320,7 +335,7 @@ def test_an_answer_that_a_library_cannot_have_is_refused_before_anything_is_read
 
 
 def test_an_index_of_the_answer_may_have_the_name_of_a_column(built: Build, tmp_path: Path) -> None:
-    growth = built("return sales.groupby(['shop', 'units'])[['units']].sum()", {"sales": SAMPLE})
+    growth = built("return sales.groupby(['shop', 'units'])[['units']].sum()", {"sales": SAMPLE}, known=BY_SHOP)
     TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
     for name in ("polars", "duckdb", "ibis"):
         found = in_memory(growth.over(SOURCES[name][0](tmp_path / "sales.parquet")))
@@ -333,13 +348,13 @@ def test_the_answer_of_a_database_that_reads_no_parquet_is_a_table_all_the_same(
     with sqlite3.connect(tmp_path / "sales.db") as database:
         TABLE.to_sql("sales", database, index=False)
     table = ibis.sqlite.connect(tmp_path / "sales.db").table("sales")
-    answer = built(BY_ROWS, {"sales": SAMPLE}).over(table, to=tmp_path / "to")
+    answer = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS).over(table, to=tmp_path / "to")
     pd.testing.assert_frame_equal(in_memory(answer), plain(BY_ROWS, TABLE), check_dtype=False)
 
 
 def test_an_answer_that_cannot_be_written_is_one_clear_error(built: Build, tmp_path: Path) -> None:
     TABLE.to_parquet(tmp_path / "sales.parquet", index=False)
-    growth = built("return sales[['units', 'units']]", {"sales": SAMPLE})
+    growth = built("return sales[['units', 'units']]", {"sales": SAMPLE}, known=ROWS)
     with pytest.raises(DataDrift, match="its answer cannot be written") as failed:
         growth.over(tmp_path / "sales.parquet", to=tmp_path / "to")
     assert "Duplicate" in failed.value.why and {path.name for path in tmp_path.iterdir()} >= {"sales.parquet"}
@@ -388,7 +403,9 @@ def test_categories_inside_lists_and_structs_are_divided_like_texts(built: Build
 
 
 def test_a_connection_is_free_again_after_a_piece_failed(built: Build) -> None:
-    broken = built("assert sales['units'].max() < 100, 'too many'\n    return sales[['units']] * 2", {"sales": SAMPLE})
+    broken = built(
+        "assert sales['units'].max() < 100, 'too many'\n    return sales[['units']] * 2", {"sales": SAMPLE}, known=ROWS
+    )
     database = duckdb.connect()
     database.execute("CREATE TABLE sales AS SELECT range AS units FROM range(300_000)")
     with pytest.raises(PieceFailed, match="too many") as kept:
