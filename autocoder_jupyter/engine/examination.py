@@ -54,12 +54,13 @@ class Examination:
         """
         record, suite, turn = self._record, state.suite, self._record.turns[-1]
         until = time.monotonic() + self._seconds_left
-        known = await call_blocking(self._examined_before)
-        is_examined = EFFORTS[self._setup.config.effort].is_examined and known is None
+        known = await call_blocking(self._verified_before)
+        found = known.evidence.strength if known is not None else None
+        is_examined = EFFORTS[self._setup.config.effort].is_examined and found is None
         beside = (*((SECOND,) if self._adviser.is_wanted else ()), *((TRIAL,) if is_examined else ()))
         if beside:
             await record.offer_verified(beside)
-        examining = asyncio.create_task(self._strength(state, known))
+        examining = asyncio.create_task(self._strength(state, found))
         try:
             weighed = await self._adviser.weigh(state, verdict, self._seconds_left, may_doubt=record.may_be_changed)
             strength = await examining
@@ -76,20 +77,21 @@ class Examination:
                 weighed = replace(weighed, failures=(*weighed.failures, fault))
             else:
                 weighed = await self._with_further_tests(state, trials, weighed, strength)
-        before = known.evidence.costs if known is not None else ()
-        weighed = replace(weighed, costs=tuple(map(_paid_before, before)) or self._costs(weighed))
+        before = {cost.layer: _paid_before(cost) for cost in (known.evidence.costs if known is not None else ())}
+        now = {cost.layer: cost for cost in self._costs(weighed)}
+        weighed = replace(weighed, costs=tuple({**now, **before}.values()))
         self._setup.emit(EvidenceGathered(turn.number, weighed.evidence))
         return verified, weighed
 
-    def _examined_before(self) -> Report | None:
-        """The report of a kept function that was examined here before: it has the same tests."""
+    def _verified_before(self) -> Report | None:
+        """The report of a kept function that was verified here before: it has the same tests."""
         kept, versions = self._record.start.kept, self._setup.services.journal.versions
         known = shown(versions, kept) if kept is not None else None
         return known[1] if known is not None and known[0] == "ready" else None
 
-    async def _strength(self, state: GenerationState, known: Report | None) -> Strength | None:
-        """What the tests are worth; of a kept function, what was found before."""
-        return await self.examiner.examine(state) if known is None else known.evidence.strength
+    async def _strength(self, state: GenerationState, found: Strength | None) -> Strength | None:
+        """What the tests are worth; of a kept function, what was found before. One of less effort is examined now."""
+        return await self.examiner.examine(state) if found is None else found
 
     async def _with_further_tests(
         self, state: GenerationState, trials: Trials, verdict: Verdict, strength: Strength

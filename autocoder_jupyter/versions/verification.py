@@ -79,7 +79,7 @@ def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
 
 def without_others_evidence(versions: Versions, version: Version) -> Report:
     """The report as recorded if this user's run wrote it; otherwise without its evidence."""
-    return version.report if _found(versions, version) == {} else without_evidence(version.report)
+    return version.report if version.is_sealed else without_evidence(version.report)
 
 
 def unverified(report: Report, why: str = "") -> Report:
@@ -114,14 +114,17 @@ def _not_compared(opinion: SecondOpinion | None) -> SecondOpinion | None:
 
 
 def keep_evidence(versions: Versions, version: Version, report: Report) -> None:
-    """Keep the evidence of a run that verified a recorded function, unless the function was verified here before.
+    """Keep the evidence of a run that verified a recorded function, if it is the first one here, or the first to find
+    out what the tests are worth.
 
     Args:
         versions: the versions of its name.
         version: the recorded one.
         report: of the run that verified it.
     """
-    if version.digest and _found(versions, version) is None:
+    state, before = shown(versions, version)
+    is_more = report.evidence.strength is not None and before.evidence.strength is None
+    if version.digest and (_found(versions, version) is None or (state == "ready" and is_more)):
         found = redacted_record(report.model_dump(mode="json", include=set(GATHERED)))
         _keep(versions, version, found)
 
@@ -155,14 +158,12 @@ def untold_problem() -> str:
 
 def _found(versions: Versions, version: Version) -> Mapping[str, Any] | None:
     """The fields of `GATHERED` that are not as in the record; None if nobody verified it here."""
-    if version.is_sealed:
-        return {}
     place, path = _place(versions, version)
     with contextlib.suppress(OSError, ValueError):
         content = _unwritten.get(path) or Folder(own_folder()).read_bytes(path, FILE_BYTES)
         if is_sealed(content, *place):
             return dict(parse(content)["found"])
-    return None
+    return {} if version.is_sealed else None
 
 
 def _keep(versions: Versions, version: Version, found: Mapping[str, Any]) -> None:

@@ -320,6 +320,17 @@ def raising(*args: object, **more: object) -> None:
     raise RuntimeError("a defect of this layer")
 
 
+async def test_a_kept_function_of_a_quick_effort_is_examined_when_more_effort_is_asked_for(runner: Runner) -> None:
+    samples = {"sales": orders()}
+    quick = await runner.generate(script(FILTERED, BOUND), samples=samples, settings={"effort": "quick"})
+    assert quick.report.evidence.strength is None
+    kept = await runner.generate({}, samples=samples, settings=NORMAL)
+    assert kept.report.kept and strength(kept).noticed >= 4
+    assert [cost.layer for cost in kept.report.evidence.costs][0] == "tests"
+    again = await runner.generate({}, samples=samples, settings={"effort": "quick"})
+    assert again.report.kept and strength(again) == strength(kept), "what was found is not lost"
+
+
 @pytest.mark.parametrize("layer", ["mutants", "ask_for_tests"])
 async def test_a_defect_of_the_examination_loses_no_function_that_was_verified(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, layer: str
