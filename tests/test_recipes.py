@@ -388,7 +388,7 @@ def test_an_action(tmp_path: Path) -> None:
     if not modules.is_dir() and os.environ.get("CI") != "true":
         pytest.skip("the packages of the lab extension are not installed")
     shutil.copytree(ROOT / "labextension/src", page / "src", dirs_exist_ok=True)
-    for file in ("jest.config.cjs", "jest.empty.cjs", "jest.setup.cjs", "package.json"):
+    for file in ("jest.config.cjs", "jest.empty.cjs", "jest.setup.cjs", "jest.transform.mjs", "package.json"):
         shutil.copy(ROOT / "labextension" / file, page)
     (page / "node_modules").symlink_to(modules.resolve())
     source = page / "src/commands/acts.ts"
