@@ -326,7 +326,7 @@ async def test_a_kept_function_of_a_quick_effort_is_examined_when_more_effort_is
     assert quick.report.evidence.strength is None
     kept = await runner.generate({}, samples=samples, settings=NORMAL)
     assert kept.report.kept and strength(kept).noticed >= 4
-    assert [cost.layer for cost in kept.report.evidence.costs][0] == "tests"
+    assert {cost.layer for cost in kept.report.evidence.costs} > {"tests"}
     again = await runner.generate({}, samples=samples, settings={"effort": "quick"})
     assert again.report.kept and strength(again) == strength(kept), "what was found is not lost"
 

@@ -25,7 +25,6 @@ from autocoder_jupyter.types.split import DeclaredSplit, Split
 
 FRAME = InputSpec(name="sales", type="DataFrame")
 
-
 ROWS = Split(input="sales", kind="rows", ordered=False, comparisons=9)
 BY_SHOP = Split(input="sales", kind="groups", keys=("shop",), ordered=False, comparisons=9)
 BY_SHOP_IN_ORDER = BY_SHOP.model_copy(update={"ordered": True})
