@@ -72,9 +72,8 @@ def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
         return "ready", report
     fields = {field: value for field, value in found.items() if field in GATHERED}
     read = Report.model_validate({"name": name, "run_id": version.id, "prompt": "", "success": True, **fields})
-    return "ready", without_evidence(report).model_copy(
-        update={field: value for field, value in read if field in fields}
-    )
+    own = report if version.is_sealed else without_evidence(report)
+    return "ready", own.model_copy(update={field: value for field, value in read if field in fields})
 
 
 def without_others_evidence(versions: Versions, version: Version) -> Report:
@@ -125,7 +124,8 @@ def keep_evidence(versions: Versions, version: Version, report: Report) -> None:
     state, before = shown(versions, version)
     is_more = report.evidence.strength is not None and before.evidence.strength is None
     if version.digest and (_found(versions, version) is None or (state == "ready" and is_more)):
-        found = redacted_record(report.model_dump(mode="json", include=set(GATHERED)))
+        fields = {"evidence"} if version.is_sealed else set(GATHERED)
+        found = redacted_record(report.model_dump(mode="json", include=fields))
         _keep(versions, version, found)
 
 

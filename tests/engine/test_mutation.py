@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.shown import card_text
 from autocoder_jupyter.engine.programs import alternatives
@@ -19,9 +20,10 @@ from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.engine.strength.mutation import MutationTrial
 from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.result.recorded import last_good
 from autocoder_jupyter.run.events import TestReported
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.run.verified import SECOND, verified
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec
@@ -322,13 +324,18 @@ def raising(*args: object, **more: object) -> None:
 
 async def test_a_kept_function_of_a_quick_effort_is_examined_when_more_effort_is_asked_for(runner: Runner) -> None:
     samples = {"sales": orders()}
-    quick = await runner.generate(script(FILTERED, BOUND), samples=samples, settings={"effort": "quick"})
+    answers = script(FILTERED, BOUND, second=[fenced(FILTERED)])
+    quick = await runner.generate(answers, samples=samples, settings={"effort": "quick", "second_opinion": "on"})
     assert quick.report.evidence.strength is None
     kept = await runner.generate({}, samples=samples, settings=NORMAL)
     assert kept.report.kept and strength(kept).noticed >= 4
-    assert {cost.layer for cost in kept.report.evidence.costs} > {"tests"}
+    assert {cost.layer for cost in kept.report.evidence.costs} > {"tests", SECOND}
     again = await runner.generate({}, samples=samples, settings={"effort": "quick"})
     assert again.report.kept and strength(again) == strength(kept), "what was found is not lost"
+    recorded = last_good(runner.root, "growth", CallOptions())
+    assert recorded is not None and recorded.evidence.strength == strength(kept)
+    assert recorded.report.second_opinion == quick.report.second_opinion, "what the first run found is not lost either"
+    assert recorded.report.second_opinion is not None and recorded.report.second_opinion.state == "agree"
 
 
 @pytest.mark.parametrize("layer", ["mutants", "ask_for_tests"])
