@@ -72,13 +72,13 @@ def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
         return "ready", report
     fields = {field: value for field, value in found.items() if field in GATHERED}
     read = Report.model_validate({"name": name, "run_id": version.id, "prompt": "", "success": True, **fields})
-    own = report if version.is_sealed else without_evidence(report)
+    own = report if _is_own(found) else without_evidence(report)
     return "ready", own.model_copy(update={field: value for field, value in read if field in fields})
 
 
 def without_others_evidence(versions: Versions, version: Version) -> Report:
     """The report as recorded if this user's run wrote it; otherwise without its evidence."""
-    return version.report if version.is_sealed else without_evidence(version.report)
+    return version.report if _is_own(_found(versions, version)) else without_evidence(version.report)
 
 
 def unverified(report: Report, why: str = "") -> Report:
@@ -121,12 +121,11 @@ def keep_evidence(versions: Versions, version: Version, report: Report) -> None:
         version: the recorded one.
         report: of the run that verified it.
     """
-    state, before = shown(versions, version)
+    found, (state, before) = _found(versions, version), shown(versions, version)
     is_more = report.evidence.strength is not None and before.evidence.strength is None
-    if version.digest and (_found(versions, version) is None or (state == "ready" and is_more)):
-        fields = {"evidence"} if version.is_sealed else set(GATHERED)
-        found = redacted_record(report.model_dump(mode="json", include=fields))
-        _keep(versions, version, found)
+    if version.digest and (found is None or (state == "ready" and is_more)):
+        fields = {"evidence"} if _is_own(found) else set(GATHERED)
+        _keep(versions, version, redacted_record(report.model_dump(mode="json", include=fields)))
 
 
 def rename(versions: Versions, name: str) -> Versions:
@@ -164,6 +163,11 @@ def _found(versions: Versions, version: Version) -> Mapping[str, Any] | None:
         if is_sealed(content, *place):
             return dict(parse(content)["found"])
     return {} if version.is_sealed else None
+
+
+def _is_own(found: Mapping[str, Any] | None) -> bool:
+    """Whether a run of this user wrote the record, also if it was renamed: then a later run adds its evidence only."""
+    return found is not None and found.keys() <= {"evidence"}
 
 
 def _keep(versions: Versions, version: Version, found: Mapping[str, Any]) -> None:

@@ -29,6 +29,8 @@ from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import InputSpec, OutputSpec, Strength, TestOutcome
+from autocoder_jupyter.versions.store import Versions
+from autocoder_jupyter.versions.verification import rename, without_others_evidence
 from autocoder_jupyter.view.document import Row, Table
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of
@@ -336,6 +338,11 @@ async def test_a_kept_function_of_a_quick_effort_is_examined_when_more_effort_is
     assert recorded is not None and recorded.evidence.strength == strength(kept)
     assert recorded.report.second_opinion == quick.report.second_opinion, "what the first run found is not lost either"
     assert recorded.report.second_opinion is not None and recorded.report.second_opinion.state == "agree"
+    renamed = rename(Versions(runner.root, "growth"), "rise")
+    own = last_good(runner.root, "rise", CallOptions())
+    assert own is not None and own.evidence.strength == strength(kept), "nor by another name"
+    assert own.report.second_opinion == quick.report.second_opinion
+    assert without_others_evidence(renamed, renamed.all()[-1]).second_opinion == quick.report.second_opinion
 
 
 @pytest.mark.parametrize("layer", ["mutants", "ask_for_tests"])
