@@ -44,6 +44,25 @@ class _Checked:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Beside:
+    """What needs no result of a test.
+
+    Args:
+        sample: the run on the sample, with its repetition; None if there is no sample.
+        checked: what the user demands of it.
+        remarks: which of its outputs say nothing.
+        on_empty: the tests that pass on empty defaults.
+        vacuous: those that pass on other values too.
+    """
+
+    sample: SampleRun | None
+    checked: _Checked
+    remarks: tuple[str, ...]
+    on_empty: tuple[str, ...]
+    vacuous: tuple[str, ...]
+
+
 class Trials:
     """Runs attempts.
 
@@ -93,18 +112,16 @@ class Trials:
 
     async def _tried(self, tests_changed: tuple[str, ...], *, shows_rows: bool) -> Verdict:
         state, setup, program = self._state, self._setup, self._state.program()
+        called = set(self._first.tests.workers if self._first is not None else ())  # workers in which tests call it
         async with asyncio.TaskGroup() as group:
-            run = group.create_task(setup.stages.run("run", lambda: self._run_tests(program)))
             # One after the other, so that three workers are enough.
-            rest = group.create_task(self._beside_tests(program, shows_rows=shows_rows))
-        sample, checked, (on_empty, vacuous) = rest.result()
-        accepted, (tested, blind), callee, promised = run.result()
-        if self._first is not None:
-            self._first.tests.cancel()
-        sample, divided, stated = await setup.stages.run(
-            "verify", lambda: self._verify(program, sample, checked.values, callee)
-        )
-        own = (*checked.outcomes, *divided)
+            rest = group.create_task(self._beside_tests(program, called, shows_rows=shows_rows))
+            run = setup.stages.run("run", lambda: self._run_tests(program, called))
+            accepted, (tested, blind), promised = await run
+            if self._first is not None:
+                self._first.tests.cancel()
+            beside, divided, stated = await setup.stages.run("verify", lambda: self._verify(program, rest))
+        sample, own = beside.sample, (*beside.checked.outcomes, *divided)
         failures = (
             *accepted.failures,
             *failures_of((*own, *promised)),
@@ -112,20 +129,19 @@ class Trials:
             *failures_of(stated),
         )
         accepted = replace(accepted, outcomes=(*accepted.outcomes, *own, *promised), failures=())
-        noticed = await call_blocking(lambda: self._remarks(sample))
         return Verdict(
             state.suite,
             tested,
             sample,
             stated,
-            vacuous,
+            beside.vacuous,
             failures,
             tests_changed,
             "",
             accepted,
             blind,
-            noticed,
-            on_empty=on_empty,
+            beside.remarks,
+            on_empty=beside.on_empty,
         )
 
     def _remarks(self, sample: SampleRun | None) -> tuple[str, ...]:
@@ -137,14 +153,14 @@ class Trials:
         found = remarks(sample.values, state.brief.request.samples, None if shows else declared)
         return tuple(map(state.redaction.masked, found))
 
-    async def _run_tests(self, program: Program) -> tuple[Acceptance, _Runs, str, _Outcomes]:
-        """The results of the user's examples and tests, and of the other tests; the id of the worker that they called;
-        and whether the outputs of all these calls satisfied their contracts.
+    async def _run_tests(self, program: Program, called: set[str]) -> tuple[Acceptance, _Runs, _Outcomes]:
+        """The results of the user's examples and tests, and of the other tests; and whether the outputs of all these
+        calls satisfied their contracts. The id of the worker that they call is added to `called`.
         """
         state, setup, suite, redaction = self._state, self._setup, self._state.suite, self._state.redaction
         brief = state.brief
         if suite is None and not brief.request.has_acceptance:
-            return Acceptance(), (None, None), "", ()
+            return Acceptance(), (None, None), ()
         if suite is not None:
             setup.emit(TestsCollected(suite.all_ids))
 
@@ -159,8 +175,9 @@ class Trials:
         ran_in = self._first.worker if self._first is not None else ""
         ahead = self._first.calls_of(program) if self._first is not None else None
 
-        def job(one: Worker, other: Worker) -> tuple[Acceptance, _Runs, str, _Outcomes]:
+        def job(one: Worker, other: Worker) -> tuple[Acceptance, _Runs, _Outcomes]:
             worker, callee = roles(one, other, ran_in)
+            called.add(callee.id)
 
             def tested(module: TestSuite | None, on_report: Callable[[TestOutcome], None]) -> TestRun | None:
                 if module is None:
@@ -171,22 +188,27 @@ class Trials:
             accepted = run_acceptance(worker, callee, program, brief.request, brief.plan, redaction, watch)
             blind = tested(suite.blind, tell_blind) if suite else None
             runs = tested(suite, tell), blind
-            return accepted, runs, callee.id, watch.outcomes(redaction) if watch else ()
+            return accepted, runs, watch.outcomes(redaction) if watch else ()
 
         return await setup.session.work_with_two(job)
 
-    async def _beside_tests(
-        self, program: Program, *, shows_rows: bool
-    ) -> tuple[SampleRun | None, _Checked, tuple[tuple[str, ...], tuple[str, ...]]]:
-        """The sample, the user's checks of it, and the tests on stubs: all that needs no result of a test."""
-        state = self._state
+    async def _beside_tests(self, program: Program, called: set[str], *, shows_rows: bool) -> _Beside:
+        """The sample, the user's checks of it, and the tests on stubs."""
+        state, session, again = self._state, self._setup.session, None
+        samples, redaction = state.brief.request.samples, state.redaction
         sample = await self._first.taken(program) if self._first is not None else None
-        if sample is None:  # else its rows are shown
-            sample = await run_on_sample(self._setup.session, program, state.brief.request.samples, state.redaction)
+        if self._first is not None and sample is not None:  # its rows are shown
+            again = await self._first.repeated()
+        else:
+            sample = await run_on_sample(session, program, samples, redaction)
             if shows_rows and sample is not None and sample.error is None:
                 await self._offer_draft()  # the card says that a draft runs the code whose rows it shows
                 await show_outputs(state, sample, is_verified=False)
-        return sample, await self._checked(program, sample), await self._stubs_pass(program)
+        checked, stubs = await self._checked(program, sample), await self._stubs_pass(program)
+        if again is None:
+            seen_by = {*called, *([sample.worker] if sample else [])}
+            again = await run_again(session, program, samples, sample, redaction, other_than=seen_by)
+        return _Beside(again, checked, await call_blocking(lambda: self._remarks(again)), *stubs)
 
     async def _checked(self, program: Program, sample: SampleRun | None) -> _Checked:
         """The user's checks and contracts on the sample."""
@@ -209,16 +231,15 @@ class Trials:
         blind = await runs.passing(program, suite.blind)
         return (*own[0], *map(blind_id, blind[0])), (*own[1], *map(blind_id, blind[1]))
 
-    async def _verify(
-        self, program: Program, first: SampleRun | None, values: Mapping[str, Any], callee: str
-    ) -> tuple[SampleRun | None, _Outcomes, _Outcomes]:
-        """The sample once more, the demanded split, and the constraints on the outputs."""
+    async def _verify(self, program: Program, rest: asyncio.Task[_Beside]) -> tuple[_Beside, _Outcomes, _Outcomes]:
+        """What needs no test; the demanded split, and the constraints on the outputs."""
         state, session, request = self._state, self._setup.session, self._state.brief.request
         samples, redaction = request.samples, state.redaction
-        seen_by = {callee, *([first.worker] if first else []), *(self._first.tests.workers if self._first else ())}
-        sample = await run_again(session, program, samples, first, redaction, other_than=seen_by)
+        beside = await rest
+        sample = beside.sample
         if sample is None or sample.error is not None:
-            return sample, (), ()
+            return beside, (), ()
         divided = await run_split(session, request.split, program, samples, redaction)
+        values = beside.checked.values
         stated = await state.constraints.evaluate(session, values, samples, show_values=redaction.shows_values)
-        return sample, divided, stated
+        return beside, divided, stated

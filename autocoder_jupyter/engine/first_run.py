@@ -1,12 +1,13 @@
 """The first run on the sample, as soon as the code is written: something to see while the tests are still written.
 
-The first attempt needs the same run, and takes it from here.
+The first attempt needs the same run, and its repetition, and takes both from here.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.glimpse import glimpses
@@ -14,10 +15,12 @@ from autocoder_jupyter.engine.ahead import Ahead
 from autocoder_jupyter.engine.calls_ahead import CallsAhead
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.sample_run import SampleRun, run_on_sample
+from autocoder_jupyter.engine.sample_run import SampleRun, run_again, run_on_sample
 from autocoder_jupyter.engine.tests_ahead import TestsAhead
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.sandbox.protocol import Environment, Program
+
+T = TypeVar("T")
 
 
 async def show_outputs(state: GenerationState, sample: SampleRun | None, *, is_verified: bool) -> None:
@@ -39,7 +42,7 @@ class FirstRun:
         state: the state of the generation. The run begins when it has code.
         packages: its packages.
         ready: called when the code can run, before it does.
-        ahead: begins when it has run.
+        ahead: begins when it has run twice.
 
     Attributes:
         ahead: see above.
@@ -56,13 +59,15 @@ class FirstRun:
         self._ready = ready
         self._begun: tuple[Program, Environment] | None = None
         self._work: asyncio.Task[SampleRun | None] | None = asyncio.create_task(self._run())
+        self._again: asyncio.Task[SampleRun | None] | None = None
 
     def stop(self) -> None:
         """End it, if it still runs, and what is done ahead."""
         self.ahead.cancel()
         self.tests.cancel()
-        if self._work is not None:
-            self._work.cancel()
+        for work in (self._work, self._again):
+            if work is not None:
+                work.cancel()
 
     def calls_of(self, program: Program) -> CallsAhead | None:
         """The calls of this program in the current environment that tests made ahead; None if there are none."""
@@ -72,14 +77,17 @@ class FirstRun:
         """The run of this program in the current environment; None if there is none. It is taken once."""
         work, self._work = self._work, None
         if work is None or (program, self._state.setup.session.environment) != self._begun:
-            if work is not None:
-                work.cancel()
+            for begun in (work, self._again):
+                if begun is not None:
+                    begun.cancel()
+            self._again = None
             return None
-        try:
-            await asyncio.wait({work})
-        finally:
-            work.cancel()  # whoever waits for it may be cancelled
-        return None if work.cancelled() or work.exception() is not None else work.result()
+        return await _result_of(work)
+
+    async def repeated(self) -> SampleRun | None:
+        """The run that was taken, with its repetition; None if that is still to be done."""
+        again, self._again = self._again, None
+        return await _result_of(again) if again is not None else None
 
     async def _run(self) -> SampleRun | None:
         state, session = self._state, self._state.setup.session
@@ -94,9 +102,18 @@ class FirstRun:
         self.worker = sample.worker if sample is not None else ""
         if sample is not None and sample.error is None:
             self.tests.begin(program, self.worker)
-            self.ahead.begin(program, self.tests.idle)
         await show_outputs(state, sample, is_verified=False)
+        if sample is not None and sample.error is None:
+            self._again = asyncio.create_task(self._repeat(program, sample))
         return sample
+
+    async def _repeat(self, program: Program, sample: SampleRun) -> SampleRun | None:
+        state = self._state
+        others = {sample.worker, *self.tests.workers}
+        samples = state.brief.request.samples
+        again = await run_again(state.setup.session, program, samples, sample, state.redaction, other_than=others)
+        self.ahead.begin(program, self.tests.idle)
+        return again
 
     async def _has_packages(self) -> bool:
         """Whether all that the code needs is there. It is installed for that while the model still writes."""
@@ -106,3 +123,12 @@ class FirstRun:
         answers = (one for one in state.setup.exchanges if one.stage == "code")
         is_recorded = all(one.replayed for one in answers)  # then the tests are there at once, with all packages
         return not is_recorded and await self._packages.provide_ahead(plan, state.sources)
+
+
+async def _result_of(work: asyncio.Task[T]) -> T | None:
+    """The result of work that was done ahead; None if it failed, as whoever needs it does it again."""
+    try:
+        await asyncio.wait({work})
+    finally:
+        work.cancel()  # whoever waits for it may be cancelled
+    return None if work.cancelled() or work.exception() is not None else work.result()

@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 
 from autocoder_jupyter.engine import attempt, first_run
-from autocoder_jupyter.engine.sample_run import run_on_sample
+from autocoder_jupyter.engine.sample_run import AGREES, run_again, run_on_sample
 from autocoder_jupyter.engine.tests_ahead import roles
+from autocoder_jupyter.errors import EngineGone
 from autocoder_jupyter.run.events import EnvironmentReady, Event, SampleOutputs, StageFinished
 from autocoder_jupyter.types import OutputSpec
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
@@ -32,6 +33,21 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return await run_on_sample(*args)
 
         monkeypatch.setattr(module, "run_on_sample", counted)
+    return seen
+
+
+@pytest.fixture
+def repeated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The module that began each repetition."""
+    seen: list[str] = []
+
+    for module in (first_run, attempt):
+
+        async def counted(*args: Any, name: str = module.__name__.rpartition(".")[2], **more: Any) -> Any:
+            seen.append(name)
+            return await run_again(*args, **more)
+
+        monkeypatch.setattr(module, "run_again", counted)
     return seen
 
 
@@ -81,6 +97,52 @@ async def test_a_fixed_function_is_run_again_and_the_rows_stay_until_it_has_new_
     first, last = (events.index(one) for one in produced.of(SampleOutputs)[1:])
     assert any(isinstance(event, StageFinished) and event.stage == "verify" for event in events[first:last])
     assert runs == ["first_run", "attempt"]
+
+
+async def test_the_repetition_is_made_while_the_tests_are_written_and_counts(
+    runner: Runner, repeated: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, again = threading.Event(), first_run.FirstRun._repeat
+
+    async def told(self: first_run.FirstRun, *args: Any) -> Any:
+        try:
+            return await again(self, *args)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(first_run.FirstRun, "_repeat", told)
+    other = CODE.replace("import pandas as pd", "import pandas as pd\nimport random").replace(
+        '(sales["price"]', 'random.random() + (sales["price"]'
+    )
+    script: dict[str, Script] = {"plan": [PLAN], "tests": [Answer(fenced(TESTS), hold=ended)]}
+    produced = await runner.generate({**script, "code": [fenced(other)]}, settings={"max_iterations": 1})
+    assert repeated == ["first_run"] and not produced.report.success
+    assert [check.passed for check in produced.report.evidence.checks if check.name == AGREES] == [False]
+
+
+async def test_a_changed_function_is_repeated_anew(runner: Runner, repeated: list[str]) -> None:
+    failure = {"test_name": "test_sum", "error_message": "?", "error_type": "logic", "suggested_fix": "Use the price."}
+    mended = {"find": '(sales["quantity"])', "replace": '(sales["price"] * sales["quantity"])', "mends": ["test_sum"]}
+    produced, _ = await generated(
+        runner,
+        CODE.replace('sales["price"] * ', ""),
+        diagnose=[json.dumps({"failures": [failure]})],
+        fix_code=[json.dumps({"edits": [mended]})],
+    )
+    assert produced.report.success and repeated == ["first_run", "attempt"]
+    assert [check.passed for check in produced.report.evidence.checks if check.name == AGREES] == [True]
+
+
+async def test_a_repetition_that_the_sandbox_lost_is_made_again(
+    runner: Runner, repeated: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*_: Any, **__: Any) -> Any:
+        repeated.append("lost")
+        raise EngineGone("The worker was ended from outside.")
+
+    monkeypatch.setattr(first_run, "run_again", lost)
+    produced, _ = await generated(runner, CODE)
+    assert produced.report.success and repeated == ["lost", "attempt"]
 
 
 async def test_a_draft_is_always_the_code_whose_rows_are_shown(runner: Runner) -> None:
