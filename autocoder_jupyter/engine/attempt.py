@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
 from autocoder_jupyter.engine.splitting.demanded import run_split
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
-from autocoder_jupyter.engine.tests_ahead import roles
+from autocoder_jupyter.engine.tests_ahead import Wanted, roles
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
@@ -174,6 +174,14 @@ class Trials:
 
         ran_in = self._first.worker if self._first is not None else ""
         ahead = self._first.calls_of(program) if self._first is not None else None
+        is_alone = suite is not None and suite.blind is None and not brief.request.has_acceptance
+        process = self._first.tests.taken() if self._first is not None and ahead is not None and is_alone else None
+        if suite is not None and process is not None:
+            run = await process.go_on(
+                Wanted(TestSpec(suite.source, suite.ids, on_report=tell, on_call=watch), counts=True)
+            )
+            if run is not None:
+                return Acceptance(), (run, None), watch.outcomes(redaction) if watch else ()
 
         def job(one: Worker, other: Worker) -> tuple[Acceptance, _Runs, _Outcomes]:
             worker, callee = roles(one, other, ran_in)

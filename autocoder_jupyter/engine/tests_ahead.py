@@ -2,6 +2,9 @@
 
 What such a test finds is not looked at. Only the calls that it made are kept, for the run of all tests, and whether it
 passes on stubs. Nothing here can fail a generation.
+
+pytest takes longer to start than to run most tests. So a process in which it has started waits for the next tests, and
+the run of all tests takes the one that waits then.
 """
 
 from __future__ import annotations
@@ -11,13 +14,25 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.calls_ahead import CallsAhead
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.kept_tests import without_tests
 from autocoder_jupyter.engine.tests import TestSuite, read_suite
-from autocoder_jupyter.sandbox.protocol import Program, TestSpec, Worker, origin_of
+from autocoder_jupyter.engine.waiting import Waiting
+from autocoder_jupyter.sandbox.host.replies import CallAnswer
+from autocoder_jupyter.sandbox.protocol import (
+    Callee,
+    CallSpec,
+    Program,
+    TestRun,
+    TestSpec,
+    Worker,
+    origin_of,
+)
+from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.untrusted.parsing import parse
 
 LONGEST = 30_000
@@ -33,6 +48,23 @@ _CONTINUES = (" ", "\t", "#", ")", "]", "}")
 
 _TRIES = 3
 """The last line at the margin may be in a text, or below a decorator; so the lines before it are tried, too."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Tests for a process that waits.
+
+    Args:
+        tests: the tests.
+        counts: whether this is the run that counts. It takes the calls that were made ahead; others keep theirs.
+    """
+
+    tests: TestSpec
+    counts: bool = False
+
+
+WaitingTests = Waiting[Wanted, TestRun]
+"""A process in which pytest has started, and waits for tests."""
 
 
 class TestsAhead:
@@ -59,6 +91,7 @@ class TestsAhead:
         self.idle = threading.Event()
         self.idle.set()
         self._work: asyncio.Task[None] | None = None
+        self._process: WaitingTests | None = None
         state.setup.talk.hear("tests", self._hear)
 
     def begin(self, program: Program, ran_in: str) -> None:
@@ -74,6 +107,15 @@ class TestsAhead:
         """End the test that runs, and begin no other."""
         if self._work is not None:
             self._work.cancel()
+        self._leave()
+
+    def taken(self) -> WaitingTests | None:
+        """The process that waits for tests in the current environment, if there is one. Whoever takes it uses it."""
+        process, self._process = self._process, None
+        if process is None or process.is_in(self._state.setup.session.environment):
+            return process
+        process.leave()
+        return None
 
     def _hear(self, piece: str) -> None:
         if len(self._text) > LONGEST:
@@ -86,26 +128,54 @@ class TestsAhead:
     async def _run(self, program: Program, ran_in: str) -> None:
         with suppress(Exception):  # whoever needs a call makes it
             for _ in range(MOST):
+                self._prepare(program, ran_in)
                 await self._grew.wait()
                 self._grew.clear()
                 suite = await call_blocking(lambda: self._next(self._text))
-                if suite is not None and self._state.suite is None:
+                process, self._process = (self._process, None) if suite is not None else (None, self._process)
+                if suite is not None and process is not None:
                     self.idle.clear()
                     try:
-                        await self._state.setup.session.work_with_two(self._job(program, suite, ran_in))
+                        await process.go_on(Wanted(TestSpec(suite.source, suite.ids)))
+                        self._prepare(program, ran_in)
                         if self._state.suite is None:
                             await self._state.stub_runs.passing(program, suite)
+                            self._prepare(program, ran_in)
                     finally:
                         self.idle.set()
 
-    def _job(self, program: Program, suite: TestSuite, ran_in: str) -> Callable[[Worker, Worker], None]:
-        def job(one: Worker, other: Worker) -> None:
-            worker, callee = roles(one, other, ran_in)
-            self.workers.add(callee.id)
-            spec = TestSpec(suite.source, suite.ids, traceback=False)
-            worker.test(program, spec, callee=self.calls.making(callee))
+    def _prepare(self, program: Program, ran_in: str) -> None:
+        """Start the next processes, unless they wait, or no more tests will come."""
+        state, session = self._state, self._state.setup.session
+        if state.suite is not None or state.setup.config.skip_tests:
+            return
+        state.stub_runs.prepare(program)
+        if self._process is None:
+            self._process = WaitingTests(
+                session.environment,
+                lambda wait: session.work_with_two(lambda one, other: self._job(program, ran_in, (one, other), wait)),
+            )
 
-        return job
+    def _job(
+        self, program: Program, ran_in: str, workers: tuple[Worker, Worker], wait: Callable[[], Wanted]
+    ) -> TestRun:
+        worker, callee = roles(*workers, ran_in)
+        self.workers.add(callee.id)
+        where = _Later(self.calls.making(callee))
+
+        def later() -> TestSpec:
+            wanted = wait()
+            if wanted.counts:
+                where.callee = self.calls.taking(callee)
+            return wanted.tests
+
+        return worker.test(program, TestSpec("", (), later=later), callee=where)
+
+    def _leave(self) -> None:
+        if self._process is not None:
+            self._process.leave()
+            self._process = None
+        self._state.stub_runs.leave()
 
     def _next(self, text: str) -> TestSuite | None:
         """A module with the tests of an answer that are whole and did not begin yet."""
@@ -114,6 +184,20 @@ class TestsAhead:
             self._begun.update(left.ids)
             return left if left.ids else None
         return None
+
+
+@dataclass
+class _Later:
+    """Where the function is called; it may be changed when the tests come."""
+
+    callee: Callee
+
+    @property
+    def alive(self) -> bool:
+        return self.callee.alive
+
+    def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
+        return self.callee.answer(program, packed, spec)
 
 
 def whole_statements(answer: str) -> str:

@@ -10,8 +10,10 @@ last one is written.
 from __future__ import annotations
 
 import re
+import secrets
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.kept_tests import without_tests
@@ -19,7 +21,8 @@ from autocoder_jupyter.engine.patches import test_spans
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.tests import TestSuite
-from autocoder_jupyter.sandbox.protocol import Environment, Program, TestSpec
+from autocoder_jupyter.engine.waiting import Waiting
+from autocoder_jupyter.sandbox.protocol import Environment, Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.types import CodePlan
 from autocoder_jupyter.untrusted.parsing import parse
 
@@ -47,6 +50,18 @@ class StubRuns:
         self._session = session
         self._plan = plan
         self._known: dict[tuple[object, ...], tuple[_Ids, _Ids]] = {}
+        self._process: WaitingStubs | None = None
+
+    def prepare(self, program: Program) -> None:
+        """Start pytest in a process that waits for the next tests, unless one waits."""
+        if self._process is None:
+            self._process = WaitingStubs(self._session.environment, lambda wait: self._work(program, wait))
+
+    def leave(self) -> None:
+        """End the process that waits, if there is one."""
+        if self._process is not None:
+            self._process.leave()
+            self._process = None
 
     async def passing(self, program: Program, suite: TestSuite) -> tuple[_Ids, _Ids]:
         """The tests of one module that pass on empty defaults; and those of them that pass on other values too."""
@@ -54,20 +69,56 @@ class StubRuns:
         left = [test for test in suite.ids if keys[test] not in self._known]
         needs_all = any(suite.source in keys[test] for test in left)
         source = suite.source if needs_all else without_tests(suite.source, set(suite.ids).difference(left))
-        on_empty = _by_test(await self._run(program, source, left, is_empty=True) if left else ())
-        again = [test for test in left if test in on_empty]
-        on_others = _by_test(await self._run(program, source, again, is_empty=False) if again else ())
+        on_empty, on_others = map(_by_test, await self._run(program, source, left) if left else ((), ()))
         for test in left:
             passed = on_empty.get(test, ())
             self._known[keys[test]] = passed, tuple(case for case in passed if case in on_others.get(test, ()))
         found = [self._known[keys[test]] for test in suite.ids]
         return tuple(case for cases, _ in found for case in cases), tuple(case for _, cases in found for case in cases)
 
-    async def _run(self, program: Program, source: str, tests: Sequence[str], *, is_empty: bool) -> _Ids:
-        stub = stub_program(self._plan, program, is_empty=is_empty)
-        spec = TestSpec(source, tests, traceback=False)
-        run = await self._session.work(lambda worker: worker.test(stub, spec, callee=None))
-        return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")
+    async def _run(self, program: Program, source: str, tests: Sequence[str]) -> tuple[_Ids, _Ids]:
+        """The cases that pass on empty defaults; and if some do, those that pass on other values."""
+        process, self._process = self._process, None
+        if process is not None and process.is_in(self._session.environment):
+            found = await process.go_on((source, tests))
+            if found is not None:
+                return found
+        elif process is not None:
+            process.leave()
+        return await self._work(program, lambda: (source, tests))
+
+    async def _work(self, program: Program, wait: Callable[[], tuple[str, Sequence[str]]]) -> tuple[_Ids, _Ids]:
+        """Run the tests on both stubs, one after the other in a process, so that pytest is started once."""
+
+        def job(worker: Worker) -> tuple[_Ids, _Ids]:
+            asked = TestSpec("", (), traceback=False, process=secrets.token_hex())
+
+            def later() -> TestSpec:
+                source, tests = wait()
+                return replace(asked, source=source, expected=tests)
+
+            on_empty = _passed(
+                worker.test(self._stub(program, is_empty=True), replace(asked, later=later), callee=None)
+            )
+            if not on_empty:
+                return (), ()
+            source, tests = wait()
+            again = [test for test in tests if test in _by_test(on_empty)]
+            others = replace(asked, source=source, expected=again)
+            return on_empty, _passed(worker.test(self._stub(program, is_empty=False), others, callee=None))
+
+        return await self._session.work(job)
+
+    def _stub(self, program: Program, *, is_empty: bool) -> Program:
+        return stub_program(self._plan, program, is_empty=is_empty)
+
+
+WaitingStubs = Waiting[tuple[str, Sequence[str]], tuple[_Ids, _Ids]]
+"""A process in which pytest has started, and waits for tests that are run on stubs."""
+
+
+def _passed(run: TestRun) -> _Ids:
+    return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")
 
 
 def _keys(suite: TestSuite, environment: Environment | None) -> Mapping[str, tuple[object, ...]]:

@@ -234,7 +234,11 @@ class TestSpec:
         until_failure: end after the first test that fails; those after it are missing.
         reuse: make all calls in one process, see `CallSpec`, and run the tests in that of the last such run of the same
             tests. Program and tests could notice it, so it is no evidence for the program.
+        process: a name. Runs with the same name that follow each other in a worker share a process; without, each has
+            its own. Tests could notice it, so it is for stubs only.
         traceback: show the lines in which a test failed. Without them, failing tests take less time.
+        later: gives the tests, when they are there: it is called when pytest has started and waits for them. Source,
+            expected ids, `seconds` and the receivers are then those of its result. If it raises, nothing runs.
     """
 
     __test__ = False
@@ -246,7 +250,9 @@ class TestSpec:
     on_call: OnCall | None = None
     until_failure: bool = False
     reuse: bool = False
+    process: str = ""
     traceback: bool = True
+    later: Callable[[], TestSpec] | None = None
 
 
 @dataclass(frozen=True)
@@ -388,6 +394,10 @@ class Worker(Callee, Protocol):
 
     def responds(self) -> bool:
         """Whether the worker can run another program. The worker is asked; without an answer in time it is False."""
+        ...
+
+    def rest(self) -> None:
+        """End the process that is kept for another call of the same program, if there is one."""
         ...
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from autocoder_jupyter.errors import SandboxTimeout
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
-from autocoder_jupyter.sandbox.protocol import CallSpec, Program
+from autocoder_jupyter.sandbox.protocol import CallSpec, Program, TestRun, TestSpec
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer
@@ -26,14 +27,16 @@ pytestmark = pytest.mark.local_sandbox
 PROGRAM = Program("", (), ())
 
 
-async def generated(runner: Runner, tests: str, until: threading.Event, *, after: str, then: str = "") -> Generated:
+async def generated(
+    runner: Runner, tests: str, until: threading.Event, *, after: str, then: str = "", **request: Any
+) -> Generated:
     """A generation whose model stops after this part of the tests until the event is set.
 
     If it is asked for tests again, it answers with `then`.
     """
     said = fenced(tests)
     answer = Answer(said, piece=10, hold=until, hold_after=said.index(after) + len(after))
-    return await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [answer, fenced(then)]})
+    return await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [answer, fenced(then)]}, **request)
 
 
 @pytest.fixture
@@ -50,14 +53,36 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 @pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """For each process of tests of the function "function", and "began later" if tests came when it had started."""
+    found, test = list[str](), ChannelWorker.test
+
+    def counted(worker: ChannelWorker, program: Program, tests: TestSpec, *, callee: Any) -> TestRun:
+        later = tests.later
+
+        def told() -> TestSpec:
+            assert later is not None
+            given = later()  # or nothing runs
+            if callee is not None:
+                found.extend(["function", "began later"])
+            return given
+
+        if later is None and callee is not None:
+            found.append("function")
+        return test(worker, program, replace(tests, later=later and told), callee=callee)
+
+    monkeypatch.setattr(ChannelWorker, "test", counted)
+    return found
+
+
+@pytest.fixture
 def on_stubs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The tests of each run on a stub of empty defaults."""
+    """The tests of each run on stubs."""
     runs, run = list[tuple[str, ...]](), StubRuns._run
 
-    async def counted(self: StubRuns, program: Any, source: str, tests: Any, *, is_empty: bool) -> tuple[str, ...]:
-        if is_empty:
-            runs.append(tuple(tests))
-        return await run(self, program, source, tests, is_empty=is_empty)
+    async def counted(self: StubRuns, program: Any, source: str, tests: Any) -> Any:
+        runs.append(tuple(tests))
+        return await run(self, program, source, tests)
 
     monkeypatch.setattr(StubRuns, "_run", counted)
     return runs
@@ -89,6 +114,51 @@ async def test_a_test_runs_while_the_next_one_is_written_and_makes_its_calls_onc
     assert reported == ["test_sum", "test_empty"], "what ran ahead is not told, the run of all tests is"
 
 
+async def test_the_run_that_counts_takes_the_process_that_waits(
+    runner: Runner, processes: list[str], ran: threading.Event
+) -> None:
+    produced = await generated(runner, TESTS, ran, after="def test_empty():\n")
+    assert produced.report.success, produced.error
+    assert processes.count("function") == processes.count("began later") == 2, "one ahead, and the one that counts"
+
+
+async def test_user_tests_run_before_the_others_in_a_process_of_their_own(
+    runner: Runner, processes: list[str], ran: threading.Event
+) -> None:
+    own = "def test_mine():\n    assert growth(pd.DataFrame({'price': [3.0], 'quantity': [2]})) == 6.0\n"
+    produced = await generated(runner, TESTS, ran, after="def test_empty():\n", own_tests=own)
+    assert produced.report.success, produced.error
+    assert processes.count("function") == 3 and processes.count("began later") == 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"skip_tests": True}], ids=["tests", "no tests"])
+async def test_no_process_waits_after_the_end(runner: Runner, settings: dict[str, Any]) -> None:
+    produced = await runner.generate(
+        {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}, settings=settings
+    )
+    assert produced.report.success, produced.error
+    waits = [thread for thread in threading.enumerate() if thread.name == "autocode-call"]
+    for thread in waits:
+        await asyncio.to_thread(thread.join, 60)
+    assert not any(thread.is_alive() for thread in waits)
+
+
+async def test_a_process_that_ended_while_it_waited_is_replaced(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, ran: threading.Event
+) -> None:
+    test = ChannelWorker.test
+
+    def ends(worker: ChannelWorker, program: Program, tests: TestSpec, *, callee: Any) -> TestRun:
+        if tests.later is not None:
+            return TestRun((), 1, "It ended before it waited.", "", "", 0.0)
+        return test(worker, program, tests, callee=callee)
+
+    monkeypatch.setattr(ChannelWorker, "test", ends)
+    produced = await generated(runner, TESTS, ran, after="def test_empty():\n")
+    assert produced.report.success, produced.error
+    assert [event.outcome.id for event in produced.of(TestReported)] == ["test_sum", "test_empty"]
+
+
 async def test_a_call_that_is_made_twice_runs_twice(runner: Runner, made: list[bytes], ran: threading.Event) -> None:
     again = "    assert run(sales=sales) == 8.0"
     produced = await generated(runner, TESTS.replace("# 2*1 + 3*2", f"\n{again}"), ran, after="def test_empty():\n")
@@ -101,16 +171,12 @@ async def test_a_test_that_never_ends_ahead_delays_nothing(
 ) -> None:
     begun, job = threading.Event(), TestsAhead._job
 
-    def endless(self: TestsAhead, *args: Any) -> Any:
-        made_so_far = job(self, *args)
-
-        def run(one: Any, other: Any) -> None:
-            begun.set()
-            while one.alive:
-                threading.Event().wait(0.02)
-            made_so_far(one, other)
-
-        return run
+    def endless(self: TestsAhead, program: Any, ran_in: str, workers: Any, wait: Any) -> Any:
+        wait()
+        begun.set()
+        while workers[0].alive:
+            threading.Event().wait(0.02)
+        return job(self, program, ran_in, workers, wait)
 
     monkeypatch.setattr(TestsAhead, "_job", endless)
     produced = await generated(runner, TESTS, begun, after="def test_empty():\n")

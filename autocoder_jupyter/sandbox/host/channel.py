@@ -160,6 +160,12 @@ class ChannelWorker:
             return False
         return True
 
+    def rest(self) -> None:
+        """End the kept child; see `protocol.Worker.rest`."""
+        with self._lock:
+            if self._kept:
+                self._dismiss()
+
     def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
         """Run the function once; see `protocol.Worker.call`.
 
@@ -224,38 +230,35 @@ class ChannelWorker:
         Raises:
             EngineGone: a sandbox failed, or `kill` was called.
         """
-        verdicts = Verdicts(tests.source, self._folder, tests.on_report)
-        started = time.monotonic()
-        allowed = self._seconds(tests.seconds)
-        testing = Testing(program, tests, callee, verdicts, started + allowed)
+        testing = Testing(program, tests, callee, self._folder, self._limits.seconds)
         ending, stopped, report = "", "", {}
         with self._lock:
             try:
                 report = self._run_tests(testing)
-                if verdicts.exit_code is None or report["out_of_memory"]:
+                if testing.verdicts.exit_code is None or report["out_of_memory"]:
                     ending = self._early_end(report)
             except SandboxTimeout:
-                late = _too_long(allowed)
+                late = _too_long(testing.allowed)
                 ending, stopped = str(late), late.what
             except (SandboxCrash, OutOfMemory) as error:
                 ending = str(error)
             except OutputRefused as error:
                 sent = error.why or error.what
                 why = f"The results of the test run are discarded, because it sent invalid data: {sent}"
-                return _refused_run(tests, why, time.monotonic() - started)
+                return _refused_run(testing.tests, why, time.monotonic() - testing.started)
         if ending:
-            output = f"{ending}\nTests without a report are missing.\n{verdicts.failures()}"
+            output = f"{ending}\nTests without a report are missing.\n{testing.verdicts.failures()}"
             exit_code = int(report.get("exit_code") or -(report.get("signal") or 1))
         else:
-            exit_code = verdicts.exit_code or 0
-            output = verdicts.output.strip() or verdicts.collection_error
+            exit_code = testing.verdicts.exit_code or 0
+            output = testing.verdicts.output.strip() or testing.verdicts.collection_error
         return TestRun(
-            outcomes=_with_reason(verdicts.outcomes(tests.expected), stopped),
+            outcomes=_with_reason(testing.verdicts.outcomes(testing.tests.expected), stopped),
             exit_code=exit_code,
             output=output,
-            collection_error=verdicts.collection_error,
-            missing_module=verdicts.missing_module,
-            seconds=time.monotonic() - started,
+            collection_error=testing.verdicts.collection_error,
+            missing_module=testing.verdicts.missing_module,
+            seconds=time.monotonic() - testing.started,
         )
 
     def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
@@ -310,9 +313,7 @@ class ChannelWorker:
             return answer
         if answer.header["kind"] != "result":
             if not spec.reuse:  # its process is no longer needed, and the sandbox would continue to watch it
-                self._kept = b""
-                with contextlib.suppress(SandboxError):  # the next caller will get the error
-                    self._ask(DISMISS)
+                self._dismiss()
             return answer
         question = [pack({"kind": "arguments", "payload": 0})]
         left = deadline - time.monotonic()
@@ -375,13 +376,18 @@ class ChannelWorker:
         return [CallAnswer(header, payload, stdout, stderr, self._folder) for header, payload in answers]
 
     def _run_tests(self, testing: Testing) -> dict[str, Any]:
-        """Run tests to their end, with all calls that they make. Returns the report of the last exchange."""
+        """Run tests to their end, with all calls that they make. Returns the report of the last exchange.
+
+        While it waits for the tests, the sandbox need not look at the worker often: nothing has run in its process.
+        """
         name, take = testing.name, testing.take
         child: _Child = "kept" if testing.may_stay else "fresh"
         while True:
             seconds = testing.seconds_left
             report = self._requested(testing.request, name, take, child=child, keep=True, seconds=seconds)
-            if not report["finished"] or not testing.make_call():
+            if report["finished"] and testing.waits:
+                self._process.watch(at_work=False)
+            if not report["finished"] or not testing.go_on():
                 return report
             child = "same"
 
@@ -408,6 +414,12 @@ class ChannelWorker:
             report = self._exchange([envelope], noticed, deadline - time.monotonic(), body=pieces)
         self._kept = name if report.get("kept") else b""
         return report
+
+    def _dismiss(self) -> None:
+        """End the kept child. If that fails, the next caller gets the error."""
+        self._kept = b""
+        with contextlib.suppress(SandboxError):
+            self._ask(DISMISS)
 
     def _ask(self, envelope: bytes) -> None:
         """Send an envelope without a request, and wait until the worker reports that it is ready."""

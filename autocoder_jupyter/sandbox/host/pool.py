@@ -18,7 +18,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from autocoder_jupyter.concurrency.threads import start_thread
@@ -34,17 +34,29 @@ if one were ended, it could be the only one with another hash seed."""
 ENOUGH_IDLE = 3
 """If as many are idle, no spare is started."""
 SPARE_SECONDS = 120.0
+KEPT_SECONDS = 10.0
+"""Seconds after which an idle worker ends the process that it keeps for another call of the same program. The sandbox
+watches that process, which takes a few percent of a core."""
 CHECK_SECONDS = 5.0
 """Seconds between two checks whether there is still enough memory for the spare."""
 
 
 @dataclass(frozen=True)
 class _Idle:
-    """An idle worker, the time at which it is ended, and whether it is the spare."""
+    """An idle worker.
+
+    Args:
+        spec: its kind.
+        worker: the worker.
+        until: when it is ended, by the monotonic clock.
+        rests: when it ends the process that it keeps; infinite if it has.
+        spare: whether it is the spare.
+    """
 
     spec: WorkerSpec
     worker: Worker
     until: float
+    rests: float = math.inf
     spare: bool = False
 
 
@@ -57,6 +69,7 @@ class Pool:
         most_idle: how many idle workers are kept, without the spare. The one that is idle longest is ended first.
         spare_seconds: how long the spare is kept.
         quiet_seconds: how long all workers must be idle before a spare is started, unless a worker has died.
+        kept_seconds: how long an idle worker keeps the process of its last call.
     """
 
     def __init__(
@@ -67,11 +80,13 @@ class Pool:
         most_idle: int = MOST_IDLE,
         spare_seconds: float = SPARE_SECONDS,
         quiet_seconds: float = QUIET_SECONDS,
+        kept_seconds: float = KEPT_SECONDS,
     ) -> None:
         self.sandbox = sandbox
         self._idle_seconds = idle_seconds
         self._most_idle = most_idle
         self._spare_seconds = spare_seconds
+        self._kept_seconds = kept_seconds
         self._changed = threading.Condition()
         self._idle: list[_Idle] = []
         self._starting: dict[WorkerSpec, deque[Future[Worker]]] = defaultdict(deque)
@@ -245,7 +260,8 @@ class Pool:
                 surplus.append(worker)
             else:
                 kept_for = self._spare_seconds if spare else self._idle_seconds
-                self._idle.append(_Idle(spec, worker, time.monotonic() + kept_for, spare))
+                now = time.monotonic()
+                self._idle.append(_Idle(spec, worker, now + kept_for, now + self._kept_seconds, spare))
                 alike = [idle for idle in self._idle if idle.spare == spare]
                 too_many = alike[: -1 if spare else -self._most_idle]
                 surplus += [idle.worker for idle in too_many]
@@ -274,7 +290,10 @@ class Pool:
             start_thread(self._sweep, "autocode-pool")
 
     def _sweep(self) -> None:
-        """End workers whose idle time is over, and the spare when memory is short. Returns when none is idle."""
+        """End workers whose idle time is over, the spare when memory is short, and processes that idle workers keep.
+
+        Returns when no worker is idle.
+        """
         while True:
             affordable = not any(idle.spare for idle in list(self._idle)) or self.sandbox.affords_spare()
             with self._changed:
@@ -283,12 +302,25 @@ class Pool:
                     return
                 now = time.monotonic()
                 ended = [idle for idle in self._idle if now >= idle.until or (idle.spare and not affordable)]
-                self._idle = [idle for idle in self._idle if idle not in ended]
-                if not ended:
+                resting = [idle for idle in self._idle if now >= idle.rests and idle not in ended]
+                self._idle = [idle for idle in self._idle if idle not in ended and idle not in resting]
+                if not ended and not resting:
                     next_check = now + CHECK_SECONDS if any(idle.spare for idle in self._idle) else math.inf
-                    self._changed.wait(min(next_check, *(idle.until for idle in self._idle)) - now)
+                    due = (min(idle.until, idle.rests) for idle in self._idle)
+                    self._changed.wait(min(next_check, *due) - now)
             for idle in ended:
                 idle.worker.kill()
+            for idle in resting:
+                idle.worker.rest()
+                self._take_back(replace(idle, rests=math.inf))
+
+    def _take_back(self, idle: _Idle) -> None:
+        """Make a worker idle again that has rested."""
+        with self._changed:
+            if not self._closed and idle.worker.alive:
+                self._idle.insert(0, idle)
+                return
+        idle.worker.kill()
 
 
 def _differs(worker: Worker, others: Collection[str]) -> bool:

@@ -69,11 +69,8 @@ class RedactingWorker:
 
     def test(self, program: Program, tests: TestSpec, *, callee: Callee | None) -> TestRun:
         """See `Worker.test`."""
-        # The id of a reported case has its parameters. The ids in the run are those of the source and have no secrets.
-        tell = tests.on_report
-        report = tell and (lambda case: tell(self._outcome(case, "id", "message")))
         with self._redacting_errors():
-            run = self._worker.test(program, dataclasses.replace(tests, on_report=report), callee=callee)
+            run = self._worker.test(program, self._redacting(tests), callee=callee)
         return dataclasses.replace(
             run,
             outcomes=tuple(self._outcome(outcome, "message") for outcome in run.outcomes),
@@ -99,6 +96,16 @@ class RedactingWorker:
     def responds(self) -> bool:
         """See `Worker.responds`."""
         return self._worker.responds()
+
+    def rest(self) -> None:
+        """See `Worker.rest`."""
+        self._worker.rest()
+
+    def _redacting(self, tests: TestSpec) -> TestSpec:
+        # The id of a reported case has its parameters. The ids in the run are those of the source and have no secrets.
+        tell, later = tests.on_report, tests.later
+        report = tell and (lambda case: tell(self._outcome(case, "id", "message")))
+        return dataclasses.replace(tests, on_report=report, later=later and (lambda: self._redacting(later())))
 
     def _of_call(self, outcome: CallOutcome) -> CallOutcome:
         return dataclasses.replace(

@@ -36,10 +36,14 @@ class Testing:
         program: the solution whose function is called.
         tests: the tests.
         callee: the worker of the function. None calls it in the process of the tests.
-        verdicts: receives the reports.
-        deadline: end of the run by `time.monotonic`.
+        folder: of the worker of the tests, inside the sandbox.
+        longest: seconds that the run may take, if the tests do not say that.
 
     Attributes:
+        tests: the tests; of those that come later, what they are then.
+        verdicts: receives the reports.
+        allowed: seconds that the run may take.
+        started: when it has started, by the monotonic clock. Of tests that come later, when they came.
         name: 32 bytes. Requests with the same name may share a process.
         request: the next request to the worker of the tests.
     """
@@ -49,34 +53,47 @@ class Testing:
         program: Program,
         tests: TestSpec,
         callee: Callee | None,
-        verdicts: Verdicts,
-        deadline: float,
+        folder: str,
+        longest: float,
     ) -> None:
         self._program = program
         self._callee = callee
-        self._verdicts = verdicts
-        self._deadline = deadline
-        self._on_call = tests.on_call
+        self._folder = folder
+        self._longest = longest
+        self._later = tests.later
+        self._is_waited_for = False
         self._reuse = tests.reuse
         self._call: Packed | None = None
+        self._begin(tests)
         self._gone = ""
         own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
         stub = program.code if callee is None else None
-        asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": tests.reuse}
-        wanted = {"tests": tests.source, "stub": stub, **asked}
+        asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": self.may_stay}
+        wanted = {"tests": tests.source, "later": self._later is not None, "stub": stub, **asked}
         request = {**own, "kind": "test", **wanted, "payload": 0}
-        self.name = digest(request) if tests.reuse else secrets.token_bytes(32)
+        named = {"process": tests.process} if tests.process else request
+        self.name = digest(named) if self.may_stay else secrets.token_bytes(32)
         self.request: list[Any] = [pack(request)]
 
     @property
     def may_stay(self) -> bool:
-        """Whether it runs in the process of the last such run of the same tests, and leaves it to the next one."""
-        return self._reuse
+        """Whether it runs in the process of the last such run, and leaves it to the next one."""
+        return self._reuse or bool(self.tests.process)
 
     @property
     def seconds_left(self) -> float:
         """Seconds until the deadline."""
-        return self._deadline - time.monotonic()
+        return self.started + self.allowed - time.monotonic()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the worker waits for the tests. No code of a program or a test has run in its process yet."""
+        return self._is_waited_for
+
+    def _begin(self, tests: TestSpec) -> None:
+        self.tests, self.started = tests, time.monotonic()
+        self.allowed = self._longest if tests.seconds is None else tests.seconds
+        self.verdicts = Verdicts(tests.source, self._folder, tests.on_report)
 
     def take(self, header: dict[str, Any], payload: memoryview) -> None:
         """Handle one frame of the worker of the tests.
@@ -84,20 +101,28 @@ class Testing:
         Raises:
             Malformed, OutputRefused: the frame is invalid.
         """
-        if self._call is not None:
+        if self._call is not None or self._is_waited_for:
             raise Malformed("a frame behind a call")
         if header["kind"] == "call" and self._callee is not None:
             self._call = _arguments(self._program, header, payload)
+        elif header["kind"] == "waiting" and self._later is not None:
+            self._is_waited_for = True
         else:
-            self._verdicts.take(header, payload)
+            self.verdicts.take(header, payload)
 
-    def make_call(self) -> bool:
-        """Make the requested call and put its outcome into `request`. Returns False if no call was requested.
+    def go_on(self) -> bool:
+        """Put what the worker needs into `request`: the outcome of a call, or the tests. False if it needs nothing.
 
         Raises:
             SandboxTimeout: the time limit is over.
             EngineGone: the sandbox of the function failed.
+            Exception: the tests do not come.
         """
+        if self._is_waited_for and self._later is not None:
+            self._begin(self._later())
+            self._later, self._is_waited_for = None, False
+            self.request = [pack({"kind": "tests", "tests": self.tests.source, "payload": 0})]
+            return True
         call, self._call = self._call, None
         if call is None or self._callee is None:
             return False
@@ -116,8 +141,8 @@ class Testing:
                 return [pack({"kind": "gone", "message": str(error), "payload": 0})]
             if wrong := _wrong_elements(self._program, answer):
                 return [pack({"kind": "error", "error": "WrongType", "message": wrong, "payload": 0})]
-            if self._on_call is not None:
-                _report_call(self._on_call, self._program, call, answer)
+            if self.tests.on_call is not None:
+                _report_call(self.tests.on_call, self._program, call, answer)
             facts = {key: answer.header[key] for key in _COPIED_KEYS if key in answer.header}
             texts = {key: without_paths(str(answer.header.get(key, "")), answer.folder) for key in _TEXT_KEYS}
             facts["args"] = [_without_path(value, answer.folder) for value in _list(facts.get("args"))]

@@ -59,7 +59,7 @@ def run(header: Mapping[str, Any], host: TestsHost) -> None:
     Path(_TEST_FILE).touch()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
-    reports = Reports(host, header["tests"])
+    reports = Reports(host, header["tests"], is_later=header["later"])
     ask = host.ask if header["stub"] is None else partial(_call_stub, calls.LoadedProgram(shares_folder=True), header)
     sys.modules["solution"] = remote.module(header["function"], header["inputs"], header["outputs"], ask)
     # Without confcutdir, pytest would use the folder of /dev/null and list all folders above, which is denied.
@@ -112,11 +112,18 @@ class Tests(pytest.Module):
 
 
 class Reports:
-    """A pytest plugin that reports each test to the host when it ends."""
+    """A pytest plugin that reports each test to the host when it ends.
 
-    def __init__(self, host: TestsHost, tests: str) -> None:
+    Args:
+        host: the host.
+        tests: the source of the tests.
+        is_later: whether the host is asked for it instead, when pytest collects it.
+    """
+
+    def __init__(self, host: TestsHost, tests: str, *, is_later: bool) -> None:
         self._host = host
         self._tests = tests
+        self._is_later = is_later
         self._worst: dict[str, tuple[str, str]] = {}
         self._seconds: dict[str, float] = {}
         self._missing: dict[str, str] = {}
@@ -132,6 +139,9 @@ class Reports:
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Tests:
         """Hook of pytest: collect the tests from memory."""
+        if self._is_later:
+            reply, _ = self._host.ask([frames.pack({"kind": "waiting", "payload": 0})])
+            self._tests = reply["tests"]
         tests = Tests.from_parent(parent, path=module_path)
         tests.source = self._tests
         return tests

@@ -433,6 +433,98 @@ def test_the_same_tests_run_again_in_one_process_if_that_is_reused(worker: Worke
     assert passes(1)
 
 
+def test_pytest_waits_for_tests_that_come_later(worker: Worker, callee: Worker) -> None:
+    starts = threading.Event()
+    seen: list[TestOutcome] = []
+    tests = (
+        "from solution import run\ndef test_it():\n    assert run() == 'x'\ndef test_bad():\n    assert run() == 'y'\n"
+    )
+
+    def later() -> TestSpec:
+        starts.set()
+        return TestSpec(tests, ["test_it", "test_bad"], on_report=seen.append)
+
+    run = worker.test(program("return 'x'"), TestSpec("", (), later=later), callee=callee)
+    assert starts.is_set() and [(one.id, one.outcome) for one in seen] == [
+        ("test_it", "passed"),
+        ("test_bad", "failed"),
+    ]
+    assert [one.outcome for one in run.outcomes] == ["passed", "failed"] and "'x' == 'y'" in run.outcomes[1].message
+
+
+def test_tests_that_come_later_have_their_own_time(
+    sandbox: Sandbox, environment: Environment, limits: WorkerLimits, callee: Worker
+) -> None:
+    tests = "import time\ndef test_it():\n    time.sleep(600)\n"
+    later = TestSpec(tests, ["test_it"], seconds=1.0)
+    worker = sandbox.start(WorkerSpec(environment, limits))
+    run = worker.test(program("return 'x'"), TestSpec("", (), later=lambda: later), callee=callee)
+    assert run.outcomes[0].outcome == "missing" and "1 s" in run.outcomes[0].message and not worker.alive
+
+
+def test_tests_that_do_not_come_leave_a_worker_that_can_be_used(worker: Worker, callee: Worker) -> None:
+    def later() -> TestSpec:
+        raise LookupError("none")
+
+    with pytest.raises(LookupError):
+        worker.test(program("return 'x'"), TestSpec("", (), later=later), callee=callee)
+    assert say(worker, "return 'still here'") == "still here"
+
+
+def test_a_worker_that_is_killed_while_it_waits_for_tests_is_gone(
+    sandbox: Sandbox, environment: Environment, limits: WorkerLimits, callee: Worker
+) -> None:
+    worker = sandbox.start(WorkerSpec(environment, limits))
+
+    def later() -> TestSpec:
+        worker.kill()
+        return TestSpec("def test_it():\n    pass\n", ["test_it"])
+
+    with pytest.raises(EngineGone):
+        worker.test(program("return 'x'"), TestSpec("", (), later=later), callee=callee)
+
+
+@pytest.mark.parametrize("come_later", [False, True])
+def test_a_test_cannot_ask_for_other_tests(
+    sandbox: Sandbox, environment: Environment, limits: WorkerLimits, callee: Worker, come_later: bool
+) -> None:
+    asks = """
+        import gc
+        from autocoder_worker import frames
+        from autocoder_worker.tester import Reports
+
+        def test_it():
+            reports = next(one for one in gc.get_objects() if isinstance(one, Reports))
+            reports._host.tell([frames.pack({"kind": "waiting", "payload": 0})])
+    """
+    tests = TestSpec(dedent(asks), ["test_it"])
+    worker = sandbox.start(WorkerSpec(environment, limits))
+    spec = TestSpec("", (), later=lambda: tests) if come_later else tests
+    run = worker.test(program("return 'x'"), spec, callee=callee)
+    assert [one.outcome for one in run.outcomes] == ["missing"] and "invalid data" in run.output
+    assert not worker.alive
+
+
+def test_runs_with_the_name_of_a_process_share_it(worker: Worker) -> None:
+    count = "import builtins\nbuiltins.runs = getattr(builtins, 'runs', 0) + 1\nfrom solution import run\n"
+
+    def runs(said: int, name: str, more: str = "") -> bool:
+        tests = f"{count}def test_it():\n    assert run() == str(builtins.runs)\n{more}"
+        return worker.test(program(f"return '{said}'"), TestSpec(tests, ["test_it"], process=name), callee=None).passed
+
+    assert [runs(1, "a"), runs(2, "a", "# others\n"), runs(1, "b"), runs(1, ""), runs(1, "b")] == [True] * 5
+
+
+def test_a_worker_that_rests_ends_the_process_that_it_keeps(worker: Worker) -> None:
+    counting = Program(
+        "n = 0\ndef run() -> int:\n    global n\n    n += 1\n    return n\n", (), (OutputSpec(name="n", type="int"),)
+    )
+    worker.rest()
+    assert [worker.call(counting, {}, CallSpec(reuse=True)).values["n"] for _ in range(2)] == [1, 2]
+    worker.rest()
+    assert worker.call(counting, {}, CallSpec(reuse=True)).values["n"] == 1
+
+
 def test_a_test_is_reported_while_the_next_one_runs(
     sandbox: Sandbox, environment: Environment, limits: WorkerLimits
 ) -> None:

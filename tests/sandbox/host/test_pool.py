@@ -31,7 +31,7 @@ class IdleWorker(Worker):
         self.id = name
         self.cores: tuple[int, ...] = ()
         self.damaged = False
-        self.dead = threading.Event()
+        self.dead, self.rested = threading.Event(), threading.Event()
 
     @property
     def alive(self) -> bool:
@@ -42,6 +42,9 @@ class IdleWorker(Worker):
 
     def kill(self) -> None:
         self.dead.set()
+
+    def rest(self) -> None:
+        self.rested.set()
 
     def unasked(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
@@ -252,6 +255,30 @@ def test_an_idle_worker_is_ended_after_a_while(sandbox: CountingSandbox) -> None
     with pool.lease(SPEC) as again:
         assert again.alive
     assert sandbox.started[1].dead.wait(60)
+
+
+def test_an_idle_worker_rests_after_a_while_and_can_be_used_again(sandbox: CountingSandbox) -> None:
+    pool = Pool(sandbox, kept_seconds=0.05)
+    for _ in range(2):
+        with pool.lease(SPEC) as worker:
+            assert worker is sandbox.started[0] and not sandbox.started[0].rested.is_set()
+        assert sandbox.started[0].rested.wait(60)
+        with pool._changed:
+            pool._changed.wait_for(lambda: [idle.worker for idle in pool._idle] == sandbox.started, 60)
+        sandbox.started[0].rested.clear()
+    assert len(sandbox.started) == 1
+    pool.close()
+    assert sandbox.started[0].dead.is_set()
+
+
+def test_a_pool_that_is_closed_while_a_worker_rests_ends_it(
+    sandbox: CountingSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = Pool(sandbox, kept_seconds=0.05)
+    monkeypatch.setattr(IdleWorker, "rest", lambda self: pool.close())
+    with pool.lease(SPEC):
+        pass
+    assert sandbox.started[0].dead.wait(60)
 
 
 @pytest.fixture

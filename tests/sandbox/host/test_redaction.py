@@ -27,6 +27,7 @@ class TalkativeWorker(Worker):
         return CallOutcome({"x": 1}, {}, (), "out correct-horse", "err correct-horse", 0.0)
 
     def test(self, program: Program, tests: TestSpec, **_: Any) -> TestRun:
+        tests = tests.later() if tests.later is not None else tests
         if tests.on_report is not None:
             tests.on_report(CASE)
         return TestRun((TOLD,), 1, "output correct-horse", "collecting correct-horse", "", 0.0)
@@ -37,7 +38,7 @@ class TalkativeWorker(Worker):
     def unasked(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
 
-    answer = batch = command = responds = unasked
+    answer = batch = command = responds = rest = unasked
 
 
 class FailingWorker(TalkativeWorker):
@@ -89,12 +90,13 @@ def test_a_call_says_no_secret() -> None:
 
 def test_a_test_run_says_no_secret_neither_at_once_nor_at_its_end() -> None:
     heard: list[TestOutcome] = []
-    run = RedactingWorker(TalkativeWorker(), SECRETS).test(
-        PROGRAM, TestSpec("", (), on_report=heard.append), callee=None
-    )
-    assert [(case.id, case.message) for case in heard] == [("test_x[<TOKEN>]", "got <LONG_TOKEN>")]
-    assert run.outcomes == (TOLD.model_copy(update={"message": "test_x[<TOKEN>]: got <LONG_TOKEN>"}),)
-    assert (run.output, run.collection_error) == ("output <TOKEN>", "collecting <TOKEN>")
+    tests = TestSpec("", (), on_report=heard.append)
+    for spec in (tests, TestSpec("", (), later=lambda: tests)):
+        run = RedactingWorker(TalkativeWorker(), SECRETS).test(PROGRAM, spec, callee=None)
+        assert [(case.id, case.message) for case in heard] == [("test_x[<TOKEN>]", "got <LONG_TOKEN>")]
+        assert run.outcomes == (TOLD.model_copy(update={"message": "test_x[<TOKEN>]: got <LONG_TOKEN>"}),)
+        assert (run.output, run.collection_error) == ("output <TOKEN>", "collecting <TOKEN>")
+        heard.clear()
     assert (
         RedactingWorker(TalkativeWorker(), SECRETS).test(PROGRAM, TestSpec("", ()), callee=None).outcomes
         == run.outcomes
