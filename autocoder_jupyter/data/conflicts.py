@@ -58,9 +58,11 @@ def conflicts(
         share: the sharing level. Values are quoted only with `rows`, and formats are told unless only the schema is.
         masked: columns whose values are withheld.
     """
-    shown = {
-        name: table.loc[:, [str(label) not in masked for label in table.columns]] for name, table in tables.items()
-    }
+    shown = tables
+    if masked:
+        shown = {
+            name: table.loc[:, [str(label) not in masked for label in table.columns]] for name, table in tables.items()
+        }
     found = [*_names(request, tables), *_types(request, tables)]
     found += _formats(request, shown) if share != "schema" else ()
     found += _values(request, shown) if share == "rows" else ()
@@ -70,6 +72,8 @@ def conflicts(
 def _formats(request: str, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Formats of dates that no column of dates has."""
     said = {pattern: form for pattern in _PATTERN.findall(request) if (form := _as_format(pattern))}
+    if not said:
+        return
     dates = [
         (name, label, texts, forms[0])
         for name, table in tables.items()
@@ -165,8 +169,7 @@ def _folded(text: str) -> str:
 
 def _text_columns(table: pd.DataFrame, *, labels_only: bool = False) -> Iterator[tuple[Any, list[str]]]:
     """The columns of text with some of their values: spread over the column, or all that are different."""
-    for place, label in enumerate(table.columns):
-        column = table.iloc[:, place]
+    for label, column in table.items():
         if not isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) and column.dtype.kind != "O":
             continue
         try:

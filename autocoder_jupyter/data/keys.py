@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import islice, permutations
 from typing import Any
 
 import pandas as pd
 
 from autocoder_jupyter.data.cells import label_literal
 from autocoder_jupyter.data.mentions import mentioned
-from autocoder_jupyter.data.sample import sample_rows
+from autocoder_jupyter.data.sample import sample_cells, sample_rows
 
 _SAMPLED_VALUES = 2_000
 _SCANNED_ROWS = 1_000_000
@@ -29,6 +30,9 @@ _MIN_COMMON = 2
 _ALMOST_ALL = 0.9
 _TELLING = 3
 """Columns with unrelated names are a join if at least this share of the values, and so many, are found."""
+
+_MOST_COLUMNS = 200
+"""Columns of a table that are looked at."""
 
 _MAX_KEYS, _MAX_REFERENCES = 6, 24
 """Columns of a table that are tried without related names."""
@@ -118,20 +122,20 @@ def _by_values(frames: Mapping[str, pd.DataFrame], request: str, linked: set[tup
     """Joins that values show although the names differ, such as `buyer_id` and `user_id`."""
     words = re.sub(r"@\w+", " ", request)
     named = {name: set(mentioned(frame.columns, words)) for name, frame in frames.items()}
-    references = [
-        (name, place, _some_values(frame.iloc[:, place]))
-        for name, frame in frames.items()
-        for place in _references(frame, named[name])
-    ]
-    for right, keys in frames.items():
-        for key in _keys(keys, named[right]):
-            column = keys.iloc[:, key]
+    columns = {name: [column for _, column in islice(frame.items(), _MOST_COLUMNS)] for name, frame in frames.items()}
+    references = [(name, place) for name, frame in frames.items() for place in _references(frame, named[name])]
+    some = functools.cache(lambda left, place: _some_values(columns[left][place]))
+    for right in frames if len(frames) > 1 else ():
+        for key in _keys(columns[right], named[right]):
+            column = columns[right][key]
             known = pd.Index(column.dropna())
-            for left, place, values in references:
-                own = frames[left].iloc[:, place]
-                if left == right or (left, label_literal(own.name)) in linked or not _are_among(values, known):
+            for left, place in references:
+                own = columns[left][place]
+                if left == right or (left, label_literal(own.name)) in linked:
                     continue
                 if not _may_refer(own, column, both_named=place in named[left] and key in named[right]):
+                    continue
+                if not _are_among(some(left, place), known):
                     continue
                 link = _compare(left, own, right, column, common=_TELLING)
                 if link is not None and link.to_unique and link.share >= _ALMOST_ALL:
@@ -140,11 +144,7 @@ def _by_values(frames: Mapping[str, pd.DataFrame], request: str, linked: set[tup
 
 def _some_values(column: pd.Series[Any]) -> pd.Index[Any] | None:
     try:
-        return (
-            pd.Index(sample_rows(column.to_frame(), _PROBED).iloc[:, 0].dropna().unique())
-            if _can_be_key(column)
-            else None
-        )
+        return pd.Index(sample_cells(column, _PROBED).dropna().unique()) if _can_be_key(column) else None
     except Exception:
         # Cells that cannot be hashed refer to nothing.
         return None
@@ -158,11 +158,11 @@ def _are_among(values: pd.Index[Any] | None, known: pd.Index[Any]) -> bool:
         return False
 
 
-def _keys(frame: pd.DataFrame, named: set[int]) -> list[int]:
+def _keys(columns: Sequence[pd.Series[Any]], named: set[int]) -> list[int]:
     """Positions of columns that identify a row; those that the request mentions come first."""
-    places = [place for place in range(min(frame.shape[1], 200)) if _is_named(frame.columns[place])]
+    places = [place for place, column in enumerate(columns) if _is_named(column.name)]
     places.sort(key=lambda place: place not in named)
-    found = (place for place in places[: 4 * _MAX_KEYS] if _identifies(frame.iloc[:, place]))
+    found = (place for place in places[: 4 * _MAX_KEYS] if _identifies(columns[place]))
     return [place for place, _ in zip(found, range(_MAX_KEYS), strict=False)]
 
 
@@ -170,14 +170,14 @@ def _identifies(column: pd.Series[Any]) -> bool:
     try:
         if not (_TELLING <= len(column) <= _KEY_ROWS and _can_be_key(column)):
             return False
-        return bool(sample_rows(column.to_frame(), _PROBED).iloc[:, 0].is_unique and column.is_unique)
+        return bool(sample_cells(column, _PROBED).is_unique and column.is_unique)
     except Exception:
         # Cells that cannot be hashed are not keys.
         return False
 
 
 def _references(frame: pd.DataFrame, named: set[int]) -> list[int]:
-    places = [place for place in range(min(frame.shape[1], 200)) if _is_named(frame.columns[place])]
+    places = [place for place in range(min(frame.shape[1], _MOST_COLUMNS)) if _is_named(frame.columns[place])]
     return sorted(places, key=lambda place: place not in named)[:_MAX_REFERENCES]
 
 
@@ -274,7 +274,7 @@ def _compare(
 
 def _share_found(values: pd.Series[Any], keys: pd.Series[Any], same_dtype: bool) -> tuple[float, int]:
     """The share and number of different sampled values that are among the keys; compared as text if dtypes differ."""
-    looked = sample_rows(values.dropna().drop_duplicates().to_frame(), _SAMPLED_VALUES).iloc[:, 0]
+    looked = sample_cells(values.dropna().drop_duplicates(), _SAMPLED_VALUES)
     scanned = keys.iloc[:_SCANNED_ROWS].dropna()
     found = looked.isin(scanned) if same_dtype else looked.astype(str).isin(set(scanned.astype(str)))
     return float(found.mean()), int(found.sum())

@@ -304,14 +304,16 @@ class TableText:
         if frame is None or self._share != "rows" or max_rows <= 0 or frame.shape[1] == 0 or len(frame) == 0:
             return []
         max_rows = min(max_rows, _MOST_ROWS)
-        frame = sample_rows(frame, max_rows).iloc[:, self._row_places(frame.shape[1])]
+        places = self._row_places(frame.shape[1])
+        frame = sample_rows(frame, max_rows)
+        frame = frame if places == list(range(frame.shape[1])) else frame.iloc[:, places]
         columns: list[list[str]] = []
         names: list[str] = []
         if not is_default_index(frame.index) and self._view.profile.index:
             columns.append([cell_text(label) for label in frame.index])
             names.append("(index)")
-        for place, label in enumerate(frame.columns):
-            columns.append([_row_cell(value) for value in cells_of(frame.iloc[:, place])])
+        for label, column in frame.items():
+            columns.append([_row_cell(value) for value in cells_of(column)])
             names.append(self._name(label).strip("'"))
         masked = [self._masked_cells(texts) for texts in columns]
         lines = [shorten(",".join(row), _ROW_CHARACTERS) for row in zip(*masked, strict=True)]

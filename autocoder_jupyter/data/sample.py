@@ -49,13 +49,18 @@ def sample_rows(frame: pd.DataFrame, count: int) -> pd.DataFrame:
     return frame.iloc[sample_positions(len(frame), count)]
 
 
+def sample_cells(column: pd.Series[Any], count: int) -> pd.Series[Any]:
+    """The same rows of a column."""
+    return column if count >= len(column) else column.iloc[sample_positions(len(column), count)]
+
+
 def spread(series: pd.Series[Any], count: int) -> list[Any]:
     """At most `count` values that are not missing, spread over a column, as Python objects in their order.
 
     The top of a column is not representative if it is sorted or combined from two files.
     """
-    present = series[~missing_in(series).to_numpy(dtype=bool)]
-    return cells_of(present.iloc[sample_positions(len(present), count)])
+    missing = missing_in(series).to_numpy(dtype=bool)
+    return cells_of(sample_cells(series[~missing] if missing.any() else series, count))
 
 
 def missing_in(series: pd.Series[Any]) -> pd.Series[bool]:

@@ -62,11 +62,13 @@ def sheet_rows(frame: pd.DataFrame) -> SheetRows:
     try:
         ends = frame.iloc[places, :_MOST_COLUMNS]
         filled = ends.notna().to_numpy()
-        cells = [cells_of(ends.iloc[:, place]) for place in range(ends.shape[1])]
+        alone = [at for at, count in enumerate(filled.sum(axis=1)) if count == 1]
+        if not alone and not _may_have_header(frame):
+            return SheetRows()
+        cells = [cells_of(column) for _, column in ends.items()]
     except Exception:
         # Extension arrays and foreign objects may raise anywhere. Such a table is not from a sheet.
         return SheetRows()
-    alone = [at for at, count in enumerate(filled.sum(axis=1)) if count == 1]
     notes = []
     for at in alone if len(alone) <= max(_MOST_NOTES, len(places) // 10) else []:
         place = int(filled[at].argmax())
@@ -85,9 +87,7 @@ def _may_be_text(dtype: Any) -> bool:
 
 def _header(frame: pd.DataFrame, cells: list[list[Any]], filled: Any) -> int | None:
     """The first full row, if the table has no names of its own, the row is words, and below it there are numbers."""
-    labels: list[Any] = list(frame.columns)
-    unnamed = sum(isinstance(label, int) or bool(_UNNAMED.fullmatch(str(label))) for label in labels)
-    if 2 * unnamed < frame.shape[1]:
+    if not _may_have_header(frame):
         return None
     full = (at for at in range(min(10, len(filled))) if filled[at].sum() >= max(2, 0.8 * filled.shape[1]))
     first = next(full, None)
@@ -98,6 +98,13 @@ def _header(frame: pd.DataFrame, cells: list[list[Any]], filled: Any) -> int | N
         return None
     below = [column[first + 1] for column in cells]
     return first if any(_is_number(cell) for cell in below) else None
+
+
+def _may_have_header(frame: pd.DataFrame) -> bool:
+    """Whether at least half of the columns have no name of their own."""
+    labels: list[Any] = list(frame.columns)
+    unnamed = sum(isinstance(label, int) or bool(_UNNAMED.fullmatch(str(label))) for label in labels)
+    return 2 * unnamed >= frame.shape[1]
 
 
 def _is_number(cell: Any) -> bool:

@@ -56,7 +56,8 @@ _DATE_SHAPES: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
         (r"\d{1,2}:\d{2}:\d{2}", ("%H:%M:%S",)),
     )
 )
-_DATES = tuple((re.compile(shape), formats) for shape, formats in _DATE_SHAPES)
+_DATE = re.compile("|".join(f"({shape})" for shape, _ in _DATE_SHAPES))
+"""The group that matches tells the first shape. One pattern takes a fraction of the time of many."""
 
 _CURRENCY = "€$£¥₹₽"
 _CODES = (
@@ -69,29 +70,27 @@ _UNITS = (
 _DECIMAL_COMMA, _THOUSANDS, _GROUPED = "numbers with a decimal comma", "numbers like 1,234.50", "numbers like 1,234"
 _DECIMAL_POINT, _EUROPEAN, _WHOLE = "decimal numbers as text", "numbers like 1.234,50", "whole numbers as text"
 _TRUTHS = "truth values as text"
-_FORMS = tuple(
-    (re.compile(pattern), name)
-    for pattern, name in (
-        (r"0\d+", "digits with leading zeros (an id, not a number)"),
-        (r"[+-]?\d+", _WHOLE),
-        (r"(?:\d{1,3}\.){3}\d{1,3}", "IP addresses"),
-        (r"[+-]?[1-9]\d{0,2}(?:,\d{3})+", _GROUPED),
-        (r"[+-]?[1-9]\d{0,2}(?:,\d{3})+\.\d+", _THOUSANDS),
-        (r"[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d{1,3}(?:\.\d{3}){2,}", _EUROPEAN),
-        (r"[+-]?\d*\.\d+", _DECIMAL_POINT),
-        (r"[+-]?\d+,\d+", _DECIMAL_COMMA),
-        (r"[+-]?\d+(?:\.\d+)?[eE][+-]?\d+", "numbers like 1e5"),
-        (r"[+-]?\d+(?:[.,]\d+)?\s?%", "percentages like 12%"),
-        (rf"[+-]?[{_CURRENCY}]\s?[+-]?[\d.,]+", "amounts with a currency sign in front"),
-        (rf"[+-]?[\d.,]+\s?(?:[{_CURRENCY}])", "amounts with a currency sign behind"),
-        (rf"[+-]?[\d.,]*\d\s?(?:{_CODES})|(?:{_CODES})\s?[+-]?\d[\d.,]*", "amounts with a currency code"),
-        (rf"[+-]?\d[\d.,]*\s?(?:{_UNITS})", "numbers with a unit behind"),
-        (r"\([\d.,]+\)", "negative numbers in parentheses"),
-        (r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", "UUIDs"),
-        (r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail addresses"),
-        (r"https?://\S+", "URLs"),
-    )
+_FORMS = (
+    (r"0\d+", "digits with leading zeros (an id, not a number)"),
+    (r"[+-]?\d+", _WHOLE),
+    (r"(?:\d{1,3}\.){3}\d{1,3}", "IP addresses"),
+    (r"[+-]?[1-9]\d{0,2}(?:,\d{3})+", _GROUPED),
+    (r"[+-]?[1-9]\d{0,2}(?:,\d{3})+\.\d+", _THOUSANDS),
+    (r"[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d{1,3}(?:\.\d{3}){2,}", _EUROPEAN),
+    (r"[+-]?\d*\.\d+", _DECIMAL_POINT),
+    (r"[+-]?\d+,\d+", _DECIMAL_COMMA),
+    (r"[+-]?\d+(?:\.\d+)?[eE][+-]?\d+", "numbers like 1e5"),
+    (r"[+-]?\d+(?:[.,]\d+)?\s?%", "percentages like 12%"),
+    (rf"[+-]?[{_CURRENCY}]\s?[+-]?[\d.,]+", "amounts with a currency sign in front"),
+    (rf"[+-]?[\d.,]+\s?(?:[{_CURRENCY}])", "amounts with a currency sign behind"),
+    (rf"[+-]?[\d.,]*\d\s?(?:{_CODES})|(?:{_CODES})\s?[+-]?\d[\d.,]*", "amounts with a currency code"),
+    (rf"[+-]?\d[\d.,]*\s?(?:{_UNITS})", "numbers with a unit behind"),
+    (r"\([\d.,]+\)", "negative numbers in parentheses"),
+    (r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", "UUIDs"),
+    (r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail addresses"),
+    (r"https?://\S+", "URLs"),
 )
+_FORM = re.compile("|".join(f"({pattern})" for pattern, _ in _FORMS))
 """The first pattern that matches a text is its format."""
 
 _AMBIGUOUS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -199,7 +198,8 @@ def _forms_of(texts: Counter[str]) -> tuple[Counter[str], dict[str, str]]:
         others += [] if found else members
         form_of.update(dict.fromkeys(members if found else (), next(iter(found), "")))
     for text in others:
-        if name := next((name for pattern, name in _FORMS if pattern.fullmatch(text)), ""):
+        if (match := _FORM.fullmatch(text)) and match.lastindex:
+            name = _FORMS[match.lastindex - 1][1]
             forms[name] += texts[text]
             form_of[text] = name
     _settle_commas(forms, form_of, {text: count for text, count in texts.items() if _AMBIGUOUS_COMMA.fullmatch(text)})
@@ -238,7 +238,8 @@ def _truth_values(texts: Counter[str]) -> int:
 def _date_candidates(text: str) -> tuple[str, ...]:
     if not 4 <= len(text) <= 35:
         return ()
-    return next((formats for pattern, formats in _DATES if pattern.fullmatch(text)), ())
+    found = _DATE.fullmatch(text)
+    return _DATE_SHAPES[found.lastindex - 1][1] if found and found.lastindex else ()
 
 
 def _date_forms(formats: tuple[str, ...], texts: dict[str, int]) -> dict[str, int]:
