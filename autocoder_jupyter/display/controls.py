@@ -9,15 +9,15 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 from autocoder_jupyter.display.bundles import widget_bundle
 from autocoder_jupyter.display.questions import QuestionForm
 from autocoder_jupyter.display.shown import Shown, is_unverified, pictures_html, strip_html
-from autocoder_jupyter.display.widgets import html_widget
+from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
 from autocoder_jupyter.display.window import LAST_HTML
-from autocoder_jupyter.view.html import EMPTY, element, escape, html_output
+from autocoder_jupyter.view.html import EMPTY, Html, element, escape, html_output
 from autocoder_jupyter.view.markup import clipped
 
 FOLDED_SECONDS = 0.3
@@ -68,8 +68,6 @@ class Controls:
         self._live = html_widget(
             strip_html(state), {"flex": "1 1 20em", "min_width": "0", "width": "auto", "margin": "0"}
         )
-        self._mark = html_widget(_NOT_VERIFIED, {"margin": "0 0 0 17px"})  # where the content of the card begins
-        self._pictures = html_widget(layout={"margin": "0 20px 6px 17px", "width": "auto"})
         self._cancel = _button(
             ipywidgets, "Cancel", "", job.cancel, "20px 0 4px 10px"
         )  # beside the window, not the clock
@@ -78,9 +76,6 @@ class Controls:
         self._question = ""
         self._asked_at = 0.0
         self._decisions: tuple[Any, ...] = ()
-        self._asks = html_widget()
-        buttons = ipywidgets.HBox((), layout={"margin": "0", "flex_flow": "row wrap"})
-        self._consent = ipywidgets.VBox((self._asks, buttons), layout={"margin": "0 20px 6px 17px"})
         self._box = ipywidgets.HBox(
             (self._live, self._cancel),  # on a narrow page below the window
             layout={
@@ -101,6 +96,28 @@ class Controls:
         gone = html_output(EMPTY, _NO_WIDGETS) if for_page else {"text/plain": _NO_WIDGETS}
         self._place.display({**live, **gone}, raw=True)
 
+    # Most runs ask nothing and draw nothing, and each widget takes a millisecond of the first ones: made when needed.
+
+    @cached_property
+    def _mark(self) -> HtmlWidget:
+        return html_widget(_NOT_VERIFIED, {"margin": "0 0 0 17px"})  # where the content of the card begins
+
+    @cached_property
+    def _pictures(self) -> HtmlWidget:
+        return html_widget(layout={"margin": "0 20px 6px 17px", "width": "auto"})
+
+    @cached_property
+    def _asks(self) -> HtmlWidget:
+        return html_widget()
+
+    @cached_property
+    def _buttons(self) -> Any:
+        return self._ipywidgets.HBox((), layout={"margin": "0", "flex_flow": "row wrap"})
+
+    @cached_property
+    def _consent(self) -> Any:
+        return self._ipywidgets.VBox((self._asks, self._buttons), layout={"margin": "0 20px 6px 17px"})
+
     def __call__(self, state: Shown) -> None:
         """Show `state`; close if it is the last one."""
         if not self._open:
@@ -108,15 +125,23 @@ class Controls:
         if state.finished:
             self._live.value = LAST_HTML
             self._box.children = (self._live,)
-            self._pictures.value = EMPTY  # the card has them now
+            self._draw(EMPTY)  # the card has them now
             self._show_above(state)
             time.sleep(FOLDED_SECONDS)
             self.close()
             return
         self._live.value = strip_html(state)
-        self._pictures.value = pictures_html(state)  # not sent if they are the same
+        self._draw(pictures_html(state))
         self._show_decisions(state.question, state.asks)
         self._show_above(state)
+
+    def _draw(self, pictures: Html) -> None:
+        if pictures or self._draws:
+            self._pictures.value = pictures  # not sent if they are the same
+
+    @property
+    def _draws(self) -> bool:
+        return "_pictures" in vars(self) and bool(self._pictures.value)
 
     def _show_decisions(self, question: str, words: str) -> None:
         """Show a question with its buttons right below it. Each question has its own, which work when the user had time
@@ -135,7 +160,7 @@ class Controls:
                 button("Decline", "", lambda: self._job.decline(question)),
             )
         self._asks.value = element("div", element("strong", escape(clipped(words, 1_000)), look="warn"), look="text")
-        self._consent.children[1].children = self._decisions
+        self._buttons.children = self._decisions
         for button in before:
             button.close()
 
@@ -148,7 +173,7 @@ class Controls:
             *((self._consent,) if self._decisions and not state.finished else ()),
             *((self._form.widget,) if self._form is not None else ()),
         )
-        drawn = (*((self._mark,) if is_unverified(state) else ()), self._pictures) if self._pictures.value else ()
+        drawn = (*((self._mark,) if is_unverified(state) else ()), self._pictures) if self._draws else ()
         self._strip.children = (*asked, *drawn, self._box)
         if before is not None and before is not self._form:
             before.close()
@@ -161,18 +186,9 @@ class Controls:
         self._place.update({}, raw=True)
         if self._form is not None:
             self._form.close()
-        for widget in (
-            self._mark,
-            self._pictures,
-            self._live,
-            self._cancel,
-            *self._decisions,
-            self._asks,
-            self._consent.children[1],
-            self._consent,
-            self._box,
-            self._strip,
-        ):
+        further = ("_mark", "_pictures", "_asks", "_buttons", "_consent")
+        made = (vars(self)[name] for name in further if name in vars(self))
+        for widget in (*made, self._live, self._cancel, *self._decisions, self._box, self._strip):
             widget.close()
 
 

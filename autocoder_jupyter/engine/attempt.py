@@ -70,6 +70,7 @@ class Trials:
         state: the state of the generation.
         packages: provides the environment.
         offer_draft: lets the current code be run although it is not verified.
+        describe: prepares what the record of a verified function needs.
         first: the run of the first code that began before the tests were written; None if there is none.
     """
 
@@ -78,9 +79,11 @@ class Trials:
         state: GenerationState,
         packages: Packages,
         offer_draft: Callable[[], Awaitable[None]],
+        describe: Callable[[], Awaitable[object]],
         first: FirstRun | None = None,
     ) -> None:
         self._offer_draft = offer_draft
+        self._describe = describe
         self._first = first
         self._state = state
         self._setup = state.setup
@@ -216,7 +219,9 @@ class Trials:
         if again is None:
             seen_by = {*called, *([sample.worker] if sample else [])}
             again = await run_again(session, program, samples, sample, redaction, other_than=seen_by)
-        return _Beside(again, checked, await call_blocking(lambda: self._remarks(again)), *stubs)
+        found = await call_blocking(lambda: self._remarks(again))
+        await self._describe()
+        return _Beside(again, checked, found, *stubs)
 
     async def _checked(self, program: Program, sample: SampleRun | None) -> _Checked:
         """The user's checks and contracts on the sample."""

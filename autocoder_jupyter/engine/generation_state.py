@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
@@ -23,6 +25,7 @@ from autocoder_jupyter.run.events import SourceWritten
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import TestChoice
+from autocoder_jupyter.types.overview import Glimpse
 
 MOST_PROGRAMS = 2
 """The function and the second solution: of earlier attempts no answer is kept."""
@@ -44,6 +47,7 @@ class GenerationState:
     Attributes:
         stub_runs: the tests on stubs.
         varied: the tables among the inputs of the function, with what is made from them.
+        seen: the outputs that were shown last, and their previews.
     """
 
     setup: GenerationSetup
@@ -55,6 +59,7 @@ class GenerationState:
     has_code: asyncio.Event = field(default_factory=asyncio.Event)
     stub_runs: StubRuns = field(init=False)
     varied: VariedSample = field(init=False)
+    seen: tuple[Mapping[str, Any], tuple[Glimpse, ...]] | None = None
     _known: list[tuple[Program, KnownAnswers]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -307,7 +307,7 @@ class _Generation:
     async def _try_until_it_holds(self, state: GenerationState, writer: Writer) -> str:
         """Attempt and fix. Returns the reason for giving up, or "" on success."""
         setup, stages, record = self._setup, self._setup.stages, self._record
-        trials, number = Trials(state, self._packages, record.offer_draft, self._first), 0
+        trials, number = Trials(state, self._packages, record.offer_draft, record.describe, self._first), 0
         while number < stages.attempts_allowed:
             stages.attempt = number = number + 1
             verdict = await trials.attempt(writer.tests_changed)

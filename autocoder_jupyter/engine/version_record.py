@@ -50,7 +50,7 @@ class VerifiedTurn:
     suite: TestSuite | None
 
 
-_Described = tuple[Constraints | None, Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]]
+Described = tuple[Constraints | None, Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]]
 """The constraints, and the schemas and values of the samples under them."""
 
 
@@ -72,7 +72,7 @@ class VersionRecord:
         self._version = version
         self._overturned: OpenVersion | None = None  # the version of a verified function that was doubted
         self._offered: Report | None = None  # of a function that can be used already
-        self._described: _Described | None = None  # the samples, which are read once
+        self._described: Described | None = None  # the samples, which are read once
         self.state: GenerationState | None = None  # a generation may end before there is a plan
         self.writer: Writer | None = None  # like the state
         self.turns: list[Turn] = []
@@ -109,6 +109,14 @@ class VersionRecord:
 
     # The report
 
+    async def describe(self) -> Described:
+        """What a report says of the samples. They are read once."""
+        setup, constraints = self._setup, self.state.constraints if self.state is not None else None
+        if self._described is None or self._described[0] is not constraints:
+            schemas = await call_blocking(lambda: sample_schemas(setup, constraints))
+            self._described = constraints, schemas, await call_blocking(lambda: recordable_values(setup))
+        return self._described
+
     async def report(self, reason: str, turns: Sequence[Turn] | None = None) -> Report:
         """The report of what was made so far.
 
@@ -116,16 +124,12 @@ class VersionRecord:
             reason: why it failed; "" on success.
             turns: other attempts than those of the record.
         """
-        setup, state = self._setup, self.state
-        constraints = state.constraints if state is not None else None
-        if self._described is None or self._described[0] is not constraints:
-            schemas = await call_blocking(lambda: sample_schemas(setup, constraints))
-            self._described = constraints, schemas, await call_blocking(lambda: recordable_values(setup))
+        _, schemas, values = await self.describe()
         outcome = GenerationOutcome(
             reason="\n".join(line for line in (reason, self._packages.way_out) if line),
             trace=self.writer.trace if self.writer is not None else None,
-            schemas=self._described[1],
-            values=self._described[2],
+            schemas=schemas,
+            values=values,
         )
         return self._built(self.turns if turns is None else turns, outcome)
 
