@@ -203,7 +203,7 @@ def _is_whole(environment: Environment) -> bool:
         if error.errno in _SHORTAGES:
             raise
         return False
-    except (ValueError, KeyError, TypeError, StopIteration):
+    except (ValueError, KeyError, TypeError):
         return False
 
 
@@ -267,7 +267,7 @@ def _compile(
     bytecode.remove_shipped(site_packages)
     neighbour = None if alone else _most_similar(environment)
     if neighbour is not None and not contents.departures(neighbour).changed:
-        with suppress(FileNotFoundError, StopIteration):  # a cleanup may be removing it
+        with suppress(FileNotFoundError):  # a cleanup may be removing it
             bytecode.adopt(site_packages, _site_packages(neighbour))
     tag = bytecode.cache_tag(environment.python_version)
     bytecode.compile_missing(site_packages, interpreter.python, tag, watch.token)
@@ -291,4 +291,12 @@ def _finished(place: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _site_packages(folder: Path) -> Path:
-    return next(folder.glob("lib/python*/site-packages"))
+    """Its folder of packages.
+
+    Raises:
+        FileNotFoundError: it was removed.
+    """
+    found = next(folder.glob("lib/python*/site-packages"), None)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "The folder of its packages was removed", str(folder))
+    return found

@@ -329,3 +329,12 @@ def test_a_version_that_its_authors_withdrew_is_installed_and_said(
     told: list[str] = []
     build(EnvironmentSpec((), HERE, lock=lock), watch=BuildWatch(told.append))
     assert "withdrawn from the package index: alpha==2.0, because: it loses rows" in told
+
+
+def test_an_environment_that_is_removed_while_it_is_built_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def removed(_environment: Environment, folder: Path, _watch: BuildWatch) -> None:
+        shutil.rmtree(folder)
+
+    monkeypatch.setattr(local_environments, "_install", removed)
+    with pytest.raises(FileNotFoundError, match="folder of its packages was removed"):
+        build(_spec("alpha"))
