@@ -18,7 +18,7 @@ from autocoder_jupyter.data.geography import geography
 from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts
 from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.path_text import PathText, profiles_of
-from autocoder_jupyter.data.profile import FrameProfile, as_frame, profile_frame, settled_together
+from autocoder_jupyter.data.profile import FrameProfile, as_frame, known_profile, settled_together
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.text_formats import percent
@@ -206,7 +206,7 @@ def _draft(
         view = TableView(profile, None if rows is None else kept_back.rows(rows), said, places=kept_back.places)
         return TableText(view, share, masker, max_rows)
 
-    return _Draft({name: profile_frame(value, named=mentioned(frame.columns, request))}, section)
+    return _Draft({name: known_profile(value, named=mentioned(frame.columns, request))}, section)
 
 
 def _checks_on(name: str, checks: Sequence[ColumnCheck]) -> list[ColumnCheck]:

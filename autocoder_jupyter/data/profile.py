@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -9,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from autocoder_jupyter.codec import encode
 from autocoder_jupyter.data.cells import cell_text, label_literal
 from autocoder_jupyter.data.column_profile import ColumnProfile, dtype_text, profile_column
 from autocoder_jupyter.data.mentions import columns_of_labels
@@ -21,6 +24,10 @@ SAMPLE_ROWS = 10_000
 
 DETAILED_COLUMNS = 60
 """Maximum number of columns with a full profile. The others have only name and dtype."""
+
+_KEPT_TABLES, _KEPT_CELLS = 16, 200_000
+"""How many profiles are kept, and the cells of the largest table of which one is: to hash more takes as long as to
+profile it."""
 
 _DUPLICATE_ROWS = 50_000
 _PANEL_SPARSITY = 3
@@ -79,6 +86,34 @@ class FrameProfile:
 def as_frame(value: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
     """A table as a DataFrame. A Series becomes its only column."""
     return value if isinstance(value, pd.DataFrame) else value.to_frame()
+
+
+_kept: OrderedDict[tuple[str, str, frozenset[int]], FrameProfile] = OrderedDict()
+_keeping = threading.Lock()
+
+
+def known_profile(value: pd.DataFrame | pd.Series[Any], named: Iterable[int] = ()) -> FrameProfile:
+    """The profile of an equal table, if there was one: a request is changed more often than its tables.
+
+    Tables are compared by a hash of all their content, so that a change in place is noticed.
+    """
+    named = frozenset(named)
+    if value.size > _KEPT_CELLS:
+        return profile_frame(value, named=named)
+    kind = "DataFrame" if isinstance(value, pd.DataFrame) else "Series"
+    try:
+        key = kind, encode(value, kind).digest(), named
+    except Exception:  # it cannot cross into a sandbox; whoever sends it tells that
+        return profile_frame(value, named=named)
+    with _keeping:
+        profile = _kept.pop(key, None)
+    if profile is None:
+        profile = profile_frame(value, named=named)
+    with _keeping:
+        _kept[key] = profile
+        while len(_kept) > _KEPT_TABLES:
+            _kept.popitem(last=False)
+    return profile
 
 
 def profile_frame(
