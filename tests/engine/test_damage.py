@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import resource
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autocoder_jupyter.run.events import Event, EvidenceGathered, Finished, Noticed
+from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.local import loading as local_loading
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-from autocoder_jupyter.sandbox.protocol import Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Worker, WorkerSpec
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 
 pytestmark = pytest.mark.local_sandbox
@@ -25,7 +27,10 @@ LATE = CODE.replace("    return", "    import pandas.io.sas.sas_xport  # loaded 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A separate cache whose files a test may damage: its packages are copied, not linked."""
-    return tmp_path_factory.mktemp("cache")
+    place = tmp_path_factory.mktemp("cache")
+    built = Path(choose("local").build(EnvironmentSpec((), sys.version_info[:2])).location)
+    shutil.copytree(built, place / "environments" / built.name, symlinks=True)
+    return place
 
 
 @pytest.fixture(autouse=True)
