@@ -95,7 +95,7 @@ def orders() -> pd.DataFrame:
 
 
 async def test_good_tests_notice_the_changes_and_the_card_knows_which(runner: Runner) -> None:
-    found = strength(await runner.generate(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL))
+    found = strength(await runner.begin(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL))
     told = {change.words: change.noticed_by for change in found.changes}
     assert told["line 5: sales['quantity'] > 2 instead of sales['quantity'] >= 2"] == "test_bound"
     assert "line 5: sales instead of sales[sales['quantity'] >= 2]" in told
@@ -103,7 +103,7 @@ async def test_good_tests_notice_the_changes_and_the_card_knows_which(runner: Ru
 
 
 async def test_weak_tests_let_changes_pass(runner: Runner) -> None:
-    found = strength(await runner.generate(script(FILTERED, WEAK), samples={"sales": orders()}, settings=NORMAL))
+    found = strength(await runner.begin(script(FILTERED, WEAK), samples={"sales": orders()}, settings=NORMAL))
     told = {change.words for change in found.survivors}
     assert "line 5: sales['quantity'] > 2 instead of sales['quantity'] >= 2" in told
     assert 0 < found.noticed < len(found.changes)
@@ -283,12 +283,12 @@ async def test_a_function_stays_verified_if_no_tests_can_be_added(
     runner: Runner, settings: dict[str, object], note: str
 ) -> None:
     told = script(FILTERED, WEAK)
-    produced = await runner.generate(told, samples={"sales": orders()}, settings={**NORMAL, **settings})
+    produced = await runner.begin(told, samples={"sales": orders()}, settings={**NORMAL, **settings})
     assert note in strength(produced).note and [o.id for o in produced.report.evidence.tests] == ["test_type"]
 
 
 async def test_what_each_layer_took_is_in_the_evidence_and_in_the_inspector(runner: Runner) -> None:
-    produced = await runner.generate(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL)
+    produced = await runner.begin(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL)
     costs = {cost.layer: cost for cost in produced.report.evidence.costs}
     assert list(costs) == ["tests", "clock, chance and changes of the data", "changes of the code", "other inputs"]
     assert costs["tests"].tokens > 0 and all(cost.tokens == 0 for layer, cost in costs.items() if layer != "tests")
@@ -366,7 +366,7 @@ def run(sales: pd.DataFrame) -> float:
 
 
 def test_a_change_without_end_ends_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{PLACE}.mutation.CALL_SECONDS", 5.0)
+    monkeypatch.setattr(f"{PLACE}.mutation.CALL_SECONDS", 3.0)
     inputs = (InputSpec(name="sales", type="DataFrame"),)
     program = Program(COUNTING, inputs, (OutputSpec(name="total", type="float"),))
     varied = VariedSample({"sales": pd.DataFrame({"price": [1.0, 2.0, 4.0]})})

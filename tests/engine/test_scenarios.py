@@ -55,7 +55,10 @@ def verdict(name: str, kind: str, replacement: str | None = None) -> str:
     return json.dumps({"verdicts": [told]})
 
 
-def run_script(runner: Runner, code: str = CODE, tests: str = TESTS, **script: Any) -> Awaitable[Generated]:
+def run_script(
+    runner: Runner, code: str = CODE, tests: str = TESTS, *, shared: bool = False, **script: Any
+) -> Awaitable[Generated]:
+    """With `shared` it is the first run of a test, and tests that begin alike share one; see `Runner.begin`."""
     settings = script.pop("settings", None)
     extra: dict[str, Any] = {
         key: script.pop(key) for key in ("checks", "constraints_", "samples", "outputs", "inputs") if key in script
@@ -63,11 +66,11 @@ def run_script(runner: Runner, code: str = CODE, tests: str = TESTS, **script: A
     if "constraints_" in extra:
         extra["constraints"] = extra.pop("constraints_")
     answers = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **script}
-    return runner.generate(answers, settings=settings, **extra)
+    return (runner.begin if shared else runner.generate)(answers, settings=settings, **extra)
 
 
 async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions(runner: Runner) -> None:
-    produced = await run_script(runner)
+    produced = await run_script(runner, shared=True)
     assert produced.report.success and produced.report.attempts == 1
     assert sorted(produced.asked) == ["code", "plan", "tests"]
     assert [outcome.sentence for outcome in produced.report.evidence.tests] == [
@@ -103,13 +106,13 @@ async def test_a_part_for_scripts_is_taken_out_and_one_that_hides_is_sent_back(r
 
 
 async def test_the_tests_are_written_without_sight_of_the_solution(runner: Runner) -> None:
-    produced = await run_script(runner)
+    produced = await run_script(runner, shared=True)
     asked = next(r for r in produced.model.requests if "You test one" in prompt_of(r))
     assert "sum())" not in json.dumps(asked)
 
 
 async def test_an_unchanged_request_is_replayed_without_the_model_but_run_for_real(runner: Runner) -> None:
-    await run_script(runner)
+    await run_script(runner, shared=True)
     again = await runner.generate({})
     assert again.report.success and again.asked == []
     assert all(exchange.replayed for exchange in again.report.conversation_history)
@@ -119,7 +122,7 @@ async def test_an_unchanged_request_is_replayed_without_the_model_but_run_for_re
 
 @pytest.mark.parametrize("policy", ["override", "disable"])
 async def test_other_cache_policies_ask_anew(runner: Runner, policy: str) -> None:
-    await run_script(runner)
+    await run_script(runner, shared=True)
     again = await run_script(runner, settings={"cache": policy})
     assert len(again.asked) == 3
 
@@ -140,7 +143,7 @@ async def test_code_is_found_however_it_is_wrapped(runner: Runner, wrap: Callabl
 
 
 async def test_wrong_code_is_diagnosed_and_mended(runner: Runner) -> None:
-    produced = await run_script(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    produced = await run_script(runner, WRONG, shared=True, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
     assert produced.report.success and produced.report.attempts == 2
     diagnosed = produced.report.history[0].diagnosis
     assert diagnosed is not None and diagnosed.failures[0].error_type == "logic"
@@ -240,7 +243,7 @@ EMPTY = TESTS.split("\n\n\n")[2]
 
 
 async def test_the_mender_of_code_is_not_shown_the_tests(runner: Runner) -> None:
-    produced = await run_script(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    produced = await run_script(runner, WRONG, shared=True, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
     asked = next(r for r in produced.model.requests if "You mend one" in prompt_of(r))
     assert "def test_" not in json.dumps(asked)
 
@@ -452,7 +455,7 @@ async def test_a_preview_is_the_first_request_to_the_letter(runner: Runner) -> N
     shown = preview(request, AgentConfig())
     assert "Effort normal: 4 questions to the model if the first attempt passes, one more if" in shown
     assert "Effort quick: 3 questions" in preview(request, AgentConfig(effort="quick"))
-    produced = await run_script(runner)
+    produced = await run_script(runner, shared=True)
     first = next(event for event in produced.events if isinstance(event, StageStarted | EffortPlanned | TokensUsed))
     assert isinstance(first, EffortPlanned) and first.words in preview(request, AgentConfig(effort="quick"))
     planned = FunctionRun("growth").apply(first)
@@ -493,6 +496,7 @@ async def test_a_wrong_test_is_changed_after_rederivation_and_the_report_says_so
     right = TESTS.split("\n\n\n")[1]
     produced = await run_script(
         runner,
+        shared=True,
         tests=wrong_test,
         diagnose=[diagnosis(kind="test_error")],
         fix_tests=[verdict("test_sum", "wrong", right)],
@@ -504,6 +508,7 @@ async def test_a_wrong_test_is_changed_after_rederivation_and_the_report_says_so
 async def test_whoever_rederives_a_test_sees_neither_code_nor_result(runner: Runner) -> None:
     produced = await run_script(
         runner,
+        shared=True,
         tests=TESTS.replace("== 8.0", "== 9.0"),
         diagnose=[diagnosis(kind="test_error")],
         fix_tests=[verdict("test_sum", "wrong", TESTS.split("\n\n\n")[1])],
@@ -607,11 +612,11 @@ async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with
         {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]},
         outputs=(OutputSpec(name="table", type="DataFrame"),),
         constraints=(sentence,),
-        settings={"max_iterations": 1, "timeout": 8.0},
+        settings={"max_iterations": 1, "timeout": 4.0},
     )
     told = next(check for check in produced.report.evidence.checks if check.name == sentence)
     assert not told.passed
-    assert "could not be applied" in told.message and "longer than 8 s" in told.message
+    assert "could not be applied" in told.message and "longer than 4 s" in told.message
 
 
 async def test_tests_that_cannot_fail_are_written_again(runner: Runner) -> None:
@@ -771,7 +776,7 @@ async def test_an_own_system_prompt_reaches_only_the_writer_of_code(runner: Runn
 
 
 async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_beginning(runner: Runner) -> None:
-    produced = await run_script(runner, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    produced = await run_script(runner, WRONG, shared=True, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
     assert len(produced.asked) > 4
     assert len({r["messages"][0]["content"] for r in produced.model.requests}) == 1
     asked = [r["messages"][1]["content"] for r in produced.model.requests]

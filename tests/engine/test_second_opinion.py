@@ -48,7 +48,7 @@ def script(code: str = CODE, tests: str = TESTS, **more: Script) -> dict[str, Sc
 
 
 async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(runner: Runner) -> None:
-    produced = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
+    produced = await runner.begin(script(second=[fenced(AGREEING)]), settings=ON)
     opinion = produced.opinion
     assert produced.report.success and opinion.state == "agree" and not opinion.differences
     assert opinion.tried[0] == "with shuffled rows" and len(opinion.tried) >= 4
@@ -71,7 +71,7 @@ async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_after_what_i
 
 async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_on(runner: Runner) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
-    opinion = (await runner.generate(told, settings=ON)).opinion
+    opinion = (await runner.begin(told, settings=ON)).opinion
     (difference,) = opinion.differences
     assert (difference.where, difference.first, difference.second, difference.on) == ("total", "140", "60", "")
     (reading,) = opinion.readings
@@ -82,7 +82,7 @@ async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_
     runner: Runner,
 ) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
-    produced = await runner.generate(told, settings=ON)
+    produced = await runner.begin(told, settings=ON)
     asked = next(p for p in map(prompt_of, produced.model.requests) if "You work out by hand" in p)
     question = asked
     assert "pd.Series([1.0], dtype='float64')" in question and "- total" in question
@@ -136,7 +136,7 @@ async def test_who_derives_again_is_asked_in_other_words_and_sees_no_first_answe
     told = script(
         WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[MENDED]
     )
-    produced = await runner.generate(told, settings=ON)
+    produced = await runner.begin(told, settings=ON)
     (asked,) = (
         prompt for prompt in map(prompt_of, produced.model.requests) if "small exercise in arithmetic" in prompt
     )
@@ -375,7 +375,7 @@ async def test_a_function_that_is_kept_without_one_is_kept_so_and_nothing_is_ask
 
 
 async def test_a_recorded_opinion_is_replayed_too(runner: Runner) -> None:
-    await runner.generate(script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED]), settings=ON)
+    await runner.begin(script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED]), settings=ON)
     again = await runner.generate({}, settings=ON)
     assert again.asked == [] and again.opinion.readings
     assert again.opinion.usage.input_tokens == 0
