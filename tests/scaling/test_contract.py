@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.scaling import contract
 from autocoder_jupyter.types import InputSpec
-from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, KnownSplits
+from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, KnownSplits, Split
 from tests.engine.splitting_functions import orders
 from tests.scaling.conftest import FRAME, Build
 
@@ -23,6 +23,8 @@ pytestmark = pytest.mark.local_sandbox
 SALES = orders(60)
 TWO_TABLES = {"monthly": "DataFrame", "count": "int", "last": "DataFrame"}
 BY_CUSTOMER = "return sales.groupby('customer', as_index=False).amount.sum()"
+KNOWN = Split(input="sales", kind="groups", keys=("customer",), ordered=False, comparisons=9)
+"""What `test_a_split_is_found_in_the_sandbox_and_kept` finds of it."""
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -168,21 +170,21 @@ def test_what_an_earlier_process_found_is_recalled_without_a_check(
     built: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = counted(monkeypatch)
-    kind = built(BY_CUSTOMER, {"sales": SALES}).split.kind
+    built(BY_CUSTOMER, {"sales": SALES}, known=KNOWN)
     monkeypatch.setattr(contract, "_kept", OrderedDict())  # another kernel
-    for samples, found in ((SALES, [("answer", kind)]), (SALES.assign(amount=0.5), []), (None, [])):
+    for samples, found in ((SALES, [("answer", "groups")]), (SALES.assign(amount=0.5), []), (None, [])):
         growth = built(BY_CUSTOMER, {} if samples is None else {"sales": samples})
         contract.recall_splits(growth._built(), growth.options)
         assert found_of(growth) == found
     monkeypatch.setattr(contract, "RECALLED", 100)
     large = built(BY_CUSTOMER, {"sales": SALES})
     contract.recall_splits(large._built(), large.options)
-    assert found_of(large) == [] and len(made) == 1
+    assert found_of(large) == [] and not made
 
 
 def test_of_another_function_nothing_is_known(built: Build) -> None:
-    growth = built(BY_CUSTOMER, {"sales": SALES})
-    _ = growth.split
+    growth = built(BY_CUSTOMER, {"sales": SALES}, known=KNOWN)
+    assert growth.split == KNOWN and found_of(growth)
     code = growth._built().code
     assert pickle.loads(pickle.dumps(growth._built().splits)).known(code) == KnownSplits()
     growth._pending = built("return sales", {"sales": SALES})._pending  # the second opinion changed it

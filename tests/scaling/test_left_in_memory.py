@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.result import CodeGenEvalResult
-from tests.scaling.conftest import Build
+from tests.scaling.conftest import BY_SHOP, Build
 from tests.scaling.test_over import BY_GROUPS, SAMPLE, sales
 
 pytestmark = pytest.mark.local_sandbox
@@ -61,7 +61,7 @@ def test_a_call_keeps_neither_its_table_nor_its_answer(built: Build, way: str, n
 def test_pieces_are_free_when_they_are_computed(built: Build, tmp_path: Path, no_collection: None) -> None:
     file = tmp_path / "sales.parquet"
     sales(40_000).to_parquet(file, index=False)
-    growth = built(BY_GROUPS, {"sales": SAMPLE})
+    growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     before, most = tables(), 0
 
     def look(done: int, count: int) -> None:

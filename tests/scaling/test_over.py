@@ -22,6 +22,7 @@ from autocoder_jupyter.scaling.sources import Batches, source_of
 from autocoder_jupyter.types import InputSpec
 from autocoder_jupyter.types.split import DeclaredSplit
 from tests.scaling.conftest import BY_SHOP, FRAME, MERGE, ROWS, Build
+from tests.scaling.conftest import WHOLE as IN_ONE
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -116,8 +117,7 @@ def test_answers_that_stay_small_are_merged(built: Build, folder: Path) -> None:
 
 def test_what_may_not_be_divided_is_one_call_or_is_refused_with_the_reason(built: Build, folder: Path) -> None:
     body = "return (sales['units'] - sales['units'].mean()).to_frame('away')"
-    growth = built(body, {"sales": SAMPLE})
-    assert growth.split.kind == "whole"
+    growth = built(body, {"sales": SAMPLE}, known=IN_ONE)
     pd.testing.assert_frame_equal(growth.over(folder), plain(body, everything(folder)))
     with pytest.raises(NotSplittable, match="does not fit into") as refused:
         growth.over(folder, memory=20_000)
@@ -167,8 +167,7 @@ def test_an_answer_with_other_values_than_before_is_refused_with_its_file(
     built: Build, folder: Path, tmp_path: Path, to: str | None
 ) -> None:
     body = f"return sales.assign(x='much' if {_ODD} else sales['units'])[['x']]"
-    growth = built(body, {"sales": SAMPLE})
-    assert growth.split.kind == "rows"
+    growth = built(body, {"sales": SAMPLE}, known=ROWS)
     sales(9_000).assign(note="odd").to_parquet(folder / "part-9.parquet", index=False)
     with pytest.raises(DataDrift, match=r"rows .* \(part-9.parquet\) differs .*'x' is str, and int64 in rows 0 to"):
         growth.over(folder, to=to and tmp_path / to, memory=SMALL, workers=1)
@@ -276,6 +275,7 @@ def test_a_fixed_table_is_never_the_one_that_is_divided(built: Build, folder: Pa
         "return sales.merge(shops, on='shop')[['city', 'units']]",
         {"sales": SAMPLE, "shops": shops},
         inputs=(FRAME, InputSpec(name="shops", type="DataFrame")),
+        known=IN_ONE.model_copy(update={"input": "shops"}),  # of `shops`; that of `sales` is found below
     )
     assert growth.split.input == "shops"
     answer = growth.over(folder, memory=SMALL * 4, shops=shops)
@@ -321,7 +321,7 @@ def test_the_dtypes_of_the_sample_are_those_of_each_piece(built: Build, tmp_path
     names = ["day", "units", "kind", "price"]
     body = f"return pd.DataFrame({{name: [str(sales[name].dtype)] * len(sales) for name in {names}}})"
     table.assign(price=1).to_parquet(tmp_path / "sales.parquet", index=False)
-    answer = built(body, {"sales": table.head(200)}).over(tmp_path / "sales.parquet", memory=SMALL)
+    answer = built(body, {"sales": table.head(200)}, known=ROWS).over(tmp_path / "sales.parquet", memory=SMALL)
     assert len(answer) == 4000
     assert answer.drop_duplicates().to_dict("list") == {
         "day": [str(table["day"].dtype)],
@@ -363,11 +363,11 @@ def test_a_category_that_the_sample_lacks_is_refused_if_it_could_change_an_answe
     table = sales(9_000).assign(size=["large"] * 300 + ["tiny"] * 8_700)
     table.to_parquet(tmp_path / "sales.parquet", index=False)
     with pytest.raises(SplitBroken, match="size"):
-        built(codes, {"sales": sample}).over(tmp_path / "sales.parquet", memory=SMALL, workers=1)
+        built(codes, {"sales": sample}, known=ROWS).over(tmp_path / "sales.parquet", memory=SMALL, workers=1)
     ordered = sample.assign(size=sample["size"].cat.as_ordered())
     with pytest.raises(DataDrift, match=r"rows 0 to .* has a category that the sample lacks: '(large|tiny)'"):
-        built(names, {"sales": ordered}).over(tmp_path / "sales.parquet", memory=SMALL)
-    answer = built(names, {"sales": sample}).over(tmp_path / "sales.parquet", memory=SMALL)
+        built(names, {"sales": ordered}, known=ROWS).over(tmp_path / "sales.parquet", memory=SMALL)
+    answer = built(names, {"sales": sample}, known=ROWS).over(tmp_path / "sales.parquet", memory=SMALL)
     assert answer["size"].astype(str).tolist() == table["size"].tolist()
 
 
@@ -383,7 +383,7 @@ def test_texts_that_are_stored_as_views_are_texts(built: Build, tmp_path: Path) 
     table = sales(20_000)
     views = pa.table({"shop": pa.array(table["shop"], pa.string_view()), "units": table["units"]})
     parquet.write_table(views, tmp_path / "sales.parquet")
-    growth = built(BY_GROUPS, {"sales": SAMPLE[["shop", "units"]]})
+    growth = built(BY_GROUPS, {"sales": SAMPLE[["shop", "units"]]}, known=BY_SHOP)
     for source in (tmp_path / "sales.parquet", views.to_reader()):
         answer = growth.over(source, memory=SMALL * 20).sort_values("shop", ignore_index=True)
         pd.testing.assert_frame_equal(answer, plain(BY_GROUPS, table))
@@ -442,8 +442,8 @@ def test_a_range_with_a_name_is_lost_in_a_folder_as_pandas_has_it(built: Build, 
     assert pd.read_parquet(folder).index.name is None
     body = "return sales[sales['units'] > 4]"
     with pytest.raises(DataDrift, match="lacks index level 'id'"):
-        built(body, {"sales": with_range(SAMPLE)}).over(folder)
-    answer = built(body, {"sales": SAMPLE}).over(folder)
+        built(body, {"sales": with_range(SAMPLE)}, known=ROWS).over(folder)
+    answer = built(body, {"sales": SAMPLE}, known=ROWS).over(folder)
     expected = plain(body, pd.read_parquet(folder))
     pd.testing.assert_frame_equal(answer, expected.reset_index(drop=True))
 
