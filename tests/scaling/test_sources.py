@@ -74,8 +74,16 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "the distance to the mean": ("whole", AWAY),
 }
 
-KNOWN = {BY_ROWS: ROWS, BY_GROUPS: BY_SHOP, FUNCTIONS["running sums"][1]: BY_SHOP_IN_ORDER, MERGED: MERGE, AWAY: WHOLE}
-"""What other tests take as known of how these may be split."""
+KNOWN = {
+    BY_ROWS: ROWS,
+    BY_GROUPS: BY_SHOP,
+    FUNCTIONS["running sums"][1]: BY_SHOP_IN_ORDER,
+    FUNCTIONS["medians of two keys"][1]: BY_SHOP,
+    MERGED: MERGE,
+    FUNCTIONS["the first row"][1]: MERGE.model_copy(update={"ordered": True}),
+    AWAY: WHOLE,
+}
+"""What other tests, also those with Spark and Ray, take as known of how these may be split."""
 
 ONE_OF_EACH_KIND = ("a formula", "sums", "running sums", "a total", "the first row", "the distance to the mean")
 """Functions that are called with every source; groups and merges with and without the order of rows."""

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from distributed import Client
 
-from tests.scaling.conftest import Build
+from tests.scaling.conftest import ROWS, Build
 from tests.scaling.test_dask import client, frame  # noqa: F401  (a fixture)
 from tests.scaling.test_over import BY_ROWS, SAMPLE, plain, sales
 
@@ -22,7 +22,7 @@ PARTS = 1_000
 
 def test_a_worker_is_killed_half_way(built: Build, client: Client) -> None:  # noqa: F811
     table = sales(4_000, 7)
-    answer = built(BY_ROWS, {"sales": SAMPLE}).over(frame(table, PARTS)).persist()
+    answer = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS).over(frame(table, PARTS)).persist()
     futures = client.futures_of(answer)
     assert len(futures) == PARTS
     while (done := sum(future.done() for future in futures)) < PARTS // 2:
