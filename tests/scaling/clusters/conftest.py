@@ -40,15 +40,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        # Java would compile with all optimizations what runs for seconds only.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": "600m",
         "spark.local.dir": str(place),
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(place / "warehouse"),
         "spark.sql.session.timeZone": "Europe/Vienna",
-        "spark.task.maxFailures": "3",
+        "spark.task.maxFailures": "2",
         "spark.ui.enabled": "false",
     }
-    builder = SparkSession.builder.master("local[2, 3]")
+    builder = SparkSession.builder.master("local[2, 2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
