@@ -47,10 +47,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(place / "warehouse"),
         "spark.sql.session.timeZone": "Europe/Vienna",
-        "spark.task.maxFailures": "2",
+        "spark.task.maxFailures": "3",
         "spark.ui.enabled": "false",
     }
-    builder = SparkSession.builder.master("local[2, 2]")
+    builder = SparkSession.builder.master("local[2, 3]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
