@@ -76,11 +76,16 @@ c.KernelProvisionerFactory.default_provisioner_name = {forked_kernels.NAME!r}
 """
 
 START_LAB = """\
+import functools
+import importlib.metadata
+
 import tests.light_jsonschema
 from jupyterlab.labapp import main
 
+importlib.metadata.entry_points = functools.cache(importlib.metadata.entry_points)
 main()
 """
+"""For each page, the server looks for each format of nbconvert in all installed packages: a third of a second."""
 
 COLD = "cold"
 COLD_KERNEL = {
