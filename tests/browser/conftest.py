@@ -186,7 +186,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def notebook(window: Window, desk: Desk, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
-    """Opens a new notebook with these cells after the data. A screenshot of its page is saved in `artifacts/`.
+    """Opens a new notebook with these cells after the data. If a test fails, a screenshot is saved in `artifacts/`.
 
     Its page and its kernel are reused from earlier tests. A test gets a new page if it is marked `own_page`, wants
     another `view` or prepares its page before it is loaded. It gets a new kernel if it is marked `own_kernel` or
@@ -215,10 +215,11 @@ def notebook(window: Window, desk: Desk, lab: Lab, request: pytest.FixtureReques
             page.wait_for_prompt(0)
         return page
 
-    yield open_notebook
     ARTIFACTS.mkdir(exist_ok=True)
+    yield open_notebook
+    failed = request.node.stash.get(FAILED, True)
     for page in opened:
-        if not page.page.is_closed():
+        if failed and not page.page.is_closed():
             page.page.screenshot(path=ARTIFACTS / f"{request.node.name}.png")
-    window.clear(lab.address, desk.take_back(keep=not request.node.stash.get(FAILED, True)))
+    window.clear(lab.address, desk.take_back(keep=not failed))
     lab.take_back_kernels()
