@@ -536,6 +536,10 @@ def test_a_chart_is_drawn_on_its_card_in_the_inspector_and_in_a_saved_notebook_o
     (lab.folder / "received.ipynb").write_text(json.dumps(saved))
     received = NotebookPage(page.page, lab, "received.ipynb")
     chart_of(received.output(1))
+    edge = received.card(1).evaluate(
+        "card => getComputedStyle(card.closest('[style*=border-left-color]')).borderLeftColor"
+    )
+    assert edge == "rgb(17, 136, 51)"  # that of a verified function, although the page removes each variable
     assert not any(button.is_visible() for button in received.card(1).locator("button").all())  # they could do nothing
     assert barriers(received, ".jp-AutocodeFollowed", ".jp-AutocodeResult") == []
 
