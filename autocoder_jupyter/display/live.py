@@ -18,6 +18,10 @@ logger = redacting_logger(__name__)
 UPDATE_SECONDS = 0.25
 """Least time between two updates: four a second."""
 
+SETTLE_SECONDS = 0.05
+"""Time after a change in which others are waited for. The end of a step is several events, and among them the next
+question is sent: to draw the card meanwhile would delay it."""
+
 HEARTBEAT_SECONDS = 1.0
 """Time between two updates when nothing but the clock changes."""
 
@@ -87,7 +91,8 @@ class LiveCard(Generic[S]):
 
     def _paint(self) -> None:
         while True:
-            self._changed.wait(HEARTBEAT_SECONDS)
+            if self._changed.wait(HEARTBEAT_SECONDS):
+                self._hurried.wait(SETTLE_SECONDS)
             self._changed.clear()
             self._hurried.clear()
             run = self._tracker.run
