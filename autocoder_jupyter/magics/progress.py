@@ -8,7 +8,7 @@ from typing import Any
 
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.display.shown import Shown, card_text, current_step, ended_calls, status_line
-from autocoder_jupyter.magics.terminal import columns, drawn, draws_pictures
+from autocoder_jupyter.magics.terminal import columns, drawn
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view import markup
 
@@ -44,8 +44,8 @@ class TerminalProgress:
             asks = bool(state.question) and not self._has_prompt
             is_whole = (state.finished and not _error_says_all(state)) or asks
             print(card_text(state, columns()) if is_whole else status_line(state))
-            if state.finished and isinstance(state, FunctionRun) and draws_pictures(os.environ, sys.stdout):
-                print(drawn(_pictures(state)), end="")
+            if state.finished and isinstance(state, FunctionRun):
+                print(drawn(_pictures(state), os.environ, sys.stdout), end="")
 
 
 def _error_says_all(state: Shown) -> bool:

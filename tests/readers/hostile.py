@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import struct
+import zlib
 from collections.abc import Callable
 
 from autocoder_jupyter.untrusted.parsing import TOKENS
@@ -93,3 +95,14 @@ TOML: dict[str, Callable[[], str]] = {
     "brackets": lambda: "a=" + "[" * BYTES,
 }
 TOML_HERE = tuple(TOML)
+
+
+def chunk(kind: bytes, data: bytes = b"") -> bytes:
+    """A chunk of a PNG."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def grey_picture(width: int, height: int, rows: bytes, *more: bytes) -> bytes:
+    """A PNG in shades of grey with further chunks before its content."""
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return b"".join((b"\x89PNG\r\n\x1a\n", head, *more, chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND")))

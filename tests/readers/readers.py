@@ -62,6 +62,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.project import read_project
+from autocoder_jupyter.magics.sixel import sixels
 from autocoder_jupyter.models.code import extract_code
 from autocoder_jupyter.models.local_servers import read_models
 from autocoder_jupyter.models.structured import read_record
@@ -834,6 +835,16 @@ READERS: dict[str, Reader] = {
         },
         ("display.codemode.charts:_parsed",),
     ),
+    # The search does not find it: Pillow is imported by name, and what it calls has the names of many functions.
+    "a picture in a terminal": Reader(
+        lambda text, _: sixels(text.encode("latin-1")),
+        {
+            "one colour": lambda: _grey(2_000, 2_000),
+            "one row below the other": lambda: _grey(200, 20_000),
+            "empty chunks": lambda: _grey(2_000, 2_000, *[hostile.chunk(b"IDAT")] * 100_000),
+        },
+        (),
+    ),
     "a header of a worker": Reader(
         lambda text, _: _parse(memoryview(text.encode())), _json(), ("sandbox.host.exchange:_parse",)
     ),
@@ -843,6 +854,10 @@ READERS: dict[str, Reader] = {
 def _form(kind: Any, text: str) -> None:
     with contextlib.suppress(ValueError):
         read_form(InputSpec(name="a", type=kind), text)
+
+
+def _grey(width: int, height: int, *chunks: bytes) -> str:
+    return hostile.grey_picture(width, height, bytes((width + 1) * height), *chunks).decode("latin-1")
 
 
 def _typed(kind: str, value: str) -> dict[str, str]:
