@@ -10,7 +10,6 @@ last one is written.
 from __future__ import annotations
 
 import re
-import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.waiting import Waiting
-from autocoder_jupyter.sandbox.protocol import Environment, Program, TestRun, TestSpec, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, Program, TestSpec, Worker
 from autocoder_jupyter.types import CodePlan
 from autocoder_jupyter.untrusted.parsing import parse
 
@@ -88,37 +87,24 @@ class StubRuns:
         return await self._work(program, lambda: (source, tests))
 
     async def _work(self, program: Program, wait: Callable[[], tuple[str, Sequence[str]]]) -> tuple[_Ids, _Ids]:
-        """Run the tests on both stubs, one after the other in a process, so that pytest is started once."""
+        """Run the tests on both stubs, in one process."""
+        empty, other = (stub_program(self._plan, program, is_empty=is_empty) for is_empty in (True, False))
+        asked = TestSpec("", (), traceback=False, other_stub=other.code)
+
+        def later() -> TestSpec:
+            source, tests = wait()
+            return replace(asked, source=source, expected=tests)
 
         def job(worker: Worker) -> tuple[_Ids, _Ids]:
-            asked = TestSpec("", (), traceback=False, process=secrets.token_hex())
-
-            def later() -> TestSpec:
-                source, tests = wait()
-                return replace(asked, source=source, expected=tests)
-
-            on_empty = _passed(
-                worker.test(self._stub(program, is_empty=True), replace(asked, later=later), callee=None)
-            )
-            if not on_empty:
-                return (), ()
-            source, tests = wait()
-            again = [test for test in tests if test in _by_test(on_empty)]
-            others = replace(asked, source=source, expected=again)
-            return on_empty, _passed(worker.test(self._stub(program, is_empty=False), others, callee=None))
+            run = worker.test(empty, replace(asked, later=later), callee=None)
+            passed = tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")
+            return passed, run.on_other_stub
 
         return await self._session.work(job)
-
-    def _stub(self, program: Program, *, is_empty: bool) -> Program:
-        return stub_program(self._plan, program, is_empty=is_empty)
 
 
 WaitingStubs = Waiting[tuple[str, Sequence[str]], tuple[_Ids, _Ids]]
 """A process in which pytest has started, and waits for tests that are run on stubs."""
-
-
-def _passed(run: TestRun) -> _Ids:
-    return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")
 
 
 def _keys(suite: TestSuite, environment: Environment | None) -> Mapping[str, tuple[object, ...]]:

@@ -234,8 +234,7 @@ class TestSpec:
         until_failure: end after the first test that fails; those after it are missing.
         reuse: make all calls in one process, see `CallSpec`, and run the tests in that of the last such run of the same
             tests. Program and tests could notice it, so it is no evidence for the program.
-        process: a name. Runs with the same name that follow each other in a worker share a process; without, each has
-            its own. Tests could notice it, so it is for stubs only.
+        other_stub: source of another stub. The tests that passed run on it too, in the same process.
         traceback: show the lines in which a test failed. Without them, failing tests take less time.
         later: gives the tests, when they are there: it is called when pytest has started and waits for them. Source,
             expected ids, `seconds` and the receivers are then those of its result. If it raises, nothing runs.
@@ -250,7 +249,7 @@ class TestSpec:
     on_call: OnCall | None = None
     until_failure: bool = False
     reuse: bool = False
-    process: str = ""
+    other_stub: str = ""
     traceback: bool = True
     later: Callable[[], TestSpec] | None = None
 
@@ -268,6 +267,7 @@ class TestRun:
         collection_error: the error that prevented the collection of the tests, or "".
         missing_module: top-level name of a module that the solution or the tests could not import, or "".
         seconds: wall-clock seconds.
+        on_other_stub: the expected tests that passed on `other_stub` too.
     """
 
     __test__ = False
@@ -278,6 +278,7 @@ class TestRun:
     collection_error: str
     missing_module: str
     seconds: float
+    on_other_stub: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:

@@ -259,6 +259,7 @@ class ChannelWorker:
             collection_error=testing.verdicts.collection_error,
             missing_module=testing.verdicts.missing_module,
             seconds=time.monotonic() - testing.started,
+            on_other_stub=testing.verdicts.on_other_stub(testing.tests.expected),
         )
 
     def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:

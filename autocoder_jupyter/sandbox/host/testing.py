@@ -67,18 +67,17 @@ class Testing:
         self._begin(tests)
         self._gone = ""
         own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
-        stub = program.code if callee is None else None
-        asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": self.may_stay}
-        wanted = {"tests": tests.source, "later": self._later is not None, "stub": stub, **asked}
+        stubs = [program.code, *([tests.other_stub] if tests.other_stub else [])] if callee is None else []
+        asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": tests.reuse}
+        wanted = {"tests": tests.source, "later": self._later is not None, "stubs": stubs, **asked}
         request = {**own, "kind": "test", **wanted, "payload": 0}
-        named = {"process": tests.process} if tests.process else request
-        self.name = digest(named) if self.may_stay else secrets.token_bytes(32)
+        self.name = digest(request) if tests.reuse else secrets.token_bytes(32)
         self.request: list[Any] = [pack(request)]
 
     @property
     def may_stay(self) -> bool:
-        """Whether it runs in the process of the last such run, and leaves it to the next one."""
-        return self._reuse or bool(self.tests.process)
+        """Whether it runs in the process of the last such run of the same tests, and leaves it to the next one."""
+        return self._reuse
 
     @property
     def seconds_left(self) -> float:

@@ -45,6 +45,7 @@ class Verdicts:
         self.missing_module = ""
         self.exit_code: int | None = None
         self.output = ""
+        self._again: set[str] = set()
 
     def take(self, header: dict[str, Any], _payload: memoryview) -> None:
         """Handle one frame.
@@ -57,6 +58,8 @@ class Verdicts:
             self._collected = [visible(str(one)[:500]) for one in header["ids"][:_MOST_TESTS]]
         elif kind == "reported" and len(self._reported) < _MOST_TESTS:
             self._report(header)
+        elif kind == "passed_again" and len(self._again) < len(self._reported):
+            self._again.add(visible(str(header.get("id"))[:500]))
         elif kind == "not_collected":
             text = stable(str(header.get("text")), self._folder, _LONGEST_MESSAGE)
             self.collection_error = self.collection_error or text
@@ -70,6 +73,10 @@ class Verdicts:
     def outcomes(self, expected: Sequence[str]) -> tuple[TestOutcome, ...]:
         """One outcome for each expected test."""
         return tuple(self._outcome(name) for name in expected)
+
+    def on_other_stub(self, expected: Sequence[str]) -> tuple[str, ...]:
+        """The expected tests that passed on another stub too, with all their cases."""
+        return tuple(name for name in expected if (cases := self._cases(name)) and self._again.issuperset(cases))
 
     def failures(self) -> str:
         """The messages of the failed tests. They replace the report of pytest if that is missing."""
@@ -101,8 +108,11 @@ class Verdicts:
         if isinstance(name, str) and name and not self.missing_module:
             self.missing_module = name.split(".", 1)[0][:100]
 
+    def _cases(self, name: str) -> list[str]:
+        return [case for case in self._collected if case == name or _function(case) == name]
+
     def _outcome(self, name: str) -> TestOutcome:
-        cases = [case for case in self._collected if case == name or _function(case) == name]
+        cases = self._cases(name)
         reported = [self._reported[case] for case in cases if case in self._reported]
         bad = [case for case in reported if case.outcome != "passed"]
         outcome: Outcome = "missing"

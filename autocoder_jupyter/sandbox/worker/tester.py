@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,8 +59,9 @@ def run(header: Mapping[str, Any], host: TestsHost) -> None:
     Path(_TEST_FILE).touch()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
-    reports = Reports(host, header["tests"], is_later=header["later"])
-    ask = host.ask if header["stub"] is None else partial(_call_stub, calls.LoadedProgram(shares_folder=True), header)
+    stubs = [partial(_call_stub, calls.LoadedProgram(shares_folder=True), header, code) for code in header["stubs"]]
+    reports = Reports(host, header["tests"], stubs, is_later=header["later"])
+    ask = reports.call_stub if stubs else host.ask
     sys.modules["solution"] = remote.module(header["function"], header["inputs"], header["outputs"], ask)
     # Without confcutdir, pytest would use the folder of /dev/null and list all folders above, which is denied.
     folders = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
@@ -83,11 +84,11 @@ def register_module_files() -> None:
 
 
 def _call_stub(
-    program: calls.LoadedProgram, header: Mapping[str, Any], request: calls.Pieces
+    program: calls.LoadedProgram, header: Mapping[str, Any], code: str, request: calls.Pieces
 ) -> tuple[dict[str, Any], memoryview]:
     """Call a stub in this process. That is safe, because a stub is not generated code."""
     called, payload = frames.parse(b"".join(request))
-    call = {**header, "code": header["stub"], "env": {}, "seed": 0, "arguments": called["arguments"]}
+    call = {**header, "code": code, "env": {}, "seed": 0, "arguments": called["arguments"]}
     reply, values = frames.parse(b"".join(calls.answer(program, call, payload)))
     return {**reply, "changed": []}, values
 
@@ -117,12 +118,15 @@ class Reports:
     Args:
         host: the host.
         tests: the source of the tests.
+        stubs: call the stub, and another one, if the tests run on stubs.
         is_later: whether the host is asked for it instead, when pytest collects it.
     """
 
-    def __init__(self, host: TestsHost, tests: str, *, is_later: bool) -> None:
+    def __init__(self, host: TestsHost, tests: str, stubs: Sequence[remote.Ask], *, is_later: bool) -> None:
         self._host = host
         self._tests = tests
+        self._stubs = stubs
+        self._is_second = False
         self._is_later = is_later
         self._worst: dict[str, tuple[str, str]] = {}
         self._seconds: dict[str, float] = {}
@@ -150,6 +154,21 @@ class Reports:
         """Hook of pytest: report the ids of all tests."""
         self.send("collected", ids=[_id(item.nodeid) for item in session.items])
 
+    def call_stub(self, request: calls.Pieces) -> tuple[dict[str, Any], memoryview]:
+        """Call the stub on which the tests run now."""
+        return self._stubs[self._is_second](request)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: Any) -> Generator[None, object, object]:
+        """Hook of pytest: run the tests; and on the other stub those that passed, for which pytest starts only once."""
+        ended = yield
+        if len(self._stubs) > 1:
+            passed = [item for item in session.items if item.nodeid not in self._worst]
+            self._is_second = True
+            for item, following in zip(passed, [*passed[1:], None], strict=False):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        return ended
+
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
         """Hook of pytest: an exception was raised in a test, or while tests were collected."""
         error = call.excinfo.value
@@ -167,6 +186,9 @@ class Reports:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Hook of pytest: a phase of a test ended. After the last phase the outcome is reported."""
         name = report.nodeid
+        if self._is_second:
+            self._note_second(name, report)
+            return
         self._seconds[name] = self._seconds.get(name, 0.0) + report.duration
         outcome, message = _outcome(report)
         if outcome != "passed" and name not in self._worst:
@@ -181,6 +203,12 @@ class Reports:
                 seconds=self._seconds[name],
                 missing_module=self._missing.get(name, ""),
             )
+
+    def _note_second(self, name: str, report: Any) -> None:
+        if _outcome(report)[0] != "passed":
+            self._worst.setdefault(name, ("failed", ""))
+        elif report.when == "teardown" and name not in self._worst:
+            self.send("passed_again", id=_id(name))
 
 
 def _outcome(report: Any) -> tuple[str, str]:

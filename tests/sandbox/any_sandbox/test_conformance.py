@@ -505,14 +505,38 @@ def test_a_test_cannot_ask_for_other_tests(
     assert not worker.alive
 
 
-def test_runs_with_the_name_of_a_process_share_it(worker: Worker) -> None:
-    count = "import builtins\nbuiltins.runs = getattr(builtins, 'runs', 0) + 1\nfrom solution import run\n"
+def test_tests_that_pass_on_a_stub_run_on_another_one_too(worker: Worker) -> None:
+    tests = """
+        import pytest
+        from solution import run
 
-    def runs(said: int, name: str, more: str = "") -> bool:
-        tests = f"{count}def test_it():\n    assert run() == str(builtins.runs)\n{more}"
-        return worker.test(program(f"return '{said}'"), TestSpec(tests, ["test_it"], process=name), callee=None).passed
+        times = []
 
-    assert [runs(1, "a"), runs(2, "a", "# others\n"), runs(1, "b"), runs(1, ""), runs(1, "b")] == [True] * 5
+        @pytest.fixture
+        def said():
+            times.append(run())
+            yield run()
+
+        def test_first(said):
+            assert said == "a"
+
+        def test_both(said):
+            assert said in ("a", "b") and len(times) in (2, 7)
+
+        def test_second(said):
+            assert said == "b"
+
+        @pytest.mark.parametrize("n", [1, 2])
+        def test_cases(said, n):
+            assert n == 1 or said == "a"
+    """
+    names = ["test_first", "test_both", "test_second", "test_cases", "test_absent"]
+    other = program("return 'b'").code
+    run = worker.test(program("return 'a'"), TestSpec(dedent(tests), names, other_stub=other), callee=None)
+    assert [one.outcome for one in run.outcomes] == ["passed", "passed", "failed", "passed", "missing"]
+    assert run.on_other_stub == ("test_both",)
+    again = worker.test(program("return 'a'"), TestSpec(dedent(tests), names), callee=None)
+    assert again.outcomes[0].outcome == "passed" and again.on_other_stub == ()
 
 
 def test_a_worker_that_rests_ends_the_process_that_it_keeps(worker: Worker) -> None:
