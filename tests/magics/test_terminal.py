@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-import matplotlib.figure
 import numpy as np
 import pytest
 from PIL import Image
@@ -53,7 +52,9 @@ PICTURES = tuple(map(png, NOISE))
 
 
 def chart(**options: Any) -> bytes:
-    figure = matplotlib.figure.Figure()
+    from matplotlib.figure import Figure
+
+    figure = Figure()
     figure.subplots().plot(np.sin(np.arange(100)), color="#ff0000")
     written = io.BytesIO()
     figure.savefig(written, format="png", **options)
