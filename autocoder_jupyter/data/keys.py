@@ -80,7 +80,7 @@ def fold(name: object) -> str:
 
 def find_parts(frames: Mapping[str, pd.DataFrame]) -> tuple[tuple[str, ...], ...]:
     """Tables with the same columns, such as one per year. They are parts of one table, and are not joined."""
-    columns = {name: {fold(label) for label in frame.columns[:200]} for name, frame in frames.items()}
+    columns = {name: {fold(label) for label in frame.columns[:_MOST_COLUMNS]} for name, frame in frames.items()}
     groups: list[list[str]] = []
     for name, own in columns.items():
         alike = (group for group in groups if _are_alike(own, columns[group[0]]))
@@ -206,7 +206,9 @@ def _shared(link: KeyLink, frames: Mapping[str, pd.DataFrame]) -> tuple[tuple[st
     if not (link.to_unique and link.same_dtype and link.share and left.columns.is_unique and right.columns.is_unique):
         return ()
     ends = link.column, link.to_column
-    both = [label for label in left.columns[:200] if label in right.columns and label_literal(label) not in ends]
+    both = [
+        label for label in left.columns[:_MOST_COLUMNS] if label in right.columns and label_literal(label) not in ends
+    ]
     found = []
     try:
         here, there = (
@@ -232,7 +234,9 @@ def _candidates(frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, int, str,
     found = []
     folded = {
         name: {
-            fold(label): place for place, label in reversed(list(enumerate(frame.columns[:200]))) if _is_named(label)
+            fold(label): place
+            for place, label in reversed(list(enumerate(frame.columns[:_MOST_COLUMNS])))
+            if _is_named(label)
         }
         for name, frame in frames.items()
     }

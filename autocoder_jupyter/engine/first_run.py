@@ -66,9 +66,7 @@ class FirstRun:
         """End it, if it still runs, and what is done ahead."""
         self.ahead.cancel()
         self.tests.cancel()
-        for work in (self._work, self._again):
-            if work is not None:
-                work.cancel()
+        _cancel(self._work, self._again)
 
     def calls_of(self, program: Program) -> CallsAhead | None:
         """The calls of this program in the current environment that tests made ahead; None if there are none."""
@@ -78,9 +76,7 @@ class FirstRun:
         """The run of this program in the current environment; None if there is none. It is taken once."""
         work, self._work = self._work, None
         if work is None or (program, self._state.setup.session.environment) != self._begun:
-            for begun in (work, self._again):
-                if begun is not None:
-                    begun.cancel()
+            _cancel(work, self._again)
             self._again = None
             return None
         return await _result_of(work)
@@ -124,6 +120,12 @@ class FirstRun:
         answers = (one for one in state.setup.exchanges if one.stage == "code")
         is_recorded = all(one.replayed for one in answers)  # then the tests are there at once, with all packages
         return not is_recorded and await self._packages.provide_ahead(plan, state.sources)
+
+
+def _cancel(*works: asyncio.Task[T] | None) -> None:
+    for work in works:
+        if work is not None:
+            work.cancel()
 
 
 async def _result_of(work: asyncio.Task[T]) -> T | None:
