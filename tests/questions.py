@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.surroundings import with_versions
 from autocoder_jupyter.engine.tests import tests_messages
 from autocoder_jupyter.engines.staged.code import code_messages
 from autocoder_jupyter.engines.staged.fix_code import CodeFix, fix_messages
-from autocoder_jupyter.models.structured import with_schema
+from autocoder_jupyter.models.answers import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import TestOutcome
 

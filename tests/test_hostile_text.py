@@ -18,9 +18,8 @@ from autocoder_jupyter.engine.packages import missing_packages
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import split_words
 from autocoder_jupyter.magics.declarations import parse_input
-from autocoder_jupyter.models.answers import fenced_blocks, objects_in
-from autocoder_jupyter.models.code import NotCode, extract_code
-from autocoder_jupyter.models.continuation import join
+from autocoder_jupyter.models.answers import NotCode, extract_code, fenced_blocks, objects_in
+from autocoder_jupyter.models.questions import join
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.sandbox.environments.uv import package_error
 from autocoder_jupyter.sandbox.host.boundaries import boundary_hint

@@ -43,7 +43,7 @@ ORIGINS = {
     "magics/codemode/settings.py::agent_settings": CODE,
     "models/library.py::_load_tokenizer": CODE,
     "models/library.py::load_client": CODE,
-    "models/received.py::install": CODE,
+    "models/response.py::install": CODE,
     "run/of_report.py::facts_of": CODE,
     "run/of_report.py::run_of": CODE,
     "magics/request_fields.py::given_fields": CODE,

@@ -16,8 +16,7 @@ from autocoder_jupyter.display import pane
 from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.engines.staged.writer import StagedWriter
 from autocoder_jupyter.errors import Locked
-from autocoder_jupyter.models.locked import LockedModel
-from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.protocol import LockedModel, ModelConfig, Question
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import Event
 from autocoder_jupyter.run.function_run import FunctionRun, StageState

@@ -56,8 +56,8 @@ async def generate_report(
         AutocodeError: no generation is possible: no key, no sandbox, data that cannot cross.
     """
     from autocoder_jupyter.models.client import LiteLLMModel
-    from autocoder_jupyter.models.locked import LockedModel
     from autocoder_jupyter.models.process import RemoteModel
+    from autocoder_jupyter.models.protocol import LockedModel
     from autocoder_jupyter.models.replay import ReplayingModel
 
     _require_lock_can_hold(config)

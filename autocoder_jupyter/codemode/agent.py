@@ -351,8 +351,8 @@ class CodeModeAgent:
 
     def _model(self, journal: ConversationJournal, emit: Emit) -> Any:
         from autocoder_jupyter.models.client import LiteLLMModel
-        from autocoder_jupyter.models.locked import LockedModel
         from autocoder_jupyter.models.process import RemoteModel
+        from autocoder_jupyter.models.protocol import LockedModel
         from autocoder_jupyter.models.replay import ReplayingModel
 
         model: ConfiguredModel

@@ -20,10 +20,8 @@ from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
-from autocoder_jupyter.models.cut_off import exchange_of, stopped
-from autocoder_jupyter.models.listener import Listener
-from autocoder_jupyter.models.metering import Meter, Tab
-from autocoder_jupyter.models.protocol import ConfiguredModel, Question
+from autocoder_jupyter.models.faults import exchange_of, stopped
+from autocoder_jupyter.models.protocol import ConfiguredModel, Listener, Meter, Question, Tab
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import (
     CodeEnded,

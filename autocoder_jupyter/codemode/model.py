@@ -9,9 +9,7 @@ from typing import Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import ModelError
-from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.listener import SILENT, Listener
-from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.protocol import SILENT, Listener, ModelConfig, Question, question_key
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.untrusted.valid_unicode import valid_unicode
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from autocoder_jupyter.errors import BudgetSpent
-from autocoder_jupyter.models.metering import Grant, Worst
+from autocoder_jupyter.models.protocol import Grant, Worst
 from autocoder_jupyter.types import Usage
 
 LEAST_ANSWER = 1000

@@ -14,12 +14,9 @@ from pydantic import BaseModel
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.models.code import ask_code
-from autocoder_jupyter.models.cut_off import exchange_of, stopped
-from autocoder_jupyter.models.listener import SILENT, Listener
-from autocoder_jupyter.models.metering import Tab
-from autocoder_jupyter.models.protocol import ConfiguredModel, Question
-from autocoder_jupyter.models.structured import ask_structured
+from autocoder_jupyter.models.answers import ask_code, ask_structured
+from autocoder_jupyter.models.faults import exchange_of, stopped
+from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, Question, Tab
 from autocoder_jupyter.run.events import Emit, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.stages import StageName

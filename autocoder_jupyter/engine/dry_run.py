@@ -9,9 +9,9 @@ from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.surroundings import versions, with_versions
-from autocoder_jupyter.models.dialect import response_format
-from autocoder_jupyter.models.schemas import answer_form
-from autocoder_jupyter.models.structured import with_schema
+from autocoder_jupyter.models.answers import with_schema
+from autocoder_jupyter.models.protocol import answer_form
+from autocoder_jupyter.models.questions import response_format
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import InputSpec

@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.type_words import meant_type
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.element_types import WHOLE
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.models.repair import Unreadable
+from autocoder_jupyter.models.answers import Unreadable
 from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import ORDERLESS, TWICE
 from autocoder_jupyter.types.split import demand_text

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.engine.interface import signature
-from autocoder_jupyter.models.cache_marks import SHARED
+from autocoder_jupyter.models.questions import SHARED
 from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import CodePlan, OutputSpec
 from autocoder_jupyter.types.split import demand

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 
 from autocoder_jupyter.engine.recorded_lines import entry_of, recorded_lines
 from autocoder_jupyter.engine.run_folder import RunFolder
-from autocoder_jupyter.models.cut_off import CUT_OFF
-from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.models.faults import CUT_OFF
+from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions.layout import home_of, run_ids, run_path

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.models.protocol import ConfiguredModel
-from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.run.events import Emit, Noticed
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker

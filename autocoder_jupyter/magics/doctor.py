@@ -119,10 +119,10 @@ def _engines(works: bool) -> Iterable[DoctorRow]:
 
 
 def _model(settings: Settings) -> Iterable[DoctorRow]:
+    from autocoder_jupyter.models.library import describe
     from autocoder_jupyter.models.preflight import require_address, require_provider
-    from autocoder_jupyter.models.prices import describe
     from autocoder_jupyter.models.protocol import ModelConfig
-    from autocoder_jupyter.models.sent import place
+    from autocoder_jupyter.models.questions import place
 
     config = ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
     part = partial(DoctorRow, level=1, used=True)

@@ -128,7 +128,7 @@ def _permission(option: Option, value: Any, values: Mapping[str, Any]) -> Permis
 
 def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:
     """The service to which the value of a variable would be sent, and whether the variable is a key of a provider."""
-    from autocoder_jupyter.models.credentials import belongs_to_provider
+    from autocoder_jupyter.models.preflight import belongs_to_provider
 
     if {"api_base", "base_url"} & values.get("litellm_params", {}).keys():  # they override api_base
         where = "the address in litellm_params"

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
-from autocoder_jupyter.untrusted.parsing import parse_expression
+from pydantic import BaseModel, ValidationError
+
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.protocol import SILENT, LanguageModel, Listener, Question, answer_form, schema_in_words
+from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.untrusted.parsing import parse, parse_expression
+from autocoder_jupyter.untrusted.valid_unicode import valid_record
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<tag>[^`\n]*)$")
 
@@ -165,3 +173,343 @@ def _python_dict(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         return
     if isinstance(value, dict):
         yield end + 1 - start, value
+
+
+# Asks until the answer can be read: in a repair, the model sees its answer and what is wrong with it.
+
+
+REPAIRS = 2
+"""The maximum number of repairs after the first answer."""
+
+_SHOWN = 160
+
+REPAIR_T = TypeVar("REPAIR_T")
+
+
+class Unreadable(ValueError):
+    """An answer cannot be used; the message is text for the model."""
+
+
+async def ask_until_readable(
+    model: LanguageModel,
+    question: Question,
+    read: Callable[[str], REPAIR_T],
+    *,
+    listener: Listener = SILENT,
+) -> tuple[REPAIR_T, tuple[Exchange, ...]]:
+    """Ask until `read` accepts an answer.
+
+    Args:
+        model: the model to ask.
+        question: the first question.
+        read: reads an answer; it raises `Unreadable` if the answer cannot be used.
+        listener: follows all its answers.
+
+    Returns:
+        The result of `read`, and all exchanges.
+
+    Raises:
+        UnusableAnswer: no answer can be used after `REPAIRS` repairs.
+        ModelError: see `LanguageModel.ask`.
+    """
+    exchanges: list[Exchange] = []
+    asked = question
+    while True:
+        exchange = await model.ask(asked, listener)
+        exchanges.append(exchange)
+        try:
+            return read(exchange.answer), tuple(exchanges)
+        except Unreadable as error:
+            if len(exchanges) > REPAIRS:
+                begins = _beginning(exchange.answer)
+                raise UnusableAnswer(
+                    f"The answer of {exchange.model} ({question.stage}) is unusable, also after {REPAIRS} repairs.",
+                    why=f"{error}\nIt begins: {begins}" if begins else "It is empty.",
+                    hint="Try again (%autocode retry), or choose a stronger model with -m.",
+                ) from None
+            # Only the last failure is appended to the first question, so that the prompt does not grow.
+            asked = _with_complaint(question, exchange.answer, str(error), len(exchanges))
+
+
+def _beginning(answer: str) -> str:
+    """The beginning of an answer. It shows the reason if the model refused."""
+    words = " ".join(answer[:1000].split())
+    return words[:_SHOWN] + "…" if len(words) > _SHOWN else words
+
+
+def _with_complaint(question: Question, answer: str, complaint: str, repair: int) -> Question:
+    said = {"role": "assistant", "content": answer if answer.strip() else "(nothing)"}
+    reply = {"role": "user", "content": f"This cannot be used. {complaint}\nGive the whole corrected answer."}
+    # Two equal bad answers make equal messages; the variant makes the second repair a different question.
+    variant = question.variant * (REPAIRS + 1) + repair
+    return dataclasses.replace(question, messages=(*question.messages, said, reply), variant=variant)
+
+
+# Extracts Python source from an answer, whatever text or fences surround it.
+
+
+_PYTHON_TAGS = frozenset({"python", "py", "python3", "py3", "ipython", "ipython3"})
+_OTHER_TAGS = frozenset(
+    {"bash", "sh", "shell", "zsh", "console", "text", "txt", "plaintext", "output", "markdown", "md", "diff"}
+    | {"json", "yaml", "yml", "toml", "ini", "csv", "sql", "html"}
+)
+_LONGEST_ANSWER = 500_000
+"""The maximum number of characters of an answer that are searched, including text."""
+
+_LONGEST_SEARCH = 40
+"""The maximum number of possible ends of unfenced code that are tried; fewer in a very long answer."""
+
+
+class NotCode(Unreadable):
+    """An answer has no valid Python; the message is text for the model."""
+
+
+async def ask_code(
+    model: LanguageModel,
+    question: Question,
+    *,
+    must_define: str | None = None,
+    listener: Listener = SILENT,
+) -> tuple[str, tuple[Exchange, ...]]:
+    """Ask for Python source that parses.
+
+    Args:
+        model: the model to ask.
+        question: the question.
+        must_define: name that the module must define at its top level.
+        listener: follows all its answers.
+
+    Returns:
+        The source, and the exchanges that were needed.
+
+    Raises:
+        UnusableAnswer: no answer has such source, also after the repairs.
+        ModelError: see `LanguageModel.ask`.
+    """
+
+    def read(answer: str) -> str:
+        code = extract_code(answer, must_define=must_define)
+        if must_define is not None and not _defines(code, must_define):
+            raise NotCode(f"The module must define `{must_define}` at its top level.")
+        return code
+
+    return await ask_until_readable(model, question, read, listener=listener)
+
+
+def extract_code(text: str, *, must_define: str | None = None) -> str:
+    """The Python source in an answer, with one line break at its end.
+
+    It may be in fences of any kind, in the `code` field of a JSON object, between text, or alone. Blocks tagged as
+    Python are preferred to untagged ones. Of several, the block that defines `must_define` is used, then the largest,
+    then the last.
+
+    Raises:
+        NotCode: nothing in it parses; the message shows the first wrong line.
+    """
+    text = text[:_LONGEST_ANSWER].replace("\r\n", "\n").lstrip("\ufeff")
+    for found in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
+        if codes := list(found):
+            best = max(reversed(codes), key=lambda code: (_defines(code, must_define), len(code)))
+            return best.strip("\n") + "\n"
+    raise NotCode(_complaint(text))
+
+
+# The four places of code. Each function gives only code that parses.
+
+
+def _in_json(text: str) -> Iterator[str]:
+    if not text.lstrip(" \n`~jsonJSON").startswith("{"):
+        return
+    for record in objects_in(text):
+        code = record.get("code")
+        if not isinstance(code, str):
+            continue
+        if "\n" not in code.strip() and "\\n" in code:  # escaped twice
+            code = code.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
+        try:
+            yield extract_code(code)
+        except NotCode:
+            continue
+
+
+def _in_fences(text: str) -> list[str]:
+    blocks = fenced_blocks(text, complete=lambda body: _parses(textwrap.dedent(body)))
+    for wanted in (_is_python, _is_untagged, _is_unknown):
+        codes = [code for block in blocks if wanted(block) and _parses(code := textwrap.dedent(block.body))]
+        if codes:
+            return codes
+    return []
+
+
+def _is_python(block: FencedBlock) -> bool:
+    return block.tag in _PYTHON_TAGS or block.tag.endswith(".py")
+
+
+def _is_untagged(block: FencedBlock) -> bool:
+    return not block.tag
+
+
+def _is_unknown(block: FencedBlock) -> bool:
+    return block.tag not in _OTHER_TAGS
+
+
+def _whole(text: str) -> Iterator[str]:
+    code = textwrap.dedent(text).strip()
+    if _parses(code):
+        yield code
+
+
+def _between_prose(text: str) -> Iterator[str]:
+    """Unfenced code: from the first line that looks like code to the last blank line up to which it parses."""
+    tries = max(_LONGEST_SEARCH * 5_000 // (len(text) + 1), 2)
+    lines = textwrap.dedent(text).splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith(_CODE_STARTS)][:3]
+    gaps = [number for number, line in enumerate(lines) if not line.strip()]
+    for start in starts:
+        for end in [len(lines), *reversed([gap for gap in gaps if gap > start])][: min(tries, _LONGEST_SEARCH)]:
+            code = "\n".join(lines[start:end])
+            if _parses(code):
+                yield code
+                return
+
+
+_CODE_STARTS = ("import ", "from ", "def ", "class ", "async def ", "@", "#", '"""', "'''")
+
+
+def _parses(code: str) -> bool:
+    """Whether it is Python code. A single word parses too, but is text."""
+    if len(code) > LONGEST_CODE:
+        return False
+    try:
+        body = parse(code).body
+    except SyntaxError:
+        return False
+    return any(not isinstance(node, ast.Expr) or isinstance(node.value, (ast.Call, ast.Await)) for node in body)
+
+
+def _defines(code: str, name: str | None) -> bool:
+    if name is None:
+        return False
+    for node in parse(code).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
+            return True
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return True
+    return False
+
+
+def _complaint(text: str) -> str:
+    blocks = fenced_blocks(text)
+    code = textwrap.dedent(max((block.body for block in blocks), key=len, default=text)).strip("\n")
+    if not code.strip():
+        return "There is no Python code in it."
+    if len(code) > LONGEST_CODE:
+        return f"It has {len(code):,} characters, at most {LONGEST_CODE:,} can be used."
+    try:
+        parse(code)
+    except SyntaxError as error:
+        line = (error.text or "").rstrip()
+        where = f", line {error.lineno}: {line}" if error.lineno else ""  # an error because of a null byte has no line
+        return f"It is not valid Python: {error.msg}{where}"
+    return "There is no Python code in it."
+
+
+# Structured answers: requested with a schema, parsed tolerantly, checked with pydantic.
+
+
+T = TypeVar("T", bound=BaseModel)
+
+_SHOWN_ERRORS = 6
+
+
+async def ask_structured(
+    model: LanguageModel,
+    question: Question,
+    answer_type: type[T],
+    *,
+    require: Callable[[T], object] | None = None,
+    listener: Listener = SILENT,
+) -> tuple[T, tuple[Exchange, ...]]:
+    """Ask for a record of `answer_type`.
+
+    The prompt always contains the schema as text, so that the question and its key are the same for every model. If the
+    model supports it, the client also sends the schema as `response_format`.
+
+    Args:
+        model: the model to ask.
+        question: the question.
+        answer_type: the type of the record.
+        require: raises `Unreadable` for a record that fits the schema but cannot be used.
+        listener: follows all its answers.
+
+    Returns:
+        The record, and the exchanges that were needed.
+
+    Raises:
+        UnusableAnswer: no answer fits, also after the repairs.
+        ModelError: see `LanguageModel.ask`.
+    """
+    messages = with_schema(question.messages, answer_type)
+    asked = dataclasses.replace(question, messages=messages, form=answer_form(answer_type))
+
+    def read(answer: str) -> T:
+        record = read_record(answer, answer_type)
+        if require is not None:
+            require(record)
+        return record
+
+    return await ask_until_readable(model, asked, read, listener=listener)
+
+
+def read_record(answer: str, answer_type: type[T]) -> T:
+    """The record in an answer: the largest JSON object that fits.
+
+    Raises:
+        Unreadable: no object fits; the message says what is wrong with the largest.
+    """
+    complaints = []
+    for candidate in objects_in(answer):
+        given = valid_record(_without_nulls(_unwrapped(candidate, answer_type), answer_type))
+        if not given:  # else a part of a broken answer would pass as a record with only defaults
+            complaints.append(f"It has none of the fields {', '.join(answer_type.model_fields)}.")
+            continue
+        try:
+            return answer_type.model_validate(given)
+        except ValidationError as error:
+            complaints.append(_structured_complaint(error))
+    raise Unreadable(complaints[0] if complaints else "There is no JSON object in it.")
+
+
+def _unwrapped(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> Mapping[str, Any]:
+    """The record without a wrapper such as `{"plan": {…}}`."""
+    if any(name in candidate for name in answer_type.model_fields):
+        return candidate
+    inner = [value for value in candidate.values() if isinstance(value, dict)]
+    return inner[0] if len(inner) == 1 else candidate
+
+
+def _without_nulls(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> dict[str, Any]:
+    """The known fields without nulls, because models write null for a default."""
+    fields = answer_type.model_fields
+    return {
+        name: value
+        for name, value in candidate.items()
+        if name in fields and (value is not None or fields[name].is_required())
+    }
+
+
+def with_schema(messages: Sequence[Mapping[str, Any]], answer_type: type[BaseModel]) -> tuple[Mapping[str, Any], ...]:
+    """The messages of a request for a record: the last one ends with the schema as text."""
+    *before, message = messages
+    words, content = schema_in_words(answer_type), message["content"]
+    if isinstance(content, str):
+        return (*before, {**message, "content": f"{content}\n\n{words}"})
+    return (*before, {**message, "content": [*content, {"type": "text", "text": words}]})
+
+
+def _structured_complaint(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [f"- {'.'.join(map(str, problem['loc'])) or 'the object'}: {problem['msg']}" for problem in problems]
+    more = [f"- and {len(lines) - _SHOWN_ERRORS} more"] if len(lines) > _SHOWN_ERRORS else []
+    return "\n".join(["It does not fit the schema:", *lines[:_SHOWN_ERRORS], *more])

@@ -12,21 +12,23 @@ from typing import Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable
-from autocoder_jupyter.models import credentials, faults, library, preflight, received
-from autocoder_jupyter.models.cache_marks import as_sent
+from autocoder_jupyter.models import faults, library, preflight, response
+from autocoder_jupyter.models import preflight as credentials
 from autocoder_jupyter.models.catalogue import unlisted
-from autocoder_jupyter.models.continuation import CONTINUE, join
-from autocoder_jupyter.models.cut_off import CUT_OFF, cut_off_error
-from autocoder_jupyter.models.dialect import Dialect, dialect_of
-from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.limits import AnswerLimits
-from autocoder_jupyter.models.listener import SILENT, Listener
-from autocoder_jupyter.models.metering import Grant, Worst
-from autocoder_jupyter.models.prices import cost_of, require_price, worst_case
-from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.reading import ResponseReader, ServiceResponse
-from autocoder_jupyter.models.retries import Patience
-from autocoder_jupyter.models.sent import Announcer, OnSend
+from autocoder_jupyter.models.faults import CUT_OFF, Patience, cut_off_error
+from autocoder_jupyter.models.library import cost_of, require_price, worst_case
+from autocoder_jupyter.models.protocol import (
+    SILENT,
+    AnswerLimits,
+    Grant,
+    Listener,
+    ModelConfig,
+    Question,
+    Worst,
+    question_key,
+)
+from autocoder_jupyter.models.questions import CONTINUE, Announcer, Dialect, OnSend, as_sent, dialect_of, join
+from autocoder_jupyter.models.response import ResponseReader, ServiceResponse
 from autocoder_jupyter.settings.advanced import OWN_PRICES
 from autocoder_jupyter.types import Exchange, Usage
 
@@ -146,7 +148,7 @@ class LiteLLMModel:
         if self.limited:
             require_price(self._config, litellm)
         library.load_client(self._config.model)
-        received.install()
+        response.install()
         return dialect_of(self._config, litellm), credentials.find_key(self._config, litellm)
 
     async def _whole_answer(self, session: _Session) -> Exchange:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import difflib
 import math
+import random
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import ModuleType
 
-from autocoder_jupyter.errors import AuthenticationFailed, ModelError, UnknownModel, UnusableAnswer
-from autocoder_jupyter.models import credentials
-from autocoder_jupyter.models.limits import AnswerLimits
+from autocoder_jupyter.errors import (
+    AuthenticationFailed,
+    AutocodeError,
+    BudgetSpent,
+    ModelError,
+    UnknownModel,
+    UnusableAnswer,
+)
+from autocoder_jupyter.models import preflight
 from autocoder_jupyter.models.preflight import HOW_TO_NAME, unknown_provider
-from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.models.protocol import AnswerLimits, Grant, Meter, ModelConfig, Question, Worst, question_key
+from autocoder_jupyter.types import STOPPED, Exchange, Usage
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.amounts import so_far
 
@@ -170,7 +180,7 @@ def _rejects(status: int | None, pattern: re.Pattern[str], said: str) -> bool:
 
 
 def _refused_key(status: int | None, said: str, config: ModelConfig, litellm: ModuleType) -> AuthenticationFailed:
-    variable = credentials.key_variable(config, litellm)
+    variable = preflight.key_variable(config, litellm)
     if status == 403:
         return AuthenticationFailed(
             f"The key for {config.model} may not be used for it.",
@@ -199,7 +209,7 @@ def _unknown_model(said: str, config: ModelConfig, litellm: ModuleType) -> Unkno
 
 def similar_models(model: str, litellm: ModuleType) -> list[str]:
     """Up to three known names similar to `model`, in litellm's spelling."""
-    provider = credentials.provider(model, litellm)
+    provider = preflight.provider(model, litellm)
     if provider:
         name = model.removeprefix(f"{provider}/")
         known = {each.removeprefix(f"{provider}/") for each in litellm.models_by_provider.get(provider, ())}
@@ -236,3 +246,146 @@ def _retry_after(error: Exception) -> float | None:
         except (KeyError, ValueError, TypeError):
             continue
     return None
+
+
+# Answers that were cut off: paid for, not usable, and recorded so that no run pays for the same again.
+
+
+CUT_OFF = "cut off"
+"""The finish reason of an answer that was cut off."""
+
+_KEPT = "It was paid for, so a run of the same cell does not ask again."
+
+
+class CutOff(Exception):
+    """The cause of the error for an answer that was cut off.
+
+    Args:
+        exchange: the exchange, with the part that arrived.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__(exchange.finish_reason)
+        self.exchange = exchange
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return CutOff, (self.exchange,)
+
+
+def cut_off_error(exchange: Exchange, why: str, *, shortened: bool) -> AutocodeError:
+    """The error for an answer that was cut off. Its cause is a `CutOff`.
+
+    Args:
+        exchange: the exchange.
+        why: what was exceeded.
+        shortened: whether the answer could have fewer tokens than usual, because of the budget.
+    """
+    error: AutocodeError
+    if shortened:
+        error = BudgetSpent(
+            f"An answer of {exchange.model} was stopped, because no more of the budget was left for it.",
+            why=why,
+            hint=f"{_KEPT} Raise max_tokens or max_cost, and run the cell again.",
+        )
+    else:
+        error = UnusableAnswer(
+            f"An answer of {exchange.model} was stopped, because it did not end.",
+            why=why,
+            hint=f"{_KEPT} Ask again with %autocode retry, or choose another model with -m.",
+        )
+    error.__cause__ = CutOff(exchange)
+    return error
+
+
+def exchange_of(error: BaseException) -> Exchange | None:
+    """The exchange with the answer that was cut off, if that is the cause of this error."""
+    return error.__cause__.exchange if isinstance(error.__cause__, CutOff) else None
+
+
+def stopped(question: Question, config: ModelConfig, spent: Usage, seconds: float) -> Exchange:
+    """The exchange of a question whose caller stopped waiting. It is recorded, and asked again.
+
+    Args:
+        question: the question.
+        config: the model.
+        spent: the tokens that were charged; those of the answer are estimated from what arrived.
+        seconds: how long the caller waited.
+    """
+    return Exchange(
+        stage=question.stage,
+        key=question_key(question, config),
+        model=config.model,
+        messages=tuple(dict(message) for message in question.messages),
+        answer="",
+        finish_reason=STOPPED,
+        usage=spent,
+        seconds=seconds,
+    )
+
+
+@dataclass(frozen=True)
+class OnlyLonger:
+    """A meter that allows a question only if its answer may be longer than the one that was cut off.
+
+    Args:
+        meter: the meter that decides then.
+        cut: the exchange that was cut off.
+    """
+
+    meter: Meter
+    cut: Exchange
+
+    @asynccontextmanager
+    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
+        """Permission for one request.
+
+        Raises:
+            UnusableAnswer, BudgetSpent: the answer would be cut off again.
+        """
+        async with self.meter.reserve(worst) as grant:
+            room = self.cut.room or 0
+            if grant.room <= room:
+                recorded = self.cut.as_replayed()
+                why = f"It had {room:,} tokens. That is recorded in the journal."
+                raise cut_off_error(recorded, why, shortened=room < worst.answer.output_tokens)
+            yield grant
+
+
+# How long to wait before a request to a failing service is retried.
+
+
+_jitter = random.Random()
+"""A separate generator: retries must not change the user's seeded sequence of random numbers."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Exponential backoff with jitter.
+
+    Args:
+        tries: the maximum number of calls, including the first.
+        first: seconds before the second call; doubled for each further call.
+        longest: the maximum seconds of one pause that the service did not ask for.
+        total: seconds after the start of the first call in which calls may begin.
+    """
+
+    tries: int = 6
+    first: float = 1.0
+    longest: float = 30.0
+    total: float = 300.0
+
+    def pause(self, failures: int, elapsed: float, retry_after: float | None, tries: int | None = None) -> float | None:
+        """Seconds to wait after this many failures and `elapsed` seconds; None to give up.
+
+        Args:
+            failures: the number of calls that failed.
+            elapsed: the seconds since the first one.
+            retry_after: the pause that the service asks for. A call before it would be refused as well, so there is
+                none if it does not fit into `total`.
+            tries: the maximum number of calls for this fault, if it is less than that of all.
+        """
+        if failures >= min(self.tries, tries or self.tries):
+            return None
+        backoff = min(self.first * 2.0 ** (failures - 1) * _jitter.uniform(0.5, 1.0), self.longest)
+        seconds = max(backoff, retry_after or 0.0)
+        return seconds if elapsed + seconds <= self.total else None

@@ -6,18 +6,141 @@ proxy), litellm decides.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import os
+import re
 import socket
 import sys
 import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from autocoder_jupyter.errors import ModelUnavailable, UnknownModel
-from autocoder_jupyter.models import catalogue, credentials
+from autocoder_jupyter.errors import AuthenticationFailed, ModelUnavailable, UnknownModel
+from autocoder_jupyter.models import catalogue
+from autocoder_jupyter.models.catalogue import known_models, known_providers
 from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.settings.advanced import NO_KEY
+from autocoder_jupyter.untrusted.plain_json import parse
+
+# Finds the key for a call. Keys are read when a call is made, passed with it, and not stored.
+
+
+_FURTHER_PROVIDERS = (
+    "aleph_alpha",
+    "cohere",
+    "google",
+    "huggingface",
+    "nvidia_nim",
+    "openrouter",
+    "palm",
+    "perplexityai",
+)
+"""Names of providers in their variables, if the table of models has other names."""
+
+_CLOUDS = frozenset({"cloudflare", "databricks", "heroku", "oci", "ovhcloud", "sagemaker", "scaleway", "snowflake"})
+"""Providers whose keys give access to more than models."""
+
+_OTHER_KEYS = frozenset({"ANTHROPIC_AUTH_TOKEN", "HF_TOKEN", "REPLICATE_API_TOKEN"})
+
+
+def belongs_to_provider(variable: str) -> bool:
+    """Whether the name of an environment variable is that of a model provider's key, such as `OPENAI_API_KEY`."""
+    owner = variable.removesuffix("_API_KEY")
+    if owner == variable:
+        return variable in _OTHER_KEYS
+    providers = {*known_providers(), *_FURTHER_PROVIDERS} - _CLOUDS
+    return _letters(owner) in map(_letters, providers)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:
+    """The key to pass; None if litellm finds it itself or the parameters contain one.
+
+    Raises:
+        AuthenticationFailed: the variable that should hold the key is not set.
+    """
+    if "api_key" in config.params:
+        return None
+    if config.api_key:
+        return named_key(config)
+    missing = missing_variables(config, litellm)
+    if not missing:
+        return None
+    if config.api_base is not None:
+        return NO_KEY
+    raise no_key(config, missing)
+
+
+def named_key(config: ModelConfig) -> str:
+    """The key in the variable that `config.api_key` names.
+
+    Raises:
+        AuthenticationFailed: the variable is not set.
+    """
+    key = os.environ.get(config.api_key or "", "").strip()
+    if not key:
+        raise AuthenticationFailed(
+            f"There is no key for {config.model}.",
+            why=f"api_key names the environment variable {config.api_key}, which is not set.",
+            hint=f"Set it before the kernel starts, or run: %env {config.api_key}=…",
+        )
+    return key
+
+
+def no_key(config: ModelConfig, missing: Sequence[str]) -> AuthenticationFailed:
+    """The error for a provider whose usual variables are not set. One of `missing` is enough."""
+    return AuthenticationFailed(
+        f"There is no key for {config.model}.",
+        why=f"The environment variable {' or '.join(missing)} is not set.",
+        hint=f"Set it, name another variable with api_key=…, or choose another model. For this session: "
+        f"%env {missing[0]}=…",
+    )
+
+
+def missing_variables(config: ModelConfig, litellm: ModuleType) -> tuple[str, ...]:
+    """The provider's key variables that are not set. One of them is enough.
+
+    Empty for providers that also accept other credentials (cloud roles, tokens, login files), because then a missing
+    variable is not an error.
+    """
+    if litellm.api_key:
+        return ()
+    missing = litellm.validate_environment(config.model)["missing_keys"]
+    return tuple(missing) if all(name.endswith("_API_KEY") for name in missing) else ()
+
+
+def key_variable(config: ModelConfig, litellm: ModuleType) -> str:
+    """Name of the variable for the key, even if it is not set; "" if the provider needs no key."""
+    if config.api_key:
+        return config.api_key
+    missing = missing_variables(config, litellm)
+    if missing:
+        return missing[0]
+    usual = f"{provider(config.model, litellm).upper()}_API_KEY"
+    return usual if usual in os.environ else ""
+
+
+def provider(model: str, litellm: ModuleType) -> str:
+    """The provider as litellm names it; "" if the model's name does not say it."""
+    prefix, _, name = model.partition("/")
+    if name and prefix in {str(getattr(known, "value", known)) for known in litellm.provider_list}:
+        return prefix
+    for known, models in litellm.models_by_provider.items():
+        if model in models:
+            return str(known)
+    return ""
+
+
+# What the docstring of this file says.
+
 
 KEYS = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
@@ -74,13 +197,13 @@ def require_key(config: ModelConfig) -> None:
     if "api_key" in config.params:
         return
     if config.api_key:
-        credentials.named_key(config)
+        named_key(config)
         return
     if _may_have_another_way(config):
         return
     variables = KEYS.get(catalogue.provider_of(config.model), ())
     if variables and not any(os.environ.get(variable, "").strip() for variable in variables):
-        raise credentials.no_key(config, [name for name in variables if name.endswith("_API_KEY")])
+        raise no_key(config, [name for name in variables if name.endswith("_API_KEY")])
 
 
 def require_provider(config: ModelConfig) -> None:
@@ -186,3 +309,97 @@ def _obstacle(host: str, port: int) -> str:
     except OSError:
         return ""
     return ""
+
+
+# The servers of models on this machine that answer, and their models. Nothing is asked beyond this machine.
+#
+# All of them, Ollama too, list their models under `/v1/models`, with the protocol of OpenAI. Any program can answer at
+# these ports, so an answer is bounded in size and time, and the names in it are only shown and offered.
+
+
+HOST = "127.0.0.1"
+PORTS = {11434: "Ollama", 1234: "LM Studio", 8000: "vLLM", 8080: "llama.cpp"}
+"""The usual port of each server."""
+
+_LOCAL_SERVERS_OLLAMA = "Ollama"
+_SECONDS = 1.0
+_BYTES = 2**20
+_MOST = 20
+"""Models of a server that are offered."""
+
+_NAME = re.compile(r"[\w.:/@+-]{1,200}", re.ASCII)
+_QUESTION = f"GET /v1/models HTTP/1.0\r\nHost: {HOST}\r\nAccept: application/json\r\nConnection: close\r\n\r\n".encode()
+
+
+@dataclass(frozen=True)
+class LocalServer:
+    """A server that answers.
+
+    Args:
+        name: the program whose usual port it has. Another program may have it.
+        models: the names of its models, as `-m` takes them; those for embeddings come last. Names of OpenAI's own
+            models are left out, because they stand for these.
+        api_base: its address for these models; None if litellm knows it.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    api_base: str | None
+
+
+async def local_servers() -> tuple[LocalServer, ...]:
+    """The servers that answer, in the order of `PORTS`. All are asked at the same time, for a second at most."""
+    known = set(known_models("openai"))
+    answers = await asyncio.gather(*map(_asked, PORTS))
+    found = []
+    for (port, name), models in zip(PORTS.items(), answers, strict=True):
+        if models is not None and name == _LOCAL_SERVERS_OLLAMA:
+            found.append(LocalServer(name, tuple(f"ollama_chat/{model}" for model in models), None))
+        elif models is not None:
+            named = (f"openai/{model}" for model in models)
+            own = tuple(model for model in named if model not in known)
+            found.append(LocalServer(name, own, f"http://{HOST}:{port}/v1"))
+    return tuple(found)
+
+
+async def _asked(port: int) -> tuple[str, ...] | None:
+    """The models of the server at a port; None if none of models answers."""
+    writer = None
+    try:
+        async with asyncio.timeout(_SECONDS):
+            reader, writer = await asyncio.open_connection(HOST, port)
+            writer.write(_QUESTION)
+            answer = await _read(reader)
+        return read_models(answer)
+    except (OSError, ValueError):  # TimeoutError is an OSError
+        return None
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    answer = bytearray()
+    while part := await reader.read(_BYTES):
+        answer += part
+        if len(answer) > _BYTES:
+            raise ValueError("the answer is too long")
+    return bytes(answer)
+
+
+def read_models(answer: bytes) -> tuple[str, ...]:
+    """The names of models in an answer with its head. What cannot be a name, and further ones, are left out.
+
+    Raises:
+        ValueError: it is not a list of models.
+    """
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if not re.match(rb"HTTP/1\.[01] 200\b", head):
+        raise ValueError("the server does not list models")
+    record = parse(body)
+    listed = record.get("data", "") if isinstance(record, dict) else ""
+    if not isinstance(listed, list | None):  # None: Ollama without models
+        raise ValueError("the answer does not list models")
+    names = [each["id"] for each in listed or () if isinstance(each, dict) and isinstance(each.get("id"), str)]
+    good = [name for name in dict.fromkeys(names) if _NAME.fullmatch(name)]
+    return tuple(sorted(good, key=lambda name: "embed" in name.casefold())[:_MOST])

@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import pickle
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -25,14 +27,73 @@ from typing import Any
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.errors import ModelUnavailable
-from autocoder_jupyter.models import spawn
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.listener import SILENT, Listener
-from autocoder_jupyter.models.metering import Grant, Worst
-from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.retries import Patience
-from autocoder_jupyter.models.sent import OnSend
+from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.protocol import SILENT, Grant, Listener, ModelConfig, Question, Worst
+from autocoder_jupyter.models.questions import OnSend
 from autocoder_jupyter.types import Exchange
+
+# Starts the process of models. It imports nothing that takes time, because `%load_ext` uses it.
+
+
+_START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from autocoder_jupyter.models.serving import serve
+serve()
+"""
+
+_spawn_lock = threading.Lock()
+_early: tuple[int, subprocess.Popen[bytes]] | None = None
+"""A process that nobody uses yet, and the one that started it."""
+
+
+def spawn() -> subprocess.Popen[bytes]:
+    """A process of models, with pipes: the one that was started early, or a new one.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    global _early
+    with _spawn_lock:
+        early, _early = _early, None
+    if early is not None and early[0] == os.getpid() and early[1].poll() is None:
+        return early[1]
+    return _spawned()
+
+
+def _spawned() -> subprocess.Popen[bytes]:
+    root = str(Path(__file__).parents[2])
+    paths = [folder for folder in sys.path if Path(folder).is_absolute()]  # the working folder is not looked at
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _START, json.dumps(paths if root in paths else [*paths, root])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        start_new_session=True,  # an interrupt of the notebook is not for it
+    )
+
+
+def spawn_early() -> None:
+    """Start the process before anybody needs it, if a model is likely to be asked. Returns at once."""
+    global _early
+    if "litellm" not in sys.modules and sys.executable and _has_model():
+        with contextlib.suppress(OSError), _spawn_lock:
+            if _early is None:
+                _early = os.getpid(), _spawned()
+
+
+def _has_model() -> bool:
+    """Whether the environment has a key or an address of a model."""
+    return any(
+        value and (name.endswith("_API_KEY") or name in ("AUTOCODE_API_BASE", "AUTOCODE_MODEL"))
+        for name, value in os.environ.items()
+    )
+
+
+# What the docstring of this file says.
+
 
 _STARTS = 2
 """How many processes are tried that end before they send a request. Then the model is asked here."""
@@ -153,7 +214,7 @@ class ModelProcess:
 
     def __init__(self) -> None:
         self._owner = os.getpid()
-        self._process = spawn.spawn()
+        self._process = spawn()
         self._variables: dict[str, str] = {}
         self._sending = threading.Lock()
         self._numbers = itertools.count(1)

@@ -2,13 +2,253 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import functools
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from autocoder_jupyter.models.listener import SILENT, Listener
-from autocoder_jupyter.models.schemas import AnswerForm
-from autocoder_jupyter.types import Exchange
+from pydantic import BaseModel
+
+from autocoder_jupyter.errors import InvalidRequest, Locked
+from autocoder_jupyter.types import Exchange, Usage
+from autocoder_jupyter.types.stages import STAGES
+
+# The interface that allows requests to a model before they are sent.
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The maximum usage of one request: its question, and an answer of full length. Costs in US dollars."""
+
+    question: Usage
+    answer: Usage
+
+    def of(self, asked: int, said: int) -> Usage:
+        """The usage of this many tokens, at the same prices. It does not block."""
+        costs = (
+            _share(self.question.cost, self.question.input_tokens, asked),
+            _share(self.answer.cost, self.answer.output_tokens, said),
+        )
+        cost = None if None in costs else sum(filter(None, costs))
+        return Usage(input_tokens=asked, output_tokens=said, cost=cost)
+
+
+def _share(cost: float | None, tokens: int, part: int) -> float | None:
+    return None if cost is None else cost * part / tokens if tokens else 0.0
+
+
+def _allowed(usage: Usage) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Permission for one request.
+
+    Args:
+        room: the maximum number of tokens of its answer.
+        spend: called with the usage of the request, once it is known.
+        grow: called with the usage so far if it is more than was reserved. It returns the setting whose limit is
+            exceeded, or "".
+    """
+
+    room: int
+    spend: Callable[[Usage], None]
+    grow: Callable[[Usage], str] = _allowed
+
+
+class Meter(Protocol):
+    """Allows requests. The engine's budget is a meter."""
+
+    def reserve(self, worst: Worst) -> AbstractAsyncContextManager[Grant]:
+        """Permission for one request, as long as the context lasts. Entering it may wait.
+
+        Raises:
+            BudgetSpent: too little is left.
+        """
+        ...
+
+
+class Unmetered:
+    """A meter that allows every request."""
+
+    def reserve(self, worst: Worst) -> AbstractAsyncContextManager[Grant]:
+        """Permission without a wait."""
+        return nullcontext(Grant(worst.answer.output_tokens, lambda usage: None))
+
+
+class Tab:
+    """A meter that also sums up what it allowed.
+
+    Args:
+        meter: the meter that decides.
+        on_granted: called when a request is allowed, just before it is sent.
+    """
+
+    def __init__(self, meter: Meter, on_granted: Callable[[], object] = lambda: None) -> None:
+        self._meter = meter
+        self._on_granted = on_granted
+        self.spent = Usage()
+
+    @asynccontextmanager
+    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
+        """Permission for one request."""
+        async with self._meter.reserve(worst) as grant:
+
+            def spend(usage: Usage) -> None:
+                self.spent += usage
+                grant.spend(usage)
+
+            self._on_granted()
+            yield replace(grant, spend=spend)
+
+
+# What follows a question to a model while it is answered: its text, pauses, and what it uses.
+
+
+def _ignored(*_: object) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Follows one question.
+
+    Args:
+        on_text: called with pieces of the answer; after `on_retry` they start from the beginning.
+        on_retry: called with the reason for a pause and its seconds.
+        meter: must allow each request before it is sent, also continuations and retries, and gets its usage. By default
+            every request is allowed.
+    """
+
+    on_text: Callable[[str], None] = _ignored
+    on_retry: Callable[[str, float], None] = _ignored
+    meter: Meter = field(default_factory=Unmetered)
+
+
+SILENT: Listener = Listener()
+"""For a question that nobody follows."""
+
+
+# The schema of an answer: as text for the prompt, and as a strict JSON schema for the request.
+
+
+_KINDS_OF_ANSWERS = 64
+"""Most answer types whose schemas are kept. pydantic makes a schema anew each time, which takes milliseconds."""
+
+
+@dataclass(frozen=True)
+class AnswerForm:
+    """The form of a structured answer. Unlike its type it can be sent to another process.
+
+    Args:
+        name: name of the type.
+        schema: its JSON schema.
+        strict: the schema for a strict mode; None if it cannot be strict.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    strict: Mapping[str, Any] | None
+
+
+@functools.lru_cache(_KINDS_OF_ANSWERS)
+def answer_form(answer_type: type[BaseModel]) -> AnswerForm:
+    """The form of an answer of this type."""
+    return AnswerForm(answer_type.__name__, json_schema(answer_type), strict_schema(answer_type))
+
+
+@functools.lru_cache(_KINDS_OF_ANSWERS)
+def json_schema(answer_type: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON schema of an answer, as pydantic writes it. It is kept, so nobody may change it."""
+    return answer_type.model_json_schema()
+
+
+@functools.lru_cache(_KINDS_OF_ANSWERS)
+def schema_in_words(answer_type: type[BaseModel]) -> str:
+    """The instruction at the end of a prompt, the same for every model: the record as a TypeScript type.
+
+    It has a third of the length of a JSON schema. Descriptions of fields are comments.
+    """
+    schema = json_schema(answer_type)
+    return f"Answer with one JSON object of this type, and nothing else:\n{_typed(schema, schema.get('$defs', {}))}"
+
+
+_SIMPLE = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "null": "null"}
+
+
+def _typed(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """A schema as a type."""
+    if "$ref" in node:
+        return _typed(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    if "enum" in node or "const" in node:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in node.get("enum", [node.get("const")]))
+    if "anyOf" in node:
+        return " | ".join(_typed(each, definitions) for each in node["anyOf"])
+    match node.get("type"):
+        case "object" if "properties" in node:
+            return _typed_object(node, definitions)
+        case "object":
+            return "object"
+        case "array":
+            item = _typed(node.get("items", {}), definitions)
+            return f"({item})[]" if " | " in item and not item.startswith("{") else f"{item}[]"
+        case kind:
+            return _SIMPLE.get(str(kind), "any")
+
+
+def _typed_object(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    required = node.get("required", [])
+    fields = []
+    for name, inner in node["properties"].items():
+        comment = f" /* {inner['description']} */" if "description" in inner else ""
+        fields.append(f"{name}{'' if name in required else '?'}: {_typed(inner, definitions)}{comment}")
+    return "{" + ", ".join(fields) + "}"
+
+
+def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
+    """The schema for OpenAI's strict mode; None if it has a value of any type or a free mapping.
+
+    Strict means that every object is closed and all its properties are required. Defaults are left out.
+    """
+    try:
+        closed = _closed(json_schema(answer_type))
+    except _Open:
+        return None
+    assert isinstance(closed, dict)
+    return closed
+
+
+class _Open(Exception):
+    """The schema cannot be strict."""
+
+
+def _closed(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_closed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if not set(node) - {"title", "description", "default"}:
+        raise _Open
+    closed = {key: value for key, value in node.items() if key not in ("default", "title")}
+    if node.get("type") == "object":
+        if "properties" not in node:
+            raise _Open
+        closed["required"] = list(node["properties"])
+        closed["additionalProperties"] = False
+    for names in ("properties", "$defs"):
+        if names in closed:
+            closed[names] = {name: _closed(inner) for name, inner in closed[names].items()}
+    for schemas in ("items", "anyOf", "allOf", "oneOf", "prefixItems"):
+        if schemas in closed:
+            closed[schemas] = _closed(closed[schemas])
+    return closed
+
+
+# What the docstring of this file says.
 
 
 @dataclass(frozen=True)
@@ -89,3 +329,150 @@ class ConfiguredModel(LanguageModel, Protocol):
     def config(self) -> ModelConfig:
         """The model, its key and its address."""
         ...
+
+
+# The content key of a question, with which the journal finds its answer.
+
+
+CARRIAGE = frozenset(
+    {
+        "api_base",
+        "api_key",
+        "api_version",
+        "azure_ad_token",
+        "base_url",
+        "caching",
+        "custom_llm_provider",
+        "default_headers",
+        "drop_params",
+        "extra_headers",
+        "headers",
+        "max_retries",
+        "metadata",
+        "mock_response",
+        "num_retries",
+        "organization",
+        "request_timeout",
+        "stream",
+        "stream_options",
+        "timeout",
+        "user",
+    }
+)
+"""Parameters of litellm for the transport. They do not shape the answer."""
+
+
+def question_key(question: Question, config: ModelConfig) -> str:
+    """SHA-256, in hex, of all that shapes the answer; the same on every machine and in every process.
+
+    The address and the key of the model, and the purpose of the question, are left out.
+
+    Raises:
+        InvalidRequest: a parameter has no JSON form.
+    """
+    shape: dict[str, Any] = {
+        "model": config.model,
+        "params": {
+            "max_tokens": question.max_tokens,
+            "temperature": question.temperature,
+            **{name: value for name, value in config.params.items() if name not in CARRIAGE},
+        },
+        "messages": question.messages,
+        "answer_type": question.form and question.form.schema,
+        "variant": question.variant,
+    }
+    canonical = json.dumps(shape, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """The JSON form of a value that JSON does not support, without memory addresses and the order of sets."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if hasattr(value, "items"):
+        return dict(value.items())
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    raise InvalidRequest(
+        "A parameter of the model cannot be sent.",
+        why=f"It is of type {type(value).__name__}, which has no JSON form.",
+        hint="Give plain values in litellm_params.",
+    )
+
+
+# The limits of one answer besides its tokens: seconds without content, seconds in all, bytes of the response.
+#
+# The tokens are limited by the request (`metering.Grant`). A service may ignore that, send signs of life for ever, or
+# send something that is no answer. Each of these ends here.
+
+
+SPARE_BYTES = 8 * 2**20
+BYTES_PER_TOKEN = 4096
+"""Bytes of a response: some for everything around the answer, and some for each token. Services that send one token in
+an event need 200 to 1,000 bytes for it."""
+
+SLACK = 2
+"""An answer is stopped at this multiple of its tokens. They are estimated as four characters each; an answer in
+English with much white space has up to six, and a service that keeps to its limit must not be stopped."""
+
+
+@dataclass(frozen=True)
+class AnswerLimits:
+    """The limits of one answer.
+
+    Args:
+        silence: seconds between two pieces of content, and before the first. Other signs of life do not count.
+        total: seconds from the request to the end of the answer.
+    """
+
+    silence: float
+    total: float
+
+    @classmethod
+    def of(cls, config: ModelConfig) -> AnswerLimits:
+        """The limits of a model. A `timeout` in its parameters replaces the seconds of silence, in both engines."""
+        silence = _seconds(config.params.get("timeout")) or config.seconds
+        return cls(silence, max(config.total_seconds, silence))
+
+
+def most_bytes(room: int) -> int:
+    """The maximum number of bytes of a response to a request for `room` tokens."""
+    return SPARE_BYTES + BYTES_PER_TOKEN * max(room, 0)
+
+
+def most_bytes_in_event(room: int) -> int:
+    """The maximum number of bytes of one event, which may contain the whole answer."""
+    return SPARE_BYTES // 8 + BYTES_PER_TOKEN // 64 * max(room, 0)
+
+
+def _seconds(timeout: object) -> float | None:
+    """A timeout of litellm in seconds: a number, or httpx's object. None if it is neither."""
+    timeout = getattr(timeout, "read", timeout)
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    return float(timeout) if is_number and 0 < timeout < float("inf") else None  # type: ignore[operator, arg-type]
+
+
+# A model that is never asked: every question without a recorded answer is refused.
+
+
+class LockedModel:
+    """A `ConfiguredModel` that refuses every question. `ReplayingModel` answers recorded questions before it.
+
+    Args:
+        config: the model that would be asked. The keys of questions depend on it.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
+        """Refuse the question.
+
+        Raises:
+            Locked: always.
+        """
+        asks = next((record.asks for stage, record in STAGES.items() if stage == question.stage), question.stage)
+        raise Locked(
+            f"{self.config.model} must be asked {asks}, but the run is locked.",
+            hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder with the notebook.",
+        )

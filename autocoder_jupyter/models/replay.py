@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autocoder_jupyter.errors import AuthenticationFailed, AutocodeError, ModelError, ModelUnavailable, UnknownModel
-from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, exchange_of
-from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.listener import SILENT, Listener
-from autocoder_jupyter.models.protocol import ConfiguredModel, ExchangeStore, ModelConfig, Question
+from autocoder_jupyter.models.faults import CUT_OFF, OnlyLonger, exchange_of
+from autocoder_jupyter.models.protocol import (
+    SILENT,
+    ConfiguredModel,
+    ExchangeStore,
+    Listener,
+    ModelConfig,
+    Question,
+    question_key,
+)
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange
 

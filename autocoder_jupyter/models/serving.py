@@ -17,10 +17,9 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.listener import Listener
-from autocoder_jupyter.models.metering import Grant, Worst
 from autocoder_jupyter.models.process import Order, portable
-from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.models.protocol import Grant, Listener, Worst
+from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.types import Usage
 
 IDLE_SECONDS = 600.0

@@ -48,8 +48,7 @@ async def verified(
     from autocoder_jupyter.engine.packages import requirement_name
     from autocoder_jupyter.engine.start import Draft
     from autocoder_jupyter.engines.staged.writer import StagedWriters
-    from autocoder_jupyter.models.locked import LockedModel
-    from autocoder_jupyter.models.protocol import ModelConfig
+    from autocoder_jupyter.models.protocol import LockedModel, ModelConfig
     from autocoder_jupyter.models.replay import ReplayingModel
 
     if resolution.state not in ("ready", "not_verified"):

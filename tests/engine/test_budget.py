@@ -8,7 +8,7 @@ import pytest
 
 from autocoder_jupyter.engine.budget import LEAST_ANSWER, Budget
 from autocoder_jupyter.errors import BudgetSpent
-from autocoder_jupyter.models.metering import Worst
+from autocoder_jupyter.models.protocol import Worst
 from autocoder_jupyter.types import Usage
 
 

@@ -12,10 +12,8 @@ from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.journal import Journal, conversation
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.cut_off import CUT_OFF
-from autocoder_jupyter.models.listener import Listener
-from autocoder_jupyter.models.protocol import Question
-from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.models.faults import CUT_OFF, Patience
+from autocoder_jupyter.models.protocol import Listener, Question
 from autocoder_jupyter.run.events import Event, TokensUsed
 from autocoder_jupyter.types import STOPPED
 from tests.model_faults import WORDS, chunk, for_ever

@@ -10,7 +10,7 @@ import pytest
 from autocoder_jupyter.engine import recorded_lines
 from autocoder_jupyter.engine.journal import Journal, sent_record
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.types import Exchange, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions

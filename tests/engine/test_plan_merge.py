@@ -11,8 +11,8 @@ from autocoder_jupyter.engine.plan import make_plan
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
 from autocoder_jupyter.engine.second_opinion.writer import read_second
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.answers import Unreadable
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.repair import Unreadable
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec
 from tests.scripted_model import ScriptedModel

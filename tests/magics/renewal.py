@@ -49,7 +49,7 @@ def leave() -> list[str]:
 
 def _forget_jobs() -> None:
     registry = sys.modules.get("autocoder_jupyter.jobs.registry")
-    dialects = sys.modules.get("autocoder_jupyter.models.dialect")
+    dialects = sys.modules.get("autocoder_jupyter.models.questions")
     if registry is not None:
         for job in registry.all_jobs():
             job.cancel()

@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.settings import Settings, defaults, resolve
-from autocoder_jupyter.models.credentials import belongs_to_provider
+from autocoder_jupyter.models.preflight import belongs_to_provider
 from autocoder_jupyter.sandbox.environments.uv import index_permissions
 from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.trust import agree

@@ -11,7 +11,7 @@ import pytest
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line.first_steps import _EXAMPLES, _typed
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
-from autocoder_jupyter.models import local_servers, preflight
+from autocoder_jupyter.models import preflight
 from autocoder_jupyter.models.catalogue import known_models
 from autocoder_jupyter.run.events import QuestionsAsked
 from autocoder_jupyter.types import PlanQuestion
@@ -102,7 +102,7 @@ def test_the_first_steps_set_the_address_of_a_local_server_and_send_no_key_to_it
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-persons-own-key")
     with ScriptedModel(["ready"], models=["qwen3"]) as model:
-        monkeypatch.setattr(local_servers, "PORTS", {model.port: "LM Studio"})
+        monkeypatch.setattr(preflight, "PORTS", {model.port: "LM Studio"})
         answers = iter(["openai/qwen3", "", "", "yes"])
         asked: list[str] = []
         monkeypatch.setattr(builtins, "input", lambda question: asked.append(question) or next(answers))
@@ -124,7 +124,7 @@ def test_the_first_steps_set_the_address_of_a_local_server_and_send_no_key_to_it
 def test_the_first_steps_ask_for_the_address_of_an_own_server_until_it_is_one_and_can_remove_it(
     shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(local_servers, "PORTS", {})
+    monkeypatch.setattr(preflight, "PORTS", {})
     monkeypatch.setenv("OUR_KEY", "sk-ours")
     asked: list[str] = []
 

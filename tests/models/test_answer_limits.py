@@ -15,13 +15,17 @@ import pytest
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.cut_off import CUT_OFF, exchange_of
-from autocoder_jupyter.models.limits import SLACK, AnswerLimits, most_bytes
-from autocoder_jupyter.models.listener import Listener
-from autocoder_jupyter.models.metering import Unmetered
-from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.faults import CUT_OFF, Patience, exchange_of
+from autocoder_jupyter.models.protocol import (
+    SLACK,
+    AnswerLimits,
+    Listener,
+    ModelConfig,
+    Question,
+    Unmetered,
+    most_bytes,
+)
 from autocoder_jupyter.models.replay import ReplayingModel
-from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.types import Exchange, Usage
 from tests.model_faults import (
     WORDS,

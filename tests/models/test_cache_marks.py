@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from autocoder_jupyter.models import library
-from autocoder_jupyter.models.cache_marks import SHARED, wants_marks
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.protocol import ModelConfig, Question, question_key
+from autocoder_jupyter.models.questions import SHARED, wants_marks
 from tests.scripted_model import Answer, ScriptedModel
 
 BEGINNING, REST = "The request and the data.", "\n\nNow write the tests."

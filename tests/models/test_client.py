@@ -12,11 +12,9 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel, UnusableAnswer
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.continuation import CONTINUE
-from autocoder_jupyter.models.listener import Listener
-from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.retries import Patience
-from autocoder_jupyter.models.schemas import answer_form
+from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question, answer_form
+from autocoder_jupyter.models.questions import CONTINUE
 from autocoder_jupyter.types import CodePlan, Usage
 from tests.scripted_model import Answer, ScriptedModel
 

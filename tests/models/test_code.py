@@ -6,8 +6,8 @@ import json
 import pytest
 
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.answers import NotCode, ask_code, extract_code
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.code import NotCode, ask_code, extract_code
 from autocoder_jupyter.models.protocol import Question
 from tests.scripted_model import Answer, ScriptedModel
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autocoder_jupyter.models.continuation import join
+from autocoder_jupyter.models.questions import join
 
 
 def test_the_second_half_follows_the_first() -> None:

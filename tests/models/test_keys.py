@@ -10,9 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.schemas import answer_form
+from autocoder_jupyter.models.protocol import ModelConfig, Question, answer_form, question_key
 from autocoder_jupyter.types import CodePlan
 
 CONFIG = ModelConfig("openai/gpt-4.1", params={"top_p": 0.5, "stop": {"b", "a", "c"}})
@@ -74,9 +72,9 @@ def test_a_parameter_of_the_person_takes_the_place_of_ours() -> None:
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_a_key_is_the_same_in_another_process(seed: str) -> None:
     program = (
-        "from autocoder_jupyter.models.keys import question_key\n"
+        "from autocoder_jupyter.models.protocol import question_key\n"
         "from autocoder_jupyter.models.protocol import ModelConfig, Question\n"
-        "from autocoder_jupyter.models.schemas import answer_form\n"
+        "from autocoder_jupyter.models.protocol import answer_form\n"
         "from autocoder_jupyter.types import CodePlan\n"
         "config = ModelConfig('openai/gpt-4.1', params={'top_p': 0.5, 'stop': {'b', 'a', 'c'}})\n"
         "question = Question('plan', ({'content': 'Z\\u00fcrich?', 'role': 'user'},), form=answer_form(CodePlan))\n"

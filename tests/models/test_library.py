@@ -31,7 +31,13 @@ def run(program: str, folder: Path) -> str:
 def test_our_modules_do_not_import_litellm(tmp_path: Path) -> None:
     program = """
         import sys
-        from autocoder_jupyter.models import client, code, dialect, faults, prices, replay, structured
+        from autocoder_jupyter.models import client
+        from autocoder_jupyter.models import answers as code
+        from autocoder_jupyter.models import questions as dialect
+        from autocoder_jupyter.models import faults
+        from autocoder_jupyter.models import library as prices
+        from autocoder_jupyter.models import replay
+        from autocoder_jupyter.models import answers as structured
         print(sorted({"litellm", "openai", "pandas", "httpx"} & set(sys.modules)))
     """
     assert run(program, tmp_path) == "[]\n"

@@ -16,11 +16,10 @@ from autocoder_jupyter.codemode.model import CalledModel
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.listener import Listener
-from autocoder_jupyter.models.plain_answer import page_title, read_answer
-from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
-from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.models.response import page_title, read_answer
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.valid_unicode import TextPieces, valid_record, valid_unicode
 from tests.model_faults import DONE, Wire, chunk, counted, event, finished, packed, sends, whole

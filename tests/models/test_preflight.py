@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel
-from autocoder_jupyter.models import catalogue, credentials, library, preflight
+from autocoder_jupyter.models import catalogue, library, preflight
 from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.faults import Patience
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
-from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.types import Exchange, Usage
 from tests.scripted_model import Answer, ScriptedModel
 
@@ -95,11 +95,11 @@ def test_the_keys_are_those_that_litellm_asks_for(monkeypatch: pytest.MonkeyPatc
         for variable in variables:
             monkeypatch.delenv(variable, raising=False)
         with pytest.raises(AuthenticationFailed):
-            credentials.find_key(config, litellm)
+            preflight.find_key(config, litellm)
         for variable in variables:
             with monkeypatch.context() as one:
                 one.setenv(variable, "sesame")
-                assert credentials.find_key(config, litellm) is None
+                assert preflight.find_key(config, litellm) is None
                 preflight.require_key(config)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models import library
-from autocoder_jupyter.models.prices import cost_of, describe, require_price
+from autocoder_jupyter.models.library import cost_of, describe, require_price
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
 

@@ -25,16 +25,12 @@ import autocoder_jupyter
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, InvalidRequest, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models import process, serving, spawn
+from autocoder_jupyter.models import process, serving
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.cut_off import exchange_of
-from autocoder_jupyter.models.listener import Listener
-from autocoder_jupyter.models.metering import Worst
+from autocoder_jupyter.models.faults import Patience, exchange_of
 from autocoder_jupyter.models.process import ModelProcess, Order, RemoteModel
-from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.retries import Patience
-from autocoder_jupyter.models.schemas import answer_form
-from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question, Worst, answer_form
+from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.types import CodePlan
 from tests.model_faults import chunk, for_ever
 from tests.scripted_model import Answer, ScriptedModel, always
@@ -287,7 +283,7 @@ async def test_a_process_that_never_starts_is_not_needed(monkeypatch: pytest.Mon
     def broken() -> subprocess.Popen[bytes]:
         return subprocess.Popen(["false"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    monkeypatch.setattr(spawn, "spawn", broken)
+    monkeypatch.setattr(process, "spawn", broken)
     monkeypatch.setattr(process, "_process", None)
     with ScriptedModel(["fine"]) as endpoint:
         assert (await asked(endpoint)).answer == "fine"
@@ -304,7 +300,7 @@ async def test_parameters_that_no_pipe_carries_are_used_here() -> None:
 ALONE = """
     import asyncio, os, signal, sys, time
     from pathlib import Path
-    from autocoder_jupyter.models import process, spawn
+    from autocoder_jupyter.models import process, process as spawn
     from autocoder_jupyter.models.client import LiteLLMModel
     from autocoder_jupyter.models.process import RemoteModel
     from autocoder_jupyter.models.protocol import ModelConfig, Question
@@ -395,7 +391,7 @@ def test_only_the_extension_of_a_cell_starts_one(
     parent: dict[str, Any], starts: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[bool] = []
-    monkeypatch.setattr(spawn, "spawn_early", lambda: begun.append(True))
+    monkeypatch.setattr(process, "spawn_early", lambda: begun.append(True))
     shell = InteractiveShell()
     monkeypatch.setattr(shell, "get_parent", lambda: parent, raising=False)
     autocoder_jupyter.load_ipython_extension(shell)

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelUnavailable
+from autocoder_jupyter.models.answers import ask_structured
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.listener import Listener
-from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
-from autocoder_jupyter.models.retries import Patience
-from autocoder_jupyter.models.structured import ask_structured
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import CodePlan, Exchange, Usage
 from tests.scripted_model import Answer, ScriptedModel

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.faults import Patience
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.retries import Patience
 
 PATIENCE = Patience(tries=5, first=1.0, longest=30.0, total=60.0)
 

@@ -10,7 +10,7 @@ from autocoder_jupyter.data.constraints import ParsedConstraints
 from autocoder_jupyter.engine.fix_tests import Rederivation
 from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engines.staged.fix_code import CodeFix
-from autocoder_jupyter.models.schemas import schema_in_words, strict_schema
+from autocoder_jupyter.models.protocol import schema_in_words, strict_schema
 from autocoder_jupyter.types import CodeSolution, ErrorDiagnosis, InputSpec
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.faults import Patience
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.retries import Patience
-from autocoder_jupyter.models.sent import Announcer, SentRequest
+from autocoder_jupyter.models.questions import Announcer, SentRequest
 from tests.scripted_model import Answer, ScriptedModel
 
 QUESTION = Question("plan", ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Grüße?"}))

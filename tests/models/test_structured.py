@@ -6,10 +6,9 @@ import pytest
 from pydantic import BaseModel
 
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.answers import Unreadable, ask_structured, read_record
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.repair import Unreadable
-from autocoder_jupyter.models.structured import ask_structured, read_record
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis
 from tests.scripted_model import Answer, ScriptedModel, prompt_of
 

@@ -63,9 +63,8 @@ from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.sixel import sixels
-from autocoder_jupyter.models.code import extract_code
-from autocoder_jupyter.models.local_servers import read_models
-from autocoder_jupyter.models.structured import read_record
+from autocoder_jupyter.models.answers import extract_code, read_record
+from autocoder_jupyter.models.preflight import read_models
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import storage
@@ -420,7 +419,7 @@ READERS: dict[str, Reader] = {
             **_json("numbers", "keys", "brackets"),
             "models": lambda: '{"data":' + _many('{"id":"a"}', 1_000_000) + "}",
         },
-        ("models.local_servers:read_models",),
+        ("models.preflight:read_models",),
     ),
     "what was sent": Reader(
         _file(".autocode/growth/r1/sent.json", lambda folder: sent_record(folder / ".autocode", "growth", "r1")),
@@ -596,7 +595,7 @@ READERS: dict[str, Reader] = {
     "code in an answer": Reader(
         lambda text, _: extract_code(text, must_define="run"),
         _sources(),
-        ("models.code:_parses", "models.code:_defines", "models.code:_complaint"),
+        ("models.answers:_parses", "models.answers:_defines", "models.answers:_complaint"),
     ),
     "a record in an answer": Reader(
         lambda text, _: read_record(text, CodePlan),
@@ -605,7 +604,7 @@ READERS: dict[str, Reader] = {
             "python dicts": lambda: "{" + "'a': 1, " * 500_000 + "}",
             "colliding python dicts": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(200_000)) + "}",
         },
-        ("models.structured:read_record", "models.answers:_decoded", "models.answers:_python_dict"),
+        ("models.answers:read_record", "models.answers:_decoded", "models.answers:_python_dict"),
     ),
     "a stream of events": Reader(
         _events,
@@ -885,7 +884,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.catalogue:_text",
         "models.catalogue:provider_names",
         "models.library:load_client",
-        "models.prices:describe",
+        "models.library:describe",
         "data.table_file:_csv",
         "data.table_file:_with_geometry",
         "calls.binding:_read",
@@ -971,9 +970,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "engines.claude.loopback:_handled",
         "engines.claude.service:_refusal",
         "engines.claude.wire:message_of",
-        "models.plain_answer:_object",
-        "models.received:_limited.UnpackedStream.__aiter__",
-        "models.received:_unpacked",
+        "models.response:_object",
+        "models.response:_limited.UnpackedStream.__aiter__",
+        "models.response:_unpacked",
         "sandbox.docker.detection:_about",
         "sandbox.workspace.workspace:Workspace.restore",
         "tasks.export:_is_of_export",

@@ -10,10 +10,10 @@ from typing import Any
 from autocoder_jupyter.concurrency.background import Pauses, call_blocking
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.engines.claude.service import Refusal, Service
-from autocoder_jupyter.models import plain_answer
+from autocoder_jupyter.models import response as plain_answer
 from autocoder_jupyter.models.faults import NoAnswer, Silent, WebPage
-from autocoder_jupyter.models.intake import Intake
-from autocoder_jupyter.models.limits import AnswerLimits
+from autocoder_jupyter.models.protocol import AnswerLimits
+from autocoder_jupyter.models.response import Intake
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.valid_unicode import TextPieces
 

@@ -23,15 +23,12 @@ from autocoder_jupyter.engines.claude.arrival import Arrived, receive
 from autocoder_jupyter.engines.claude.loopback import Loopback
 from autocoder_jupyter.engines.claude.service import Refusal, Service, plain_name
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, ModelError, ModelUnavailable
-from autocoder_jupyter.models import library, received
-from autocoder_jupyter.models.cut_off import CUT_OFF, OnlyLonger, cut_off_error
-from autocoder_jupyter.models.faults import Passing, ResponseFault
-from autocoder_jupyter.models.intake import Intake
-from autocoder_jupyter.models.limits import AnswerLimits
-from autocoder_jupyter.models.metering import Meter, Tab
-from autocoder_jupyter.models.prices import cost_of, worst_case
-from autocoder_jupyter.models.retries import Patience
-from autocoder_jupyter.models.sent import OnSend, SentRequest, place
+from autocoder_jupyter.models import library, response
+from autocoder_jupyter.models.faults import CUT_OFF, OnlyLonger, Passing, Patience, ResponseFault, cut_off_error
+from autocoder_jupyter.models.library import cost_of, worst_case
+from autocoder_jupyter.models.protocol import AnswerLimits, Meter, Tab
+from autocoder_jupyter.models.questions import OnSend, SentRequest, place
+from autocoder_jupyter.models.response import Intake
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.stages import StageName
@@ -207,7 +204,7 @@ class Gateway:
             await call_blocking(self._service.require_reachable)
             self._reachable = True
         litellm = await library.preload()
-        await call_blocking(received.install)
+        await call_blocking(response.install)
         texts, tools = [{"content": str(body["messages"])}], [body.get("system"), body.get("tools")]
         config, asked = self._service.config, _room_of(body)
         worst = await call_blocking(lambda: worst_case(texts, tools, asked, config, litellm))

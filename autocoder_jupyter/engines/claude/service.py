@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest, ModelError
-from autocoder_jupyter.models import catalogue, credentials, preflight
+from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.models.faults import Passing, judge
 from autocoder_jupyter.models.protocol import ModelConfig
 
@@ -98,7 +98,7 @@ class Service:
         if given := config.params.get("api_key"):
             return {"x-api-key": str(given)}
         if config.api_key:
-            return {"x-api-key": credentials.named_key(config)}
+            return {"x-api-key": preflight.named_key(config)}
         if key := os.environ.get("ANTHROPIC_API_KEY", "").strip():
             return {"x-api-key": key}
         if token := os.environ.get("ANTHROPIC_AUTH_TOKEN", "").strip():

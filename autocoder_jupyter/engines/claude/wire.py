@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autocoder_jupyter.models.intake import size_of, valid_count
+from autocoder_jupyter.models.response import size_of, valid_count
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.plain_json import is_finite, parse
 from autocoder_jupyter.untrusted.valid_unicode import valid_record, valid_unicode

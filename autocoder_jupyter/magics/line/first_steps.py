@@ -90,7 +90,7 @@ def ready() -> list[Ready]:
     from autocoder_jupyter.concurrency import background
     from autocoder_jupyter.models import preflight
     from autocoder_jupyter.models.catalogue import known_models
-    from autocoder_jupyter.models.local_servers import local_servers
+    from autocoder_jupyter.models.preflight import local_servers
 
     found = []
     for provider, variables in preflight.KEYS.items():
@@ -185,7 +185,7 @@ def _ask_for_key(notebook: Notebook, chosen: dict[str, Any]) -> None:
 def _ask_for_price(notebook: Notebook, chosen: dict[str, Any]) -> None:
     """Ask for the price of a token if it is unknown. Other parameters that are set are left alone."""
     from autocoder_jupyter.agent.generation import reached
-    from autocoder_jupyter.models.prices import describe
+    from autocoder_jupyter.models.library import describe
 
     config = notebook.settings(chosen).agent_config()
     if config.litellm_params or describe(reached(config, config.model))["input_price"] is not None:

@@ -90,7 +90,7 @@ def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float |
     """
     from autocoder_jupyter.agent.generation import reached
     from autocoder_jupyter.evaluate.trial import USUAL_TOKENS
-    from autocoder_jupyter.models.prices import describe
+    from autocoder_jupyter.models.library import describe
 
     line = f"%autocode models try {config.model}"
     if notebook.is_headless:

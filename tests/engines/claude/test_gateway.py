@@ -27,8 +27,8 @@ from autocoder_jupyter.errors import (
     ModelUnavailable,
     UnknownModel,
 )
+from autocoder_jupyter.models.faults import Patience
 from autocoder_jupyter.models.protocol import ModelConfig
-from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.types import Exchange, Usage
 from tests.scripted_model import Answer, Call, ScriptedModel
 

@@ -15,9 +15,8 @@ import pytest
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.errors import BudgetSpent, ModelError, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models.cut_off import CUT_OFF
-from autocoder_jupyter.models.limits import SLACK, most_bytes
-from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.models.faults import CUT_OFF, Patience
+from autocoder_jupyter.models.protocol import SLACK, most_bytes
 from autocoder_jupyter.types import Usage
 from tests.engines.claude.test_gateway import Desk, at_work
 from tests.model_faults import (

@@ -1,0 +1,686 @@
+"""Reads one response through litellm. What arrived is used if the answer is complete, and counted in any case."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import functools
+import re
+import zlib
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.background import Pauses
+from autocoder_jupyter.models.faults import EndedEarly, NoAnswer, Silent, WebPage
+from autocoder_jupyter.models.protocol import SLACK, AnswerLimits, Grant, Worst, most_bytes, most_bytes_in_event
+from autocoder_jupyter.types import Usage
+from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.valid_unicode import TextPieces, valid_unicode
+from autocoder_jupyter.untrusted.visible import visible
+
+# Reads an answer in the bytes of a response that litellm could not read.
+#
+# For instance plain JSON instead of a stream, text as a list of parts, or a broken event after the end.
+#
+# Only OpenAI's format and a message of Anthropic are known. An answer of which a part may be missing is not used.
+
+
+_PAGE = re.compile(rb"\s*(?:<!doctype html|<html)", re.IGNORECASE)
+_TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{1,200})", re.IGNORECASE)
+_TITLE_WITHIN = 20_000
+
+
+@dataclass(frozen=True)
+class PlainAnswer:
+    """An answer.
+
+    Args:
+        text: its text.
+        finish_reason: why it ended.
+        counts: the service's usage object, with OpenAI's names; empty if it has none.
+    """
+
+    text: str
+    finish_reason: str
+    counts: Mapping[str, Any]
+
+
+def read_answer(body: bytes) -> PlainAnswer | None:
+    """The answer in a response; None if there is none, or a part of it may be missing."""
+    texts: list[str] = []
+    finish_reason: object = ""
+    counts: Mapping[str, Any] = {}
+    for record in _records(body):
+        if record is None or "error" in record:
+            if finish_reason:
+                break
+            return None
+        choice = _choice(record)
+        texts.append(_text(choice.get("content")))
+        finish_reason = finish_reason or choice.get("finish_reason") or ""
+        counts = _plain_answer_counts(record["usage"]) if isinstance(record.get("usage"), dict) else counts
+    text = "".join(texts)
+    return PlainAnswer(text, str(finish_reason), counts) if text and finish_reason else None
+
+
+def page_title(body: bytes) -> str | None:
+    """The title of an HTML page, "" if it has none; None if the response is no HTML page."""
+    if not _PAGE.match(body[:1000]):
+        return None
+    title = _TITLE.search(body[:_TITLE_WITHIN])
+    return " ".join(title[1].decode("utf-8", "replace").split()) if title else ""
+
+
+def _records(body: bytes) -> Iterator[dict[str, Any] | None]:
+    """The whole body as JSON, or each event of a stream. None stands for an event that cannot be read."""
+    text = body.decode("utf-8", "replace")
+    if text.lstrip().startswith("{"):
+        yield _object(text)
+        return
+    for line in text.split("\n"):
+        data = line.removeprefix("data:").strip()
+        if line.startswith("data:") and data != "[DONE]":
+            yield _object(data)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value = parse(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _choice(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The content and the finish reason of the first choice, or of Anthropic's message."""
+    choices = record.get("choices")
+    if not isinstance(choices, list):
+        return {"content": record.get("content"), "finish_reason": _reason(record.get("stop_reason"))}
+    for choice in choices:
+        if isinstance(choice, dict) and choice.get("index", 0) == 0:
+            said = choice.get("message") or choice.get("delta")
+            content = said.get("content") if isinstance(said, dict) else choice.get("text")
+            return {"content": content, "finish_reason": choice.get("finish_reason")}
+    return {}
+
+
+def _plain_answer_counts(usage: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The counts with OpenAI's names."""
+    other = {"prompt_tokens": usage.get("input_tokens"), "completion_tokens": usage.get("output_tokens")}
+    return {**other, **usage}
+
+
+def _reason(stop_reason: object) -> object:
+    return {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}.get(str(stop_reason), stop_reason)
+
+
+def _text(content: object) -> str:
+    """The text of a content: a text, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+# The bytes of a response: limited, whatever their form, and kept for the case that litellm cannot read the answer.
+#
+# litellm and the clients below it read a line or an error message of any length into memory, and unpack what is
+# compressed. They have no parameter for that, and the whole process shares their connections. So `install` wraps the
+# transports of httpx once; the wrapper does something only inside of `watched`, which is used for requests of this
+# package.
+
+
+KEPT_BYTES = 8 * 2**20
+"""Bytes. Of a longer response nothing is kept."""
+
+EVENTS = "text/event-stream"
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LINE_END = re.compile(rb"\r|\n")
+_LONGEST_EVENT_END = 4
+_MOST_LINES = 1_000
+"""Lines of one event. Events of models have one to three."""
+
+_PIECE = 64 * 1024
+_SHOWN = 200
+"""Most characters of an address that are shown."""
+
+_UNPACKED = ("gzip", "x-gzip", "deflate")
+_MARK = "_limits_what_is_received"
+_EITHER_FORMAT = 47
+"""zlib's code for data in the format of gzip or of zlib."""
+
+
+class Received:
+    """What arrived of a response.
+
+    Args:
+        most: the maximum number of bytes, packed or unpacked.
+        most_in_event: the maximum number of bytes of one event of a stream, or of one line of other text. Clients join
+            its parts in quadratic time.
+    """
+
+    def __init__(self, most: int, most_in_event: int) -> None:
+        self.most = most
+        self._most_in_event = most_in_event
+        self.over = ""
+        """What was too long or is not followed, so that reading was stopped; "" if nothing was."""
+        self._begin("")
+
+    def _begin(self, kind: str) -> None:
+        self._size = self._in_event = self._lines = 0
+        self._end = b""
+        self._kind = kind
+        self._is_text = kind.startswith("text/") or "json" in kind
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._kept: bytearray | None = bytearray()
+
+    @property
+    def body(self) -> bytes:
+        """The response so far, unpacked; empty if it was too long to be kept."""
+        return bytes(self._kept or b"")
+
+    def begin(self, kind: str) -> None:
+        """A response of this content type begins."""
+        self._begin(kind.partition(";")[0].strip().lower())
+
+    def repaired(self, data: bytes) -> bytes:
+        """The data with U+FFFD instead of what is not valid UTF-8, if it is text. Clients would stop reading there."""
+        return self._decoder.decode(data).encode() if self._is_text else data
+
+    def count(self, data: bytes) -> None:
+        """Count data.
+
+        Raises:
+            httpx.ReadError: there is too much.
+        """
+        self._size += len(data)
+        if self._size > self.most:
+            self.refuse(f"more than {self.most / 2**20:.0f} MiB")
+
+    def keep(self, data: bytes) -> None:
+        """Keep unpacked data.
+
+        Raises:
+            httpx.ReadError: an event is too long.
+        """
+        if self._kept is not None:
+            self._kept += data
+            if len(self._kept) > KEPT_BYTES:
+                self._kept = None
+        if self._is_text:
+            self._measure_event(data)
+
+    def _measure_event(self, data: bytes) -> None:
+        near = self._end + data
+        ends = [match.end() for match in (_EVENT_END if self._kind == EVENTS else _LINE_END).finditer(near)]
+        begun = near[ends[-1] :] if ends else data
+        self._in_event = len(begun) + (0 if ends else self._in_event)
+        self._lines = begun.count(b"\n") + (0 if ends else self._lines)
+        self._end = near[-_LONGEST_EVENT_END + 1 :]
+        if self._in_event > self._most_in_event:
+            self.refuse(f"one piece of more than {self._most_in_event / 2**20:.1f} MiB")
+        if self._lines > _MOST_LINES:
+            self.refuse(f"one piece of more than {_MOST_LINES:,} lines")
+
+    def refuse(self, what: str) -> None:
+        """Stop reading because of what the service sent.
+
+        Raises:
+            httpx.ReadError: always.
+        """
+        import httpx
+
+        self.over = what
+        raise httpx.ReadError(what)
+
+
+_watching: ContextVar[Received | None] = ContextVar("autocode_received", default=None)
+
+
+@contextmanager
+def watched(most: int, most_in_event: int) -> Iterator[Received]:
+    """Limit the responses to requests that are sent inside of this context; see `Received`."""
+    received = Received(most, most_in_event)
+    token = _watching.set(received)
+    try:
+        yield received
+    finally:
+        _watching.reset(token)
+
+
+def install() -> None:
+    """Wrap the transports of httpx and litellm, once."""
+    import httpx
+    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
+
+    for transport in (httpx.AsyncHTTPTransport, LiteLLMAiohttpTransport):
+        original = transport.handle_async_request
+        if not hasattr(original, _MARK):
+            setattr(transport, "handle_async_request", _limiting(original))  # noqa: B010 (mypy refuses an assignment)
+
+
+def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def handle_async_request(self: Any, request: Any) -> Any:
+        received = _watching.get()
+        if received is None:
+            return await original(self, request)
+        request.headers["accept-encoding"] = "identity"  # a small packed response can be a huge one
+        response = await original(self, request)
+        if (elsewhere := _redirected(request, response)) is not None:
+            await response.stream.aclose()
+            received.refuse(f"a redirect to {elsewhere}")
+        return _limited(response, received)
+
+    setattr(handle_async_request, _MARK, True)
+    return handle_async_request
+
+
+def _redirected(request: Any, response: Any) -> str | None:
+    """The address that a response redirects to, if it is not the one of the request; else None.
+
+    Clients would send the question there, and keys that are in other headers than `Authorization`.
+    """
+    import httpx
+
+    if not response.has_redirect_location:
+        return None
+    try:
+        target = request.url.join(response.headers["location"])
+    except httpx.InvalidURL:
+        return "an address that is not valid"
+    here, there = ((url.scheme, url.host, url.port) for url in (request.url, target))
+    port = "" if target.port is None else f":{target.port}"
+    return None if here == there else visible(f"{target.scheme}://{target.host}{port}"[:_SHOWN])
+
+
+def _limited(response: Any, received: Received) -> Any:
+    """The response with a limited stream. What was packed nevertheless is unpacked here, in small pieces."""
+    import httpx
+
+    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    received.begin(response.headers.get("content-type", ""))
+    headers = httpx.Headers(
+        [(name, value) for name, value in response.headers.raw if name.lower() != b"content-length"]
+    )
+    if packed in _UNPACKED:
+        del headers["content-encoding"]
+
+    class UnpackedStream(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            if packed not in ("", "identity", *_UNPACKED):  # these cannot be unpacked in small pieces
+                raise httpx.DecodingError(f"the response is packed as {packed}, which was not asked for")
+            unpacker = zlib.decompressobj(_EITHER_FORMAT) if packed in _UNPACKED else None
+            pauses = Pauses()
+            async for data in response.stream:
+                received.count(data)
+                for piece in [data] if unpacker is None else _unpacked(unpacker, data):
+                    if unpacker is not None:
+                        received.count(piece)
+                    text = received.repaired(piece)
+                    received.keep(text)
+                    yield text
+                    await pauses.pause_when_due()
+
+        async def aclose(self) -> None:
+            await response.stream.aclose()
+
+    return httpx.Response(
+        status_code=response.status_code, headers=headers, stream=UnpackedStream(), extensions=response.extensions
+    )
+
+
+def _unpacked(unpacker: Any, data: bytes) -> Iterator[bytes]:
+    import httpx
+
+    while data:
+        try:
+            piece = unpacker.decompress(data, _PIECE)
+        except zlib.error as error:
+            raise httpx.DecodingError(f"the response is packed wrongly: {error}") from error
+        data = unpacker.unconsumed_tail
+        if piece:
+            yield piece
+
+
+# Watches one answer while it arrives: its time, its tokens and its bytes. Both engines read through it.
+
+
+_MOST_COUNTED = 10**9
+"""Tokens. A service that counts more counts wrongly."""
+
+_WRONG_BY = 4
+"""If an answer has this many times the tokens that the service counted, the service counted wrongly."""
+
+_NO_TEXT = frozenset({"role", "type", "id", "index"})
+
+
+class Full(Exception):
+    """The answer has more tokens than it may have."""
+
+
+class Intake:
+    """One answer while it arrives.
+
+    Args:
+        limits: its limits of time.
+        grant: its limit of tokens.
+        worst: the most that it may use. The prices of an incomplete answer are those of it.
+        asked: the estimated tokens of the question.
+    """
+
+    def __init__(self, limits: AnswerLimits, grant: Grant, worst: Worst, asked: int) -> None:
+        self._limits = limits
+        self._grant = grant
+        self._worst = worst
+        self._asked = asked
+        self._size = 0
+        self._clock = asyncio.timeout(None)
+        self._end = 0.0
+        self.raw = Received(0, 0)  # replaced by `arriving`
+        self.limit = ""
+        """The setting because of whose limit the answer was stopped, if any."""
+
+    @asynccontextmanager
+    async def arriving(self) -> AsyncIterator[None]:
+        """Send the request and read the response inside of this context.
+
+        Raises:
+            TimeoutError: a limit of time was exceeded.
+        """
+        room = self._grant.room
+        with watched(most_bytes(room), most_bytes_in_event(room)) as self.raw:
+            self._end = asyncio.get_running_loop().time() + self._limits.total
+            async with self._clock:
+                self._wind()
+                yield
+
+    def take(self, size: int) -> None:
+        """Count bytes of content. Without content, the time of silence goes on.
+
+        Raises:
+            Full: the answer is too long.
+        """
+        if not size:
+            return
+        self._wind()
+        self._size += size
+        if self.said > self._grant.room:
+            self.limit = self._grant.grow(self._worst.of(self._asked, self.said))
+            if self.limit or self._is_too_long:
+                raise Full
+
+    def note(self, size: int) -> None:
+        """Set the bytes of an answer that was read from the whole response."""
+        self._size = size
+
+    def _wind(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._clock.reschedule(min(now + self._limits.silence, self._end))
+
+    @property
+    def said(self) -> int:
+        """The estimated tokens of the content so far."""
+        return self._size // 4 + 1
+
+    @property
+    def _is_too_long(self) -> bool:
+        return self.said > SLACK * self._grant.room
+
+    @property
+    def stopped(self) -> str:
+        """Why the answer was stopped; "" if it was not, or only because of silence."""
+        if self.raw.over:
+            return f"The service sent {self.raw.over} for an answer of {self._grant.room:,} tokens."
+        if self.limit or self._is_too_long:
+            return f"It may have {self._grant.room:,} tokens, and about {self.said:,} arrived."
+        if self._clock.expired() and asyncio.get_running_loop().time() >= self._end:
+            return f"It was not complete after {self._limits.total:g} s."
+        return ""
+
+    @property
+    def was_silent(self) -> bool:
+        """Whether a limit of time was exceeded."""
+        return self._clock.expired()
+
+    def counted(self, asked: int | None, said: int | None) -> Usage:
+        """The usage that the service counted, or the estimate with an unknown cost if it did not count."""
+        if asked is None or said is None:
+            return Usage(input_tokens=self._asked, output_tokens=self.said, cost=None)
+        return Usage(input_tokens=asked, output_tokens=said if said * _WRONG_BY >= self.said - 1 else self.said)
+
+    def charge(self, asked: int | None, said: int | None, *, is_sent: bool = False) -> Usage:
+        """Charge an incomplete answer to the grant: the counts so far or the estimate, at the known prices.
+
+        A question of which nothing came back is charged only if it certainly was sent.
+        """
+        if not self._size and asked is None and not is_sent:
+            return Usage()
+        usage = self._worst.of(self._asked if asked is None else asked, max(said or 0, self.said))
+        self._grant.spend(usage)
+        return usage
+
+
+def valid_count(value: object) -> int | None:
+    """A number of tokens in the usage of a service; None if it is not valid."""
+    return value if type(value) is int and 0 <= value <= _MOST_COUNTED else None
+
+
+def size_of(delta: Mapping[str, Any]) -> int:
+    """Bytes of the text in a delta: its content, and the longest of the other fields, because some repeat others."""
+    others = [_bytes_in(value) for name, value in delta.items() if name not in {"content", *_NO_TEXT}]
+    return _bytes_in(delta.get("content")) + max(others, default=0)
+
+
+def _bytes_in(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, Mapping):
+        return sum(_bytes_in(part) for name, part in value.items() if name not in _NO_TEXT)
+    return sum(map(_bytes_in, value)) if isinstance(value, list | tuple) else 0
+
+
+# What the docstring of this file says.
+
+
+_GEMINI, _END_OF_GEMINI = b'"candidates"', b'"finishReason"'
+"""litellm reports an end for each piece of an answer of Gemini, so the end is looked for in the response."""
+
+
+@dataclass(frozen=True)
+class ServiceResponse:
+    """One response of the service.
+
+    Args:
+        text: the text of the answer, as valid Unicode.
+        finish_reason: why it ended.
+        usage: its tokens. The cost is None if they are only estimated.
+        stopped: why it was stopped; "" if it came to its end.
+        limit: the setting because of whose limit it was stopped, if any.
+    """
+
+    text: str
+    finish_reason: str
+    usage: Usage
+    stopped: str = ""
+    limit: str = ""
+
+
+class ResponseReader:
+    """Reads one response.
+
+    Args:
+        limits: its limits of time.
+        grant: its limit of tokens.
+        worst: the most that it may use.
+        messages: the messages of the request, from which its tokens are estimated.
+        on_text: called with pieces of the answer.
+    """
+
+    def __init__(
+        self,
+        limits: AnswerLimits,
+        grant: Grant,
+        worst: Worst,
+        messages: Sequence[Mapping[str, Any]],
+        on_text: Callable[[str], None],
+    ) -> None:
+        asked = sum(len(str(message.get("content") or "")) for message in messages) // 4 + 1
+        self._intake = Intake(limits, grant, worst, asked)
+        self._silence = limits.silence
+        self._on_text = on_text
+        self._stream: Any = None
+        self._pieces: list[str] = []
+        self._unicode = TextPieces()
+        self._choice: int | None = None
+
+    async def reply(self, send: Callable[[], Awaitable[Any]]) -> ServiceResponse:
+        """Send the request and read its response. What an incomplete response used is charged to the grant.
+
+        Args:
+            send: sends the request and returns litellm's stream.
+
+        Raises:
+            ResponseFault: the response has no complete answer.
+            Exception: the error of litellm.
+        """
+        intake, error = self._intake, None
+        try:
+            async with intake.arriving():
+                self._stream = await send()
+                await self._take_all()
+        except asyncio.CancelledError:
+            self._charge(is_sent=True)  # the service bills the question, and what it wrote until it notices the end
+            raise
+        except Exception as raised:
+            error = raised
+        self._say(self._unicode.end())
+        if (reply := await self._complete(broken=error is not None)) is not None:
+            return reply
+        usage = self._charge()
+        if intake.stopped and not usage.output_tokens:
+            raise NoAnswer(intake.stopped) from error
+        if intake.stopped:
+            return ServiceResponse("".join(self._pieces), "length", usage, intake.stopped, intake.limit)
+        if intake.was_silent:
+            raise Silent(self._silence) from error
+        if (title := page_title(intake.raw.body)) is not None:
+            raise WebPage(title) from error
+        raise error or EndedEarly
+
+    async def _take_all(self) -> None:
+        pauses = background.Pauses()
+        if isinstance(source := getattr(self._stream, "completion_stream", None), AsyncIterable):
+            self._stream.completion_stream = _Iterated(source)
+        with contextlib.suppress(_AllCame):
+            async with contextlib.aclosing(self._stream):
+                async for chunk in self._stream:
+                    self._take(chunk)
+                    await pauses.pause_when_due()
+
+    def _take(self, chunk: Any) -> None:
+        choices = [one for one in chunk.choices or () if one.delta is not None]
+        if choices and self._choice is None:
+            self._choice = choices[0].index
+        for one in choices:  # other choices were not asked for, and are paid for
+            if one.index == self._choice and isinstance(content := getattr(one.delta, "content", None), str):
+                self._say(self._unicode.take(content))
+            self._intake.take(size_of(one.delta.model_dump()))
+
+    def _say(self, piece: str) -> None:
+        if piece:
+            self._pieces.append(piece)
+            self._on_text(piece)
+
+    async def _complete(self, *, broken: bool) -> ServiceResponse | None:
+        """The answer, if it is complete: also if something is broken after its end, or litellm could not read it."""
+        # litellm reports "stop" even if a stream just ended; these two have the service's own value.
+        if self._intake.stopped:
+            return None
+        stream, text = self._stream, "".join(self._pieces)
+        reason = getattr(stream, "received_finish_reason", None) or getattr(stream, "intermittent_finish_reason", None)
+        body = self._intake.raw.body
+        if _GEMINI in body and _END_OF_GEMINI not in body:
+            return None
+        if text and reason is not None:
+            return ServiceResponse(text, _word(reason), self._usage(_counts(stream)))
+        plain = await background.call_blocking(lambda: read_answer(body)) if body else None
+        if plain is not None:
+            self._pieces.clear()
+            self._say(valid_unicode(plain.text))
+            self._intake.note(len(plain.text.encode("utf-8", "replace")))
+            return ServiceResponse("".join(self._pieces), _word(plain.finish_reason), self._usage([plain.counts]))
+        return None if reason is None or broken else ServiceResponse(text, _word(reason), self._usage(_counts(stream)))
+
+    def _charge(self, *, is_sent: bool = False) -> Usage:
+        counts = _counts(self._stream)
+        asked, said = _highest(counts, "prompt_tokens"), _highest(counts, "completion_tokens")
+        return self._intake.charge(asked, said, is_sent=is_sent)
+
+    def _usage(self, counts: Sequence[Mapping[str, Any]]) -> Usage:
+        """The usage that the service counted. litellm also reports guesses, so only counts in the response are used."""
+        usage = self._intake.counted(_highest(counts, "prompt_tokens"), _highest(counts, "completion_tokens"))
+        if usage.cost is None:
+            return usage
+        details = [one for count in counts if isinstance(one := count.get("prompt_tokens_details"), Mapping)]
+        cached, written = _highest(details, "cached_tokens") or 0, _highest(details, "cache_creation_tokens") or 0
+        return usage.model_copy(update={"cached_tokens": cached, "written_tokens": written})
+
+
+class _AllCame(BaseException):
+    """The last piece has come. litellm would now put the answer together for its log, but lets this error pass."""
+
+
+class _Iterated(AsyncIterator[Any]):
+    """A stream with one iterator for all its pieces.
+
+    litellm asks for a new one for each piece. That of OpenAI's client is a generator each time, and the event loop
+    closes it in a task of its own: half of the processor time of an answer.
+
+    Args:
+        stream: what litellm reads and closes.
+    """
+
+    def __init__(self, stream: AsyncIterable[Any]) -> None:
+        self._stream = stream
+        self._pieces = aiter(stream)
+
+    async def __anext__(self) -> Any:
+        try:
+            return await anext(self._pieces)
+        except StopAsyncIteration:
+            raise _AllCame from None
+
+    async def aclose(self) -> None:
+        """Close the stream as litellm would."""
+        close = getattr(self._stream, "aclose", None) or getattr(self._stream, "close", None)
+        if close is not None and (closing := close()) is not None:
+            await closing
+
+
+def _word(reason: object) -> str:
+    return valid_unicode(str(reason))[:100]
+
+
+def _counts(stream: Any) -> list[Mapping[str, Any]]:
+    usages = (getattr(chunk, "usage", None) for chunk in getattr(stream, "chunks", ()))
+    return [_record(usage) for usage in usages if usage is not None]
+
+
+def _record(usage: Any) -> Mapping[str, Any]:
+    """A usage object as it is; pydantic would warn about invalid values."""
+    values = dict(getattr(usage, "__dict__", {}))
+    details = values.get("prompt_tokens_details")
+    return values | {"prompt_tokens_details": dict(getattr(details, "__dict__", {}))}
+
+
+def _highest(counts: Iterable[Mapping[str, Any]], name: str) -> int | None:
+    """The highest valid count. Anthropic's stream has that of the question at its start and the answer's at its end."""
+    valid = (valid_count(count.get(name)) for count in counts)
+    return max((count for count in valid if count is not None), default=None)
