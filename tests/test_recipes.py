@@ -21,7 +21,7 @@ from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import Event
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.types.stages import STAGES, Stage
-from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.request_fields import RequestKey
 from tests import runner
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 
@@ -75,8 +75,8 @@ from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.settings import Autocode, read_environment, read_lab, resolve
 from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.versions.changes import changes, written_otherwise
-from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.request_fields import changes, written_otherwise
+from autocoder_jupyter.versions.request_fields import RequestKey
 
 here = pathlib.Path.cwd()
 assert AutoCoderAgent(tone="dry").tone == "dry"
@@ -239,8 +239,8 @@ from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.current_version import recorded_request
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.changes import changes
-from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.request_fields import changes
+from autocoder_jupyter.versions.request_fields import RequestKey
 from autocoder_jupyter.versions.request_fields import joined
 from tests.runner import CODE, MARKERS, PLAN, TESTS, fenced, sales
 from tests.scripted_model import ScriptedModel, by_marker

@@ -32,8 +32,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.versions.layout import VERSIONS, move
-from autocoder_jupyter.versions.store import Versions
+from autocoder_jupyter.versions.store import VERSIONS, Versions, move
 from tests.scripted_model import Answer, Call, ScriptedModel
 from tools.run_examples import without_keys
 

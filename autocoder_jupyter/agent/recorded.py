@@ -14,7 +14,7 @@ from autocoder_jupyter.settings.parameters import did_you_mean, is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.verification import shown
+from autocoder_jupyter.versions.edits import shown
 
 LONGEST = 500
 """Characters of the reason of a failed run."""

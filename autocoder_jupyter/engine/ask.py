@@ -22,7 +22,7 @@ from autocoder_jupyter.engine.prompt import extended
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked
 from autocoder_jupyter.types import InputSpec, PlanQuestion
-from autocoder_jupyter.versions.keys import content_key
+from autocoder_jupyter.versions.request_fields import content_key
 
 MOST_QUESTIONS = 3
 MOST_OPTIONS = 4

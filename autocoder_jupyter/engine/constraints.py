@@ -25,7 +25,7 @@ from autocoder_jupyter.engine.prompt import DATA_RULE
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import CheckOutcome, CodePlan
-from autocoder_jupyter.versions.keys import content_key
+from autocoder_jupyter.versions.request_fields import content_key
 
 _SYSTEM = f"You turn sentences about tables into exact checks, and only where a sentence says just that.\n\n{DATA_RULE}"
 

@@ -21,7 +21,7 @@ from autocoder_jupyter.run.events import EvidenceGathered, TestsCollected
 from autocoder_jupyter.run.verified import SECOND, TRIAL
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import Exchange, LayerCost, Report, Strength, Usage
-from autocoder_jupyter.versions.verification import shown
+from autocoder_jupyter.versions.edits import shown
 
 
 class Examination:

@@ -35,9 +35,7 @@ from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.readable_code import readable_code
 from autocoder_jupyter.versions.edits import undo_edit
-from autocoder_jupyter.versions.layout import file_path, home_of, move, run_path, store_once
-from autocoder_jupyter.versions.sources import sources_of
-from autocoder_jupyter.versions.store import Versions
+from autocoder_jupyter.versions.store import Versions, file_path, home_of, move, run_path, sources_of, store_once
 
 
 class Journal(RunJournal):

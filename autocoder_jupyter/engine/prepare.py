@@ -23,7 +23,7 @@ from autocoder_jupyter.sandbox.environments.pylock import read_pylock
 from autocoder_jupyter.settings.parameters import require_unicode
 from autocoder_jupyter.types import InputSpec, type_name
 from autocoder_jupyter.versions import request_fields
-from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.request_fields import RequestKey
 
 
 @dataclass(frozen=True)

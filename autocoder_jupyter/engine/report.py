@@ -28,8 +28,8 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
+from autocoder_jupyter.versions.edits import without_others_evidence
 from autocoder_jupyter.versions.store import Version
-from autocoder_jupyter.versions.verification import without_others_evidence
 
 
 @dataclass(frozen=True)

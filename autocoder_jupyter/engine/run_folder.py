@@ -15,7 +15,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder, Refused
 from autocoder_jupyter.untrusted.plain_json import parse
-from autocoder_jupyter.versions.layout import file_path, home_of, run_path
+from autocoder_jupyter.versions.store import file_path, home_of, run_path
 
 
 @dataclass
@@ -38,7 +38,7 @@ class RunFolder:
         root: the `.autocode` folder.
         name: the name of the result.
         run_id: the id of the run.
-        is_version: whether it is a version of a function, whose place `versions.layout` knows.
+        is_version: whether it is a version of a function, whose place `versions.store` knows.
     """
 
     def __init__(self, root: Path, name: str, run_id: str, *, is_version: bool = False) -> None:

@@ -22,7 +22,7 @@ from autocoder_jupyter.models.faults import CUT_OFF
 from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.versions.layout import home_of, run_ids, run_path
+from autocoder_jupyter.versions.store import home_of, run_ids, run_path
 
 
 class RunJournal:

@@ -31,7 +31,7 @@ from autocoder_jupyter.sandbox.protocol import (
     WorkerSpec,
 )
 from autocoder_jupyter.types import parse_memory
-from autocoder_jupyter.versions.keys import content_key
+from autocoder_jupyter.versions.request_fields import content_key
 
 T = TypeVar("T")
 

@@ -29,11 +29,15 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan
 from autocoder_jupyter.untrusted.parsing import complaint
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.versions.changes import differences, in_words, written_otherwise
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of
 from autocoder_jupyter.versions.field_changes import Change
-from autocoder_jupyter.versions.keys import schema_of
-from autocoder_jupyter.versions.request_fields import texts_of
+from autocoder_jupyter.versions.request_fields import (
+    changes_differences,
+    in_words,
+    schema_of,
+    texts_of,
+    written_otherwise,
+)
 from autocoder_jupyter.versions.store import Version, Versions, edited_id, key_of, numbered_id, unrecorded_id
 
 
@@ -238,7 +242,9 @@ def _open_id(versions: Versions, request_key: str, record: Mapping[str, Any]) ->
     number = 1
     while (folder := numbered_id(request_key, number)) in versions.folders():
         recorded, known = versions.request(folder), versions.get(folder)
-        is_same = not any(change.what == "setting" for change in differences(recorded, record)) if recorded else True
+        is_same = (
+            not any(change.what == "setting" for change in changes_differences(recorded, record)) if recorded else True
+        )
         if is_same and not (known and known.is_good):
             break
         number += 1
@@ -408,7 +414,7 @@ def _made_for(
     for version in reversed(known):
         recorded = versions.request(version.id)
         if version.is_good and recorded and _is_same_refinement(versions, recorded, request):
-            found = differences(recorded, record)
+            found = changes_differences(recorded, record)
             yield version, tuple(change for change in found if change.what not in ("schema", "setting"))
 
 
@@ -460,7 +466,7 @@ def _why(request: Request, record: Mapping[str, Any], versions: Versions, known:
     before = next((version for version in reversed(known) if version.is_good), None)
     if before is None:
         return ""
-    found = [change for change in differences(versions.request(before.id), record) if change.what != "setting"]
+    found = [change for change in changes_differences(versions.request(before.id), record) if change.what != "setting"]
     return in_words(found) or ("" if before.report.tests else "there are no tests yet")
 
 

@@ -39,7 +39,7 @@ from autocoder_jupyter.run.events import (
 )
 from autocoder_jupyter.run.verified import SECOND
 from autocoder_jupyter.types import Report, SecondOpinion
-from autocoder_jupyter.versions.verification import keep_evidence, untold_problem
+from autocoder_jupyter.versions.edits import keep_evidence, untold_problem
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ class VersionManager:
 
 def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]:
     """The differences between the requests and between the assumptions of two versions, one line each."""
-    from autocoder_jupyter.versions.changes import changes
+    from autocoder_jupyter.versions.request_fields import changes
 
     changed = changes(versions.request(old.id), versions.request(new.id)) or "none"
     was, now = ((version.report.plan.assumptions if version.report.plan else ()) for version in (old, new))
@@ -156,7 +156,7 @@ def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]
 
 def _row(version: Version, versions: Versions, *, counts: bool) -> tuple[str, ...]:
     from autocoder_jupyter.run.events import state_words
-    from autocoder_jupyter.versions.verification import shown
+    from autocoder_jupyter.versions.edits import shown
 
     ended, report = shown(versions, version)
     state = state_words(ended)

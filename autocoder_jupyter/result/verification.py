@@ -18,9 +18,9 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Version, Versions
+from autocoder_jupyter.versions.edits import untold_problem
 from autocoder_jupyter.versions.request_fields import read_fields
-from autocoder_jupyter.versions.sources import sources_of
-from autocoder_jupyter.versions.verification import untold_problem
+from autocoder_jupyter.versions.store import sources_of
 
 
 async def verified(

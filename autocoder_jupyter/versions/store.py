@@ -13,9 +13,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ValidationError
 
 from autocoder_jupyter.errors import writing
 from autocoder_jupyter.trust.seals import is_sealed
@@ -23,11 +26,239 @@ from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import parse as parse_module
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.readable_code import readable_code
 from autocoder_jupyter.untrusted.visible import hides
-from autocoder_jupyter.versions.choice import FILE as CHOICE_FILE
-from autocoder_jupyter.versions.choice import Choice
-from autocoder_jupyter.versions.layout import file_path, home_of, release, run_ids, run_path
 from autocoder_jupyter.versions.report_check import check_report
+
+# `choice.json`: which version of a function counts, if the user chose one; else the newest good version does.
+
+
+FILE = "choice.json"
+
+_BYTES = 2**20
+
+
+class _ChoiceFile(BaseModel):
+    """The schema of the file. The file is untrusted."""
+
+    pinned: str | None = None
+    chosen: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choices that the user made for one function.
+
+    Args:
+        pinned: the version that every request of this name gets; None if there is none.
+        chosen: by request key, the version that counts for it.
+    """
+
+    pinned: str | None = None
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, files: Folder, home: str) -> Choice:
+        """The choice in a folder of versions; empty if the file is missing or cannot be read."""
+        try:
+            said = _ChoiceFile.model_validate(parse(files.read_bytes(f"{home}/{FILE}", _BYTES)))
+        except (OSError, ValueError, ValidationError):
+            return cls()
+        return cls(said.pinned, said.chosen)
+
+    def write(self, files: Folder, home: str) -> None:
+        """Write the file.
+
+        Raises:
+            InvalidRequest: the folder cannot be written.
+        """
+        record = {"pinned": self.pinned, "chosen": dict(sorted(self.chosen.items()))}
+        with writing("The choice of a version", files.root / home / FILE):
+            files.write(f"{home}/{FILE}", (json.dumps(record, indent=1) + "\n").encode())
+
+    def choosing(self, request_key: str, version: str) -> Choice:
+        """A copy with a version chosen for a request."""
+        return replace(self, chosen={**self.chosen, request_key: version})
+
+    def without(self, version: str) -> Choice:
+        """A copy without any choice of this version."""
+        kept = {key: chosen for key, chosen in self.chosen.items() if chosen != version}
+        return Choice(None if self.pinned == version else self.pinned, kept)
+
+
+# Where the versions of a function are: `.autocode/<name>/versions/<version>/`.
+#
+#     .autocode/.gitattributes          written once; it marks what is below `versions` for git as generated
+#     .autocode/<name>/
+#         solution.py, test_solution.py, function.toml      what runs; see `top_files`
+#         choice.json                                       see `choice`
+#         versions/<version>/                               see `engine.journal`
+#
+# Earlier versions of this package wrote `.autocode/<name>/<version>/`. Such a folder is read where it is, and moved
+# when the next version is written. Both places can exist after a merge, so each is always looked for.
+#
+# A file that two versions have in common is stored once, and `same.json` names the version that has it.
+
+
+VERSIONS = "versions"
+
+_RUN_FILES = ("request.json", "journal.jsonl", "report.json")
+"""A folder with one of these is a version. Outputs of calls and answers of code mode have none of them."""
+
+_STORED_ONCE = frozenset(
+    {"request.json", "sent.json", "solution.py", "test_solution.py", "test_blind.py", "test_own.py"}
+)
+"""Files that two versions can have in common. Of equal ones, only the earliest is stored."""
+
+SAME_FILE = "same.json"
+"""In the folder of a version: which version has a file that is stored only there."""
+
+_SAME_BYTES = 16 * 1024
+
+GIT_FILE = ".gitattributes"
+
+_GIT_ATTRIBUTES = """\
+# Written once by autocoder-jupyter. Change it as you like; an empty file stays empty.
+# What is recorded of versions: hidden in reviews, and no text in a diff.
+*/versions/** linguist-generated gitlab-generated -diff
+# What runs now, written again from the versions after a merge: see function.toml.
+*/solution.py merge=union
+*/test_solution.py merge=union
+*/function.toml merge=union
+"""
+
+
+def home_of(root: str, name: str) -> str:
+    """The folder of a function, relative to the folder around `.autocode`."""
+    return f"{root}/{name}"
+
+
+def run_path(files: Folder, home: str, run_id: str) -> str:
+    """The folder of a run: below `versions`, or where an earlier version of this package wrote it."""
+    new, old = f"{home}/{VERSIONS}/{run_id}", f"{home}/{run_id}"
+    return old if run_id != VERSIONS and not files.exists(new) and files.exists(old) else new
+
+
+def run_ids(files: Folder, home: str) -> list[str]:
+    """The names of the folders of all runs at both places, sorted. `outputs` may be among them."""
+    earlier = (name for name in files.names(home) if name != VERSIONS and files.is_folder(f"{home}/{name}"))
+    return sorted({*files.names(f"{home}/{VERSIONS}"), *earlier})
+
+
+def file_path(files: Folder, home: str, run_id: str, name: str) -> str:
+    """The path of a file of a run: in its folder, or in that of the version that has the same file."""
+    path = f"{run_path(files, home, run_id)}/{name}"
+    if name in _STORED_ONCE and not files.exists(path) and (holder := _same(files, home, run_id).get(name)):
+        return f"{run_path(files, home, holder)}/{name}"
+    return path
+
+
+def store_once(files: Folder, home: str, run_id: str) -> None:
+    """Remove from a finished version each file that another finished version has too. `same.json` then names that one.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    own, same = run_path(files, home, run_id), _same(files, home, run_id)
+    left = {name: files.read_bytes(f"{own}/{name}") for name in _STORED_ONCE if files.exists(f"{own}/{name}")}
+    found: dict[str, str] = {}
+    for other in run_ids(files, home):
+        folder = run_path(files, home, other)
+        if other == run_id or not files.exists(f"{folder}/report.json"):
+            continue
+        for name in left.keys() - found.keys():
+            with contextlib.suppress(OSError):
+                if files.read_bytes(f"{folder}/{name}", len(left[name])) == left[name]:
+                    found[name] = other
+    if found:
+        _write_same(files, home, run_id, {**same, **found})
+        for name in found:
+            files.remove(f"{own}/{name}")
+
+
+def release(files: Folder, home: str, run_id: str) -> None:
+    """Give the files of a version to those that name it in `same.json`, before it is removed.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    given: dict[str, str] = {}
+    for other in run_ids(files, home):
+        same = _same(files, home, other)
+        if run_id not in same.values():
+            continue
+        for name in [name for name, holder in same.items() if holder == run_id]:
+            if name in given:
+                same[name] = given[name]
+                continue
+            del same[name]
+            with contextlib.suppress(FileNotFoundError):
+                content = files.read_bytes(f"{run_path(files, home, run_id)}/{name}")
+                files.write(f"{run_path(files, home, other)}/{name}", content)
+                given[name] = other
+        _write_same(files, home, other, same)
+
+
+def _same(files: Folder, home: str, run_id: str) -> dict[str, str]:
+    """By file, the other version of this function that has it. The record is not trusted: it can name no other file."""
+    with contextlib.suppress(OSError, ValueError):
+        read = parse(files.read_bytes(f"{run_path(files, home, run_id)}/{SAME_FILE}", _SAME_BYTES))
+        if isinstance(read, dict):
+            return {
+                name: one
+                for name, one in read.items()
+                if name in _STORED_ONCE and one != run_id and _is_run(files, home, one)
+            }
+    return {}
+
+
+def _is_run(files: Folder, home: str, name: Any) -> bool:
+    """Whether a name from a record is that of a run. The names of all runs are not read: a folder can have many."""
+    if not isinstance(name, str) or "/" in name or name == VERSIONS:
+        return False
+    return files.is_folder(run_path(files, home, name))
+
+
+def _write_same(files: Folder, home: str, run_id: str, same: dict[str, str]) -> None:
+    path = f"{run_path(files, home, run_id)}/{SAME_FILE}"
+    if same:
+        files.write(path, (json.dumps(same, indent=1, sort_keys=True) + "\n").encode())
+    elif files.exists(path):
+        files.remove(path)
+
+
+def is_moved(files: Folder, home: str) -> bool:
+    """Whether the function is in this layout."""
+    return files.is_folder(f"{home}/{VERSIONS}")
+
+
+def write_git_file(files: Folder, home: str) -> None:
+    """Write the file for git, if there is none.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = f"{home.partition('/')[0]}/{GIT_FILE}"
+    if not files.exists(path):
+        files.write(path, _GIT_ATTRIBUTES.encode())
+
+
+def move(files: Folder, home: str) -> None:
+    """Move what an earlier version of this package wrote to its place.
+
+    Raises:
+        OSError: a folder cannot be moved. It is read where it is.
+    """
+    for name in files.names(home):
+        old, new = f"{home}/{name}", f"{home}/{VERSIONS}/{name}"
+        is_run = files.is_folder(old) and any(files.exists(f"{old}/{file}") for file in _RUN_FILES)
+        if name != VERSIONS and is_run and not files.exists(new):
+            with contextlib.suppress(FileNotFoundError):  # another kernel moved it
+                files.move(old, new)
+
+
+# What the docstring of this file says.
+
 
 TOTAL_BYTES = 64 * 2**20
 """The maximum bytes of reports that are read for one name. Further reports are skipped."""
@@ -102,7 +333,7 @@ class Versions:
     def folders(self) -> list[str]:
         """The folder names of all runs, finished or not, sorted by name. None of them has hidden characters."""
         names = run_ids(self._files, self._home)
-        return [name for name in names if name != CHOICE_FILE and not name.startswith(".") and not hides(name)]
+        return [name for name in names if name != FILE and not name.startswith(".") and not hides(name)]
 
     def interrupted(self) -> list[str]:
         """The runs that did not finish, in the order in which they began."""
@@ -171,7 +402,7 @@ class Versions:
         Raises:
             InvalidRequest: the folder cannot be written.
         """
-        from autocoder_jupyter.versions.top_files import TopFiles
+        from autocoder_jupyter.versions.edits import TopFiles
 
         top = TopFiles(self)
         top.show()
@@ -275,3 +506,46 @@ def _can_be_read(report: Report) -> bool:
     except (SyntaxError, ValueError):
         return False
     return True
+
+
+# The files with the code and the tests of a version, as text.
+
+
+CODE_FILE = "solution.py"
+TESTS_FILE = "test_solution.py"
+BLIND_FILE = "test_blind.py"
+OWN_FILE = "test_own.py"
+
+SOURCE_BYTES = 2**20
+"""The most bytes of one file that are read."""
+
+CONFLICT = "<<<<<<< "
+"""The beginning of a line that git writes into a file that it cannot merge."""
+
+
+def sources_of(report: Report) -> dict[str, str]:
+    """The text of each file with code or tests of a version; "" if it has none."""
+    return {
+        CODE_FILE: report.solution.code if report.solution else "",
+        TESTS_FILE: report.tests,
+        BLIND_FILE: report.blind_tests,
+        OWN_FILE: report.own_tests,
+    }
+
+
+def read_source(files: Folder, path: str) -> str:
+    """A file's text; "" if it is missing, is not text or has merge conflicts. A run of the cell writes it again."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        text = files.read_bytes(path, SOURCE_BYTES).decode()
+        return "" if "\0" in text or any(line.startswith(CONFLICT) for line in text.splitlines()) else text
+    return ""
+
+
+def plain(text: str) -> str:
+    """A source as its file is written, with plain newlines and no blank lines around it."""
+    return readable_code(text).replace("\r\n", "\n").strip("\n")
+
+
+def written(text: str) -> bytes:
+    """The content of the file of a source: without hidden characters."""
+    return (readable_code(text).rstrip("\n") + "\n").encode()

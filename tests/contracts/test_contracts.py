@@ -18,7 +18,7 @@ from autocoder_jupyter.contracts.reading import backend_of, contract_of
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import OutputSpec
-from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.request_fields import RequestKey
 
 
 class Monthly(pa.DataFrameModel):

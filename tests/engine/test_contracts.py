@@ -15,7 +15,7 @@ from autocoder_jupyter.contracts.sample_schema import schema_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import OutputSpec, Report
-from autocoder_jupyter.versions.changes import changes
+from autocoder_jupyter.versions.request_fields import changes
 from tests.runner import Runner, fenced
 
 

@@ -14,7 +14,7 @@ from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.types import Exchange, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.keys import content_key
+from autocoder_jupyter.versions.request_fields import content_key
 from tests.hostile_folder import HOSTILE
 
 

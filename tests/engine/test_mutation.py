@@ -29,8 +29,8 @@ from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.efforts import EFFORTS
 from autocoder_jupyter.types import InputSpec, OutputSpec, Strength, TestOutcome
+from autocoder_jupyter.versions.edits import rename, without_others_evidence
 from autocoder_jupyter.versions.store import Versions
-from autocoder_jupyter.versions.verification import rename, without_others_evidence
 from autocoder_jupyter.view.document import Row, Table
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of

@@ -14,9 +14,7 @@ from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import Noticed, VersionBegun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.changes import changes, written_otherwise
-from autocoder_jupyter.versions.keys import RequestKey
-from autocoder_jupyter.versions.request_fields import FIELDS
+from autocoder_jupyter.versions.request_fields import FIELDS, RequestKey, changes, written_otherwise
 from autocoder_jupyter.view.as_text import document_text
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 

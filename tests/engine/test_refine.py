@@ -162,7 +162,7 @@ def test_no_test_can_call_a_function_that_needs_more_than_it_did() -> None:
 
 def test_a_wish_and_what_it_starts_from_name_another_request() -> None:
     from autocoder_jupyter.request import Request
-    from autocoder_jupyter.versions.keys import RequestKey
+    from autocoder_jupyter.versions.request_fields import RequestKey
 
     plain = Request(name="growth", prompt="Total.")
     wished = dataclasses.replace(plain, wishes=(WISH,), earlier=EARLIER)

@@ -20,8 +20,15 @@ from autocoder_jupyter.engine import loop
 from autocoder_jupyter.errors import RequestInUse
 from autocoder_jupyter.run.events import Noticed, TokensUsed
 from autocoder_jupyter.sandbox.environments import cleanup
-from autocoder_jupyter.versions.lock_holder import Holder
-from autocoder_jupyter.versions.request_lock import LockPatience, hold_lock, holder_words, is_held, lock_of, remove_old
+from autocoder_jupyter.versions.request_lock import (
+    Holder,
+    LockPatience,
+    hold_lock,
+    holder_words,
+    is_held,
+    lock_of,
+    remove_old,
+)
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 
 AGO = 1_000_000.0

@@ -19,7 +19,7 @@ from autocoder_jupyter.kinds.element_types import elements_of, misfit, python_ty
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
-from autocoder_jupyter.versions.keys import RequestKey, content_key
+from autocoder_jupyter.versions.request_fields import RequestKey, content_key
 
 PLAN = {"description": "d", "approach": "a"}
 

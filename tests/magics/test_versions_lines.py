@@ -34,7 +34,7 @@ from autocoder_jupyter.types import (
     Usage,
 )
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.request_fields import RequestKey
 from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
 
 

@@ -80,12 +80,10 @@ from autocoder_jupyter.tasks.renamed import renamed
 from autocoder_jupyter.types import CodePlan, CodeSolution, Edit, Exchange, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted import parsing, plain_json, plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.versions import verification
-from autocoder_jupyter.versions.choice import Choice
-from autocoder_jupyter.versions.edits import edit_of
+from autocoder_jupyter.versions import edits
+from autocoder_jupyter.versions.edits import TopFiles, edit_of
 from autocoder_jupyter.versions.report_check import check_report
-from autocoder_jupyter.versions.store import Version, Versions
-from autocoder_jupyter.versions.top_files import TopFiles
+from autocoder_jupyter.versions.store import Choice, Version, Versions
 from autocoder_jupyter.view import diff, highlight
 from autocoder_jupyter.view.side_by_side import side_by_side
 from tests.readers import hostile
@@ -252,8 +250,8 @@ def _journal(folder: Path) -> None:
 def _versions(folder: Path) -> None:
     versions = Versions(folder / ".autocode", "growth")
     for version in versions.all():
-        verification.shown(versions, version)
-        verification.without_others_evidence(versions, version)
+        edits.shown(versions, version)
+        edits.without_others_evidence(versions, version)
     versions.chosen("k")
     files = RunFolder(folder / ".autocode", "growth", "r1")
     files.holds_report()
@@ -369,8 +367,8 @@ READERS: dict[str, Reader] = {
         (
             "versions.store:Versions.all",
             "versions.store:_can_be_read",
-            "versions.verification:shown",
-            "versions.verification:_found",
+            "versions.edits:shown",
+            "versions.edits:_found",
             "engine.run_folder:RunFolder.holds_report",
             "engine.run_folder:RunFolder.holds_json",
         ),
@@ -404,14 +402,14 @@ READERS: dict[str, Reader] = {
             lambda folder: Versions(folder / ".autocode", "growth").request("r1"),
         ),
         _json("numbers", "keys", "brackets"),
-        ("versions.layout:_same", "versions.layout:store_once", "versions.layout:release"),
+        ("versions.store:_same", "versions.store:store_once", "versions.store:release"),
     ),
     "which version the files at the top show": Reader(
         _file(
             ".autocode/growth/function.toml", lambda folder: TopFiles(Versions(folder / ".autocode", "growth")).named()
         ),
         {"versions": lambda: 'version = "a"\n' * 250_000, "one line": lambda: 'version = "' + "a" * 3_000_000},
-        ("versions.top_files:TopFiles.named", "versions.top_files:TopFiles._toml_text"),
+        ("versions.edits:TopFiles.named", "versions.edits:TopFiles._toml_text"),
     ),
     "models of a server on this machine": Reader(
         lambda text, _: read_models(b"HTTP/1.1 200 OK\r\n\r\n" + text.encode()),
@@ -487,7 +485,7 @@ READERS: dict[str, Reader] = {
             lambda folder: Choice.read(Folder(folder), ".autocode/growth"),
         ),
         _json("numbers", "keys"),
-        ("versions.choice:Choice.read",),
+        ("versions.store:Choice.read",),
     ),
     "a cached lock": Reader(
         _file("lock.json", lambda folder: _read_lock(folder / "lock.json")),
@@ -510,7 +508,7 @@ READERS: dict[str, Reader] = {
     "code that a user edited": Reader(
         _opened,
         _sources("names", "imports", "brackets"),
-        ("versions.sources:read_source", "engine.interface:interface_problem", "engine.adapting:_with_default"),
+        ("versions.store:read_source", "engine.interface:interface_problem", "engine.adapting:_with_default"),
     ),
     "a file with data": Reader(
         _file("data.json", lambda folder: describe_file(folder / "data.json")),
@@ -896,7 +894,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "settings.parameters:record",
         "tasks.harness:_parts",
         "tasks.export:figures_as_data",
-        "versions.changes:differences",
+        "versions.request_fields:changes_differences",
         "view.styles:_rules",
     ),
     "a file of the user's machine or of the administrator, or written by a process of this package": (
@@ -937,8 +935,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.local.watched_worker:WatchedWorker._own_end",
         "sandbox.system_minimum:_settings",
         "trust.record:_read",
-        "versions.lock_holder:_namespace",
-        "versions.lock_holder:_stat",
+        "versions.request_lock:_namespace",
+        "versions.request_lock:_stat",
     ),
     "calls a function that is measured above, with the same text": (
         "engine.planning:_sorted",
@@ -976,6 +974,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.docker.detection:_about",
         "sandbox.workspace.workspace:Workspace.restore",
         "tasks.export:_is_of_export",
-        "versions.top_files:TopFiles._has_other_content",
+        "versions.edits:TopFiles._has_other_content",
     ),
 }

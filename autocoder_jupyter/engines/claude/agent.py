@@ -31,7 +31,7 @@ from autocoder_jupyter.sandbox.workspace.workspace import Observation, Workspace
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.types import TestFailure, Trace
 from autocoder_jupyter.untrusted.parsing import complaint
-from autocoder_jupyter.versions.keys import content_key
+from autocoder_jupyter.versions.request_fields import content_key
 
 REMINDERS = 2
 """How many times in a row the agent is asked for a missing file."""
