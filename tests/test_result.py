@@ -19,9 +19,9 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.option_specs import OPTIONS
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.calls.call import CallQueue
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.queue import CallQueue
 from autocoder_jupyter.errors import AutocodeError, OutOfMemory, SandboxCrash
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
@@ -133,7 +133,7 @@ def test_a_call_whose_worker_dies_gives_its_turn_to_the_next(
 ) -> None:
     """Also if it kills the process from which all calls of its worker are forked."""
     queue = CallQueue(1, lambda: math.inf)
-    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.shared_queue", lambda: queue)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
     deadly = built(DEADLY, sandbox, tmp_path, InputSpec(name="how", type="str"))
     ways = ["lives", "kills itself", "lives", "kills its parent", "lives", "leaves", "lives"]
 

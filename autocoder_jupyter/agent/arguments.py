@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal
 
+from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.outputs import field_names
-from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.contracts.reading import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.element_types import WHOLE, elements_of

@@ -3,26 +3,284 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 import re
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from typing import Any, Generic, TypeVar
 
-from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls import function as outcome_cache
 from autocoder_jupyter.calls.binding import bind, takes_long
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.on_worker import OnWorker, in_turn
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.outputs import moved_to_destination, packed
+from autocoder_jupyter.calls.runtime import Runtime, forget, runtime_for
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.awaited import remark
-from autocoder_jupyter.errors import AutocodeError, InvalidRequest
+from autocoder_jupyter.concurrency.awaited import Awaited, remark, tell
+from autocoder_jupyter.concurrency.background import outcome
+from autocoder_jupyter.errors import (
+    AutocodeError,
+    EngineGone,
+    InvalidRequest,
+    PackageError,
+    SandboxCrash,
+    SandboxUnavailable,
+    SolutionError,
+    was_killed,
+)
 from autocoder_jupyter.redaction.secrets import hidden_values, redact
 from autocoder_jupyter.request import secret_values
-from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
+from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
+from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker, WorkerLimits, WorkerNotReady, WorkerSpec
 from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.types import Resources, parse_memory
 from autocoder_jupyter.types.of_flyte import all_fetched, given_back, has_data_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
+
+# The queue of calls. As many run at once as there are cores and memory; the others wait, first come first served.
+#
+# A waiting call has no thread and no worker, so any number of calls can wait. The generation of functions does not wait
+# here: it needs two workers at a time, and would wait for itself.
+
+
+class CallTurn:
+    """The turn of one call.
+
+    Args:
+        resources: limits of the call.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self.cores = math.ceil(resources.cpu)
+        self.memory = parse_memory(resources.memory)
+        self.begins: Future[None] = Future()  # done when the call may run
+
+
+class CallQueue:
+    """Grants turns. Safe for threads, and for callers on several event loops.
+
+    Args:
+        cores: how many cores the running calls may use together.
+        free_memory: returns the bytes that are free now. A call that runs may still take all of its memory, so the
+            memory of all running calls is subtracted.
+    """
+
+    def __init__(self, cores: int, free_memory: Callable[[], float]) -> None:
+        self._cores = cores
+        self._free_memory = free_memory
+        self._lock = threading.RLock()  # the garbage collector may end a waiting coroutine inside of it
+        self._waiting: deque[CallTurn] = deque()
+        self._running: set[CallTurn] = set()
+
+    @asynccontextmanager
+    async def wait_for(self, turn: CallTurn) -> AsyncIterator[None]:
+        """Wait for a turn, and hold it inside this context. A caller that is cancelled leaves the queue.
+
+        A call that needs more than there is runs alone.
+        """
+        with self._lock:
+            self._waiting.append(turn)
+            self._grant()
+        try:
+            await outcome(turn.begins)
+            yield
+        finally:
+            with self._lock:
+                if turn in self._running:
+                    self._running.remove(turn)
+                else:
+                    self._waiting.remove(turn)
+                self._grant()
+
+    def before(self, turn: CallTurn) -> int:
+        """How many calls run or wait before a waiting one; 0 if it does not wait."""
+        with self._lock:
+            return len(self._running) + self._waiting.index(turn) if turn in self._waiting else 0
+
+    def _grant(self) -> None:
+        """Let the first calls run, as long as there is room. Nobody overtakes the first, so each has its turn."""
+        while self._waiting and self._has_room(self._waiting[0]):
+            turn = self._waiting.popleft()
+            self._running.add(turn)
+            if turn.begins.set_running_or_notify_cancel():
+                turn.begins.set_result(None)
+
+    def _has_room(self, turn: CallTurn) -> bool:
+        if not self._running:
+            return True
+        cores = sum(each.cores for each in self._running)
+        memory = sum(each.memory for each in self._running)
+        return cores + turn.cores <= self._cores and memory + turn.memory <= self._free_memory()
+
+
+_queues: dict[int, CallQueue] = {}
+_lock = threading.Lock()
+
+
+def shared_queue() -> CallQueue:
+    """The queue of this process. A forked process has its own, because its parent's calls do not run in it."""
+    from autocoder_jupyter.sandbox.host.capacity import free_memory, usable_cores
+
+    with _lock:
+        if os.getpid() not in _queues:
+            _queues[os.getpid()] = CallQueue(usable_cores(), free_memory)
+        return _queues[os.getpid()]
+
+
+# Work on a worker for calls: waits for its turn, provides the environment, lends a worker, and tries again.
+
+
+T = TypeVar("T")
+
+BACKOFF_SECONDS = 0.2
+"""Seconds before the first retry of a call whose sandbox failed; doubled each time."""
+
+_OF_MISSING_FILES = frozenset(
+    {"ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError", "OSError", "EOFError"}
+)
+"""Errors of a library that loads one of its own files late, if the file is missing."""
+
+
+class OnWorker(Generic[T]):
+    """Work of a function on its thread, which another thread may stop at any time.
+
+    Args:
+        function: the function whose environment is used.
+        options: of the call.
+        work: runs on a worker, and may be called again after the sandbox failed.
+
+    Attributes:
+        doing: the current step.
+        notes: sentences for the user.
+    """
+
+    def __init__(self, function: Function, options: CallOptions, work: Callable[[Worker], T]) -> None:
+        self._function = function
+        self._options = options
+        self._work = work
+        self._stop = CancellationToken(f"The call of {function.name} was stopped.")
+        self.doing = ""
+        self.notes: list[str] = []
+
+    def stop(self) -> None:
+        """Stop the build of the environment, or kill the worker, now or as soon as there is one."""
+        self._stop.cancel()
+
+    def done(self) -> T:
+        """The result of the work. It blocks, and is called once.
+
+        Raises:
+            SandboxError: the program or the sandbox failed.
+        """
+        try:
+            return self._done()
+        finally:
+            # The work has the arguments, which may be large, and contexts of other tasks keep this object for longer.
+            del self._work
+
+    def _done(self) -> T:
+        left = self._options.retries
+        pause = BACKOFF_SECONDS
+        has_worked = False
+        while True:
+            runtime: Runtime | None = None
+            try:
+                runtime = runtime_for(
+                    self._options.sandbox,
+                    self._options.image_config,
+                    self._options.sandbox_minimum,
+                    built_in=self._function.sandbox,
+                )
+                has_worked = has_worked or runtime.worked
+                values = self._attempt_in_a_whole_environment(runtime)
+            except (EngineGone, SandboxCrash, SandboxUnavailable) as error:
+                self._stop.raise_if_cancelled()
+                if runtime is not None and not isinstance(error, SandboxCrash):
+                    forget(runtime)
+                has_worked = has_worked or was_killed(error)
+                is_from_outside = was_killed(error) or isinstance(error, SandboxUnavailable)
+                if left == 0 or not has_worked or not is_from_outside:
+                    raise
+                if was_killed(error):
+                    self.notes.append(f"{error.what.rstrip('.')}. No limit was exceeded, so the call was repeated.")
+            else:
+                runtime.worked = True
+                return values
+            left -= 1
+            self._stop.wait(pause)
+            pause *= 2
+
+    def _attempt_in_a_whole_environment(self, runtime: Runtime) -> T:
+        """Do the work; do it once more if it failed because files of the environment are missing or damaged."""
+        try:
+            return self._attempt(runtime)
+        except (EngineGone, PackageError, SandboxUnavailable, SandboxCrash, SolutionError) as error:
+            if isinstance(error, SolutionError) and error.exception_type not in _OF_MISSING_FILES:
+                raise
+            self._stop.raise_if_cancelled()
+            found = runtime.damage(self._function.environment)
+            if not found:
+                raise
+        self.notes.append(f"The environment of {self._function.name} was damaged ({found}) and has been built again.")
+        return self._attempt(runtime)
+
+    def _attempt(self, runtime: Runtime) -> T:
+        self._stop.raise_if_cancelled()
+        self.doing = f"getting the {runtime.sandbox.name} sandbox ready"
+        environment = runtime.environment(self._function.environment, BuildWatch(token=self._stop))
+        options = self._options
+        limits = WorkerLimits(
+            cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds
+        )
+        spec = WorkerSpec(environment, limits, network=options.network)
+        try:
+            return self._attempt_on(runtime, spec, asked=False)
+        except WorkerNotReady:
+            self._stop.raise_if_cancelled()
+            return self._attempt_on(runtime, spec, asked=True)
+
+    def _attempt_on(self, runtime: Runtime, spec: WorkerSpec, *, asked: bool) -> T:
+        """Do the work on a worker. To ask it first whether it is ready takes as long as to send it a small table."""
+        with runtime.pool.lease(spec, asked=asked) as worker:
+            self.doing = f"{runtime.sandbox.name} sandbox"
+            with self._stop.on_cancel(worker.kill):
+                return self._work(worker)
+
+
+async def in_turn(name: str, on_worker: OnWorker[T], options: CallOptions, work: Callable[[], T]) -> T:
+    """Do work that uses a worker when it is its turn. Cancelling the awaiting task stops it.
+
+    Args:
+        name: what the user reads while it waits.
+        on_worker: the work.
+        options: of the call.
+        work: calls `on_worker.done`, or has the result already.
+    """
+    queue, turn = shared_queue(), CallTurn(options.resources)
+
+    def doing() -> str:
+        before = queue.before(turn)
+        return (
+            f"waits for its turn, {before:,} {'call' if before == 1 else 'calls'} before it"
+            if before
+            else on_worker.doing
+        )
+
+    async def waiting() -> T:
+        async with queue.wait_for(turn):
+            return await background.call_blocking(work, on_cancel=on_worker.stop)
+
+    tell(Awaited(name, doing, "interrupt to stop it"))
+    return await background.on_loop(waiting())
+
+
+# What the docstring of this file says.
+
 
 K = TypeVar("K")
 

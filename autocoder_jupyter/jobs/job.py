@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.agent.generation import generate_report, resolution_of, resolution_of_error
-from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 from autocoder_jupyter.calls.binding import misfit
 from autocoder_jupyter.calls.call import fetched, on_this_machine, require_output
 from autocoder_jupyter.calls.callable import DocumentationOfInstance, Live, SignatureOfInstance
-from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.function import Function, SplitWatch, ValueWatch
 from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taking
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.split_watch import SplitWatch
-from autocoder_jupyter.calls.value_watch import ValueWatch
+from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.errors import InvalidRequest

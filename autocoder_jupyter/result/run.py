@@ -7,8 +7,8 @@ from typing import Any
 
 from autocoder_jupyter.calls.callable import Called
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.tasks.task import Task
 
 

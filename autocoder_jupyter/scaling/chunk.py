@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls import function as outcome_cache
 from autocoder_jupyter.calls.binding import bind
-from autocoder_jupyter.calls.call import call, chosen, fetched, finished, program_of
+from autocoder_jupyter.calls.call import OnWorker, call, chosen, fetched, finished, in_turn, program_of
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.on_worker import OnWorker, in_turn
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import remark

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from autocoder_jupyter.calls.binding import bind
-from autocoder_jupyter.calls.call import program_of, require_callable
+from autocoder_jupyter.calls.call import OnWorker, in_turn, program_of, require_callable
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.on_worker import OnWorker, in_turn
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.cache_folder import cache_folder

@@ -15,7 +15,7 @@ import pyarrow
 
 from autocoder_jupyter.calls.binding import misfit
 from autocoder_jupyter.calls.call import on_this_machine
-from autocoder_jupyter.calls.caller_warnings import warn_of
+from autocoder_jupyter.calls.callable import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
-from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls import function as outcome_cache
 from autocoder_jupyter.calls.binding import by_name, split
 from autocoder_jupyter.calls.call import program_of, require_callable
 from autocoder_jupyter.calls.function import Function

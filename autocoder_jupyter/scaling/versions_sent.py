@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter.calls.caller_warnings import warn
+from autocoder_jupyter.calls.callable import warn
 from autocoder_jupyter.errors import NoWorkersWarning, VersionsDiffer
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.version import VERSION

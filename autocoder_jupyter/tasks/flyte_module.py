@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls import function as outcome_cache
 from autocoder_jupyter.calls.call import program_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions

@@ -12,12 +12,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls import function as outcome_cache
+from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.call import program_of, require_callable
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.values import checked_value
+from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.tasks.flyte_resolver import TaskResolver

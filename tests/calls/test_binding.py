@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.calls.binding import bind, split
-from autocoder_jupyter.calls.values import checked_value
+from autocoder_jupyter.calls.binding import bind, checked_value, split
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File, InputSpec, TypeName

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls import function as outcome_cache
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
@@ -89,7 +89,7 @@ def test_a_crashed_program_is_never_a_value(pool: Any, function: Any) -> None:
 def test_a_lost_engine_is_asked_again_as_often_as_told(
     pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any
 ) -> None:
-    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.BACKOFF_SECONDS", 0.001)
     pool.faults = [EngineGone("gone"), SandboxUnavailable("not yet back")]
     assert run(function("def run(): return 1.0"), options=CallOptions(retries=2)) == 1.0
     pool.faults = [EngineGone("gone"), EngineGone("gone")]
@@ -232,7 +232,7 @@ def run():
 
 
 def test_the_store_of_outcomes_is_bounded(pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
-    monkeypatch.setattr("autocoder_jupyter.calls.outcome_cache.MAX_OUTCOMES", 2)
+    monkeypatch.setattr("autocoder_jupyter.calls.function.MAX_OUTCOMES", 2)
     target, auto = function(TOTAL, (SALES,)), CallOptions(cache="auto")
     for value in (1, 2, 3, 3, 1):
         run(target, frame(value), options=auto)
@@ -503,7 +503,7 @@ def test_an_outcome_belongs_to_our_version_and_to_those_of_its_packages(
 ) -> None:
     target, auto = function(TOTAL, (SALES,)), CallOptions(cache="auto")
     run(target, frame(1), options=auto)
-    monkeypatch.setattr("autocoder_jupyter.calls.outcome_cache.VERSION", "9.9.9")
+    monkeypatch.setattr("autocoder_jupyter.calls.function.VERSION", "9.9.9")
     run(target, frame(1), options=auto)
     assert len(pool.calls) == 2
     newer = replace(target.environment, lock=(f"pandas==3.0.2 --hash=sha256:{'0' * 64}",))

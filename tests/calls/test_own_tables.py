@@ -16,10 +16,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.data import foreign, workbook_size
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.files import describe_file

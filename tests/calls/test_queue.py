@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.calls import queue as queue_module
-from autocoder_jupyter.calls.call import call
+from autocoder_jupyter.calls import call as queue_module
+from autocoder_jupyter.calls.call import CallQueue, CallTurn, call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.queue import CallQueue, CallTurn
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Wait
 from autocoder_jupyter.types import InputSpec, Resources
@@ -106,7 +105,7 @@ async def test_a_waiting_call_says_how_many_are_before_it(
     function: Callable[..., Function], pool: StandInPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = CallQueue(1, lambda: math.inf)
-    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.shared_queue", lambda: queue)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
     waiting = function("def run():\n    started.set()\n    killed.wait(60)\n    return 1.0\n")
     first = asyncio.create_task(call(waiting, CallOptions(), [], {}))
     assert await asyncio.to_thread(pool.started.wait, 60)
@@ -126,7 +125,7 @@ def test_a_contract_that_calls_a_function_does_not_wait_for_its_own_call(
     function: Callable[..., Function], pool: StandInPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = CallQueue(1, lambda: math.inf)
-    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.shared_queue", lambda: queue)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
     inner = function("def run():\n    return 1.0\n")
 
     def checked_outputs(name: str, contracts: Any, values: Any) -> Any:
@@ -153,7 +152,7 @@ def test_a_loop_that_is_blocked_or_closed_holds_up_no_other_call(
     function: Callable[..., Function], pool: StandInPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = CallQueue(1, lambda: math.inf)
-    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.shared_queue", lambda: queue)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.shared_queue", lambda: queue)
     made = function("def run():\n    return 1.0\n")
 
     async def in_time() -> Any:

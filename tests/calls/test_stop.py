@@ -40,7 +40,7 @@ async def test_a_cancelled_call_ends_the_build_that_it_waits_for(
 ) -> None:
     sandbox = EndlessSandbox()
     runtime = runtime_module.Runtime(sandbox, None)  # type: ignore[arg-type]
-    monkeypatch.setattr("autocoder_jupyter.calls.on_worker.runtime_for", lambda *_, **__: runtime)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.runtime_for", lambda *_, **__: runtime)
     calling: asyncio.Task[Any] = asyncio.create_task(
         call(function("def run():\n    return 1.0\n"), CallOptions(), [], {})
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.calls import value_watch
+from autocoder_jupyter.calls import function as value_watch
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data.drift import check_drift, conversions, shape_of
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of, renamed, renamed_samples
@@ -292,7 +292,7 @@ async def test_a_record_of_another_person_is_compared_as_text(runner: Runner) ->
 
 
 def test_comparing_takes_a_small_part_of_the_time_of_calls() -> None:
-    from autocoder_jupyter.calls.value_watch import ValueWatch
+    from autocoder_jupyter.calls.function import ValueWatch
 
     watch = ValueWatch()
     assert watch.may_compare() and not watch.remarks  # the first call

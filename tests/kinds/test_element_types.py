@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.agent.arguments import _inputs, _outputs
-from autocoder_jupyter.calls.interface import Interface
-from autocoder_jupyter.calls.values import checked_value
+from autocoder_jupyter.calls.binding import checked_value
+from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.display.inspector.reading import read
 from autocoder_jupyter.display.parts import signature as shown_signature
 from autocoder_jupyter.engine.interface import signature

@@ -951,7 +951,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "types.interface:InputSpec.default_value",
     ),
     "bounded by its caller, and not measured here": (
-        "calls.outcome_cache:find",
+        "calls.function:find",
         "scaling.contract:_find",
         "codemode.monty_session:_remarks",
         "contracts.sample_schema:_label",

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls import function as outcome_cache
 from autocoder_jupyter.errors import (
     Cancelled,
     DataDrift,

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import dataset, parquet
 
-from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls import function
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
 from autocoder_jupyter.scaling import answers, partition, running
 from autocoder_jupyter.scaling.chunk import computed
@@ -233,13 +233,13 @@ def test_after_an_interrupt_only_what_is_missing_is_computed(
 ) -> None:
     growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True, known=ROWS)
     computed: list[str | None] = []
-    store = outcome_cache.store
+    store = function.store
 
     def counted(key: str | None, *outcome: Any) -> None:
         computed.append(key)
         store(key, *outcome)
 
-    monkeypatch.setattr(outcome_cache, "store", counted)
+    monkeypatch.setattr(function, "store", counted)
 
     def stop(done: int, _: int) -> None:
         if done == 6:

@@ -49,7 +49,7 @@ def cache(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
-    from autocoder_jupyter.calls import outcome_cache
+    from autocoder_jupyter.calls import function
     from autocoder_jupyter.concurrency.cache_folder import cache_folder
     from autocoder_jupyter.sandbox.environments import cleanup
     from autocoder_jupyter.versions import request_lock
@@ -63,7 +63,7 @@ def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
     left = cleanup.local_environments()
     print(f"Environments: {size_in_words(before - sum(one.bytes for one in left))} freed, {len(left)} left.")
     if everything:
-        print(f"Outcomes of calls: {size_in_words(outcome_cache.clear())} freed.")
+        print(f"Outcomes of calls: {size_in_words(function.clear())} freed.")
     removed = _prune_images(now if everything else now - cleanup.UNUSED_DAYS * _DAY)
     if removed:
         print(f"Docker images: {counted(removed, 'image')} removed.")
@@ -117,10 +117,10 @@ def _prune_images(before: float) -> int:
 
 
 def _outcomes() -> Row:
-    from autocoder_jupyter.calls import outcome_cache
+    from autocoder_jupyter.calls import function
 
-    count, size = outcome_cache.extent()
-    bound = f"of calls; at most {size_in_words(outcome_cache.MAX_BYTES)}, {outcome_cache.MAX_OUTCOMES} outcomes"
+    count, size = function.extent()
+    bound = f"of calls; at most {size_in_words(function.MAX_BYTES)}, {function.MAX_OUTCOMES} outcomes"
     return counted(count, "outcome"), size_in_words(size), "", bound, ""
 
 
