@@ -215,7 +215,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     added(folder, f"{settings}/engines.py", '}\n"""The engines by', f'    "echo": {record},\n')
     (package / "sandbox" / "again.py").write_text(SANDBOX, "utf-8")
     record = 'SandboxRecord("autocoder_jupyter.sandbox.again", "AgainSandbox", title="Again")'
-    sandboxes = package / "settings" / "sandboxes.py"
+    sandboxes = package / "settings" / "choices.py"
     names = sandboxes.read_text("utf-8").replace('"docker", "local"]', '"docker", "local", "again"]')
     sandboxes.write_text(names, "utf-8")
     added(folder, f"{settings}/sandboxes.py", '}\n"""The sandboxes by name', f'    "again": {record},\n')

@@ -145,7 +145,7 @@ from typing import Any
 
 from autocoder_jupyter.agent.settings import freeze
 from autocoder_jupyter.settings.config import OWN
-from autocoder_jupyter.settings.tiers import MinimumTier
+from autocoder_jupyter.settings.choices import MinimumTier
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 

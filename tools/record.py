@@ -44,7 +44,7 @@ ENOUGH_TIME = """\
 import dataclasses
 
 from autocoder_jupyter.engine.second_opinion import trial
-from autocoder_jupyter.settings import efforts
+from autocoder_jupyter.settings import choices as efforts
 
 trial.SECONDS *= 20
 for name, effort in efforts.EFFORTS.items():

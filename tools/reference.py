@@ -15,10 +15,9 @@ from typing import Any
 
 from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
 from autocoder_jupyter.magics.options import OPTIONS
+from autocoder_jupyter.settings.choices import SandboxMinimum
 from autocoder_jupyter.settings.config import RECORDS
-from autocoder_jupyter.settings.option import Option
-from autocoder_jupyter.settings.setting import SettingRecord
-from autocoder_jupyter.settings.tiers import SandboxMinimum
+from autocoder_jupyter.settings.setting import Option, SettingRecord
 
 _ABOUT_CELLS = """\
 These options describe one function, or what its cell does. Write them in a `%%autocode` cell, in the first line or in

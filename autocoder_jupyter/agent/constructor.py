@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autocoder_jupyter.agent.settings import freeze
+from autocoder_jupyter.settings.choices import MinimumTier
 from autocoder_jupyter.settings.config import (
     AgentConfig,
     Backend,
@@ -17,7 +18,6 @@ from autocoder_jupyter.settings.config import (
     Share,
     Switch,
 )
-from autocoder_jupyter.settings.tiers import MinimumTier
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 

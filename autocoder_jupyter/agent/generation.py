@@ -19,7 +19,7 @@ from autocoder_jupyter.run.event_log import write_log
 from autocoder_jupyter.run.events import EndState, LoadingClient
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
-from autocoder_jupyter.settings.engines import ENGINES
+from autocoder_jupyter.settings.choices import ENGINES
 from autocoder_jupyter.types import PlanQuestion, Report
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _require_lock_can_hold(config: AgentConfig) -> None:
 
 
 def _engine(config: AgentConfig) -> ModuleType:
-    """The package of the engine that `backend` names; see `settings.engines.Engine`."""
+    """The package of the engine that `backend` names; see `settings.choices.Engine`."""
     return importlib.import_module(ENGINES[config.backend].package)
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar, get_a
 
 from autocoder_jupyter.request import CachePolicy, Switch
 from autocoder_jupyter.settings import parameters
-from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
+from autocoder_jupyter.settings.choices import MinimumTier, SandboxMinimum
 from autocoder_jupyter.types import Resources, Secret
 
 Tables = Literal["pandas", "same"]

@@ -12,7 +12,7 @@ from autocoder_jupyter.calls.option_specs import OPTIONS, Tables
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice, Switch
 from autocoder_jupyter.settings import parameters
-from autocoder_jupyter.settings.tiers import SandboxMinimum
+from autocoder_jupyter.settings.choices import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 from autocoder_jupyter.untrusted.visible import visible
 

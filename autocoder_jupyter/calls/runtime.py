@@ -11,7 +11,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Sandbox
-from autocoder_jupyter.settings.tiers import ANY, SandboxMinimum, SandboxTier
+from autocoder_jupyter.settings.choices import ANY, SandboxMinimum, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def runtime_for(
     Raises:
         SandboxUnavailable: none can be used.
     """
-    from autocoder_jupyter.settings.sandboxes import SANDBOXES
+    from autocoder_jupyter.settings.choices import SANDBOXES
 
     tested_in = next((name for name in SANDBOXES if name == built_in), None)
     if choice == "auto" and tested_in is not None:

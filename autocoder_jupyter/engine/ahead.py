@@ -21,7 +21,7 @@ from autocoder_jupyter.engine.second_opinion.sides import AT_ONCE, Side
 from autocoder_jupyter.engine.second_opinion.trial import SECONDS, second_program
 from autocoder_jupyter.engine.strength.examiner import Examiner
 from autocoder_jupyter.sandbox.protocol import Program, Worker
-from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.settings.choices import EFFORTS
 
 SLOWEST = 1.0
 """Seconds of a call, after which no further one may begin: the tests would wait for it, or it for them."""

@@ -13,7 +13,7 @@ from autocoder_jupyter.models.answers import with_schema
 from autocoder_jupyter.models.protocol import answer_form
 from autocoder_jupyter.models.questions import response_format
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import InputSpec
 from autocoder_jupyter.view.amounts import amount
 

@@ -25,8 +25,8 @@ from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavai
 from autocoder_jupyter.run.events import ApprovalGiven, ApprovalNeeded
 from autocoder_jupyter.sandbox.environments.pins import name_of, pin_of
 from autocoder_jupyter.sandbox.protocol import Environment
+from autocoder_jupyter.settings.choices import SANDBOXES
 from autocoder_jupyter.settings.parameters import SYSTEM
-from autocoder_jupyter.settings.sandboxes import SANDBOXES
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure
 
 CLIENT_SECONDS = 5.0

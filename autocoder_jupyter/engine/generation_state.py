@@ -23,7 +23,7 @@ from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.run.events import SourceWritten
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import TestChoice
 from autocoder_jupyter.types.overview import Glimpse
 

@@ -13,7 +13,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
-from autocoder_jupyter.settings.tiers import SandboxTier
+from autocoder_jupyter.settings.choices import SandboxTier
 from autocoder_jupyter.types import PlanQuestion, Report
 
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]

@@ -22,7 +22,7 @@ from autocoder_jupyter.evaluate.task_folder import SHIPPED, read_tasks
 from autocoder_jupyter.evaluate.trial import UNASKED, TaskScore, try_model
 from autocoder_jupyter.models import preflight
 from autocoder_jupyter.request import AgentConfig
-from autocoder_jupyter.settings.sandboxes import SANDBOXES
+from autocoder_jupyter.settings.choices import SANDBOXES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ from typing import TypedDict
 from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.settings.config import RECORDS
-from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.settings.setting import Option
 
 
 class OptionWords(TypedDict):

@@ -9,7 +9,7 @@ from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.settings.setting import Option
 
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*')"""
 _WORD = re.compile(rf"""\s*((?:[^\s"']|{_QUOTED})+)""", re.DOTALL)

@@ -22,8 +22,8 @@ from autocoder_jupyter.magics.codemode.reading import (
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import ExampleOption, parse_example
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
-from autocoder_jupyter.settings.option import Mode
 from autocoder_jupyter.settings.parameters import require_short, require_unicode
+from autocoder_jupyter.settings.setting import Mode
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.types.split import demand_text
 from autocoder_jupyter.untrusted.parsing import require_expression

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.errors import SandboxUnavailable, working_folder
 from autocoder_jupyter.magics.doctor_claude import claude_rows
 from autocoder_jupyter.magics.doctor_row import DoctorRow, fault_of
-from autocoder_jupyter.settings.advanced import NO_KEY
-from autocoder_jupyter.settings.sandboxes import SANDBOXES
+from autocoder_jupyter.settings.choices import SANDBOXES
+from autocoder_jupyter.settings.config import NO_KEY
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.amounts import amount
 
@@ -61,7 +61,7 @@ def examine(settings: Settings) -> list[DoctorRow]:
 
 def _sandboxes(settings: Settings) -> Iterable[DoctorRow]:
     from autocoder_jupyter.sandbox.choice import probe_all, required_minimums, unmet_by
-    from autocoder_jupyter.settings.tiers import sandbox_line
+    from autocoder_jupyter.settings.choices import sandbox_line
 
     wanted = settings["sandbox"]
     probes = probe_all()

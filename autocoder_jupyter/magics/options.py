@@ -11,7 +11,7 @@ The pyproject.toml of a folder is not trusted until the user agrees. The `rule` 
 from __future__ import annotations
 
 from autocoder_jupyter.settings.config import RECORDS
-from autocoder_jupyter.settings.option import BOTH, TOOLS, Option
+from autocoder_jupyter.settings.setting import BOTH, TOOLS, Option
 
 _OF_SETTINGS = tuple(option for record in RECORDS.values() for option in record.options)
 

@@ -10,8 +10,8 @@ from autocoder_jupyter.magics.arguments import read_arguments, split_words
 from autocoder_jupyter.magics.cell import launch
 from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.settings.parameters import is_input_name
+from autocoder_jupyter.settings.setting import Option
 
 _CLEAR = Option("clear", "remove all own tests of this function", flags=("--clear",), kind="flag")
 _FLAGS: Mapping[str, Option] = dict.fromkeys(_CLEAR.flags, _CLEAR)

@@ -12,7 +12,7 @@ from typing import Any
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.trust import Permission
 from autocoder_jupyter.trust.machines import machine_of
 from autocoder_jupyter.untrusted.folder import Folder

@@ -15,8 +15,8 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.settings.option import Option
-from autocoder_jupyter.settings.tiers import SandboxMinimum
+from autocoder_jupyter.settings.choices import SandboxMinimum
+from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.trust import Permission, trust_in
 from autocoder_jupyter.untrusted.visible import visible
 

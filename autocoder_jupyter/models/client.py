@@ -29,7 +29,7 @@ from autocoder_jupyter.models.protocol import (
 )
 from autocoder_jupyter.models.questions import CONTINUE, Announcer, Dialect, OnSend, as_sent, dialect_of, join
 from autocoder_jupyter.models.response import ResponseReader, ServiceResponse
-from autocoder_jupyter.settings.advanced import OWN_PRICES
+from autocoder_jupyter.settings.config import OWN_PRICES
 from autocoder_jupyter.types import Exchange, Usage
 
 DECIDED_SECONDS = 1.0

@@ -26,7 +26,7 @@ from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models import preflight
 from autocoder_jupyter.models.protocol import ModelConfig, Worst
 from autocoder_jupyter.models.questions import dialect_of
-from autocoder_jupyter.settings.advanced import OWN_PRICES
+from autocoder_jupyter.settings.config import OWN_PRICES
 from autocoder_jupyter.types import Usage
 
 _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}

@@ -24,7 +24,7 @@ from autocoder_jupyter.errors import AuthenticationFailed, ModelUnavailable, Unk
 from autocoder_jupyter.models import catalogue
 from autocoder_jupyter.models.catalogue import known_models, known_providers
 from autocoder_jupyter.models.protocol import ModelConfig
-from autocoder_jupyter.settings.advanced import NO_KEY
+from autocoder_jupyter.settings.config import NO_KEY
 from autocoder_jupyter.untrusted.plain_json import parse
 
 # Finds the key for a call. Keys are read when a call is made, passed with it, and not stored.

@@ -22,7 +22,7 @@ from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedData, writing
 from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.run.events import EndState
-from autocoder_jupyter.settings.sandboxes import SANDBOXES
+from autocoder_jupyter.settings.choices import SANDBOXES
 from autocoder_jupyter.trust.seals import is_sealed, sealed
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.untrusted.folder import Folder

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autocoder_jupyter.run.shown_argument import ShownArgument
-from autocoder_jupyter.settings.tiers import SandboxTier
+from autocoder_jupyter.settings.choices import SandboxTier
 from autocoder_jupyter.types import (
     Author,
     Changes,

@@ -11,7 +11,7 @@ from autocoder_jupyter.run import events
 from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.events import Event, SampleOutputs
 from autocoder_jupyter.run.run_record import RunRecord
-from autocoder_jupyter.settings.tiers import sandbox_line
+from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.types import (
     Author,
     Changes,

@@ -11,7 +11,7 @@ from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.run.run_record import Phase
 from autocoder_jupyter.run.steps import Steps
-from autocoder_jupyter.settings.tiers import sandbox_line
+from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.types import CodePlan
 from autocoder_jupyter.types.stages import STAGES
 

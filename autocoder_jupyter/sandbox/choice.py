@@ -14,8 +14,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import Probe, Sandbox
 from autocoder_jupyter.sandbox.system_minimum import system_minimums
-from autocoder_jupyter.settings.sandboxes import SANDBOXES, SandboxName
-from autocoder_jupyter.settings.tiers import ANY, SandboxMinimum
+from autocoder_jupyter.settings.choices import ANY, SANDBOXES, SandboxMinimum, SandboxName
 from autocoder_jupyter.types import ImageConfig
 from autocoder_jupyter.untrusted.visible import visible
 

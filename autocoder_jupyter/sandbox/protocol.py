@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from autocoder_jupyter.errors import EngineGone
 from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
-from autocoder_jupyter.settings.sandboxes import SandboxName
-from autocoder_jupyter.settings.tiers import SandboxTier
+from autocoder_jupyter.settings.choices import SandboxName, SandboxTier
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
+from autocoder_jupyter.settings.choices import MinimumTier, SandboxMinimum
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import visible
 

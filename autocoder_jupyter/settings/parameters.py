@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
+from autocoder_jupyter.settings.choices import MinimumTier, SandboxMinimum
 from autocoder_jupyter.untrusted.visible import hides, visible
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from autocoder_jupyter.engine.strength.relations import (
 )
 from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
-from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.strength import ZONE
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced

@@ -27,7 +27,7 @@ from autocoder_jupyter.run.verified import SECOND, verified
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec
-from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import InputSpec, OutputSpec, Strength, TestOutcome
 from autocoder_jupyter.versions.edits import rename, without_others_evidence
 from autocoder_jupyter.versions.store import Versions

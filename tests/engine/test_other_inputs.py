@@ -18,7 +18,7 @@ from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
-from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.runner import CODE, PLAN, Runner, fenced
 

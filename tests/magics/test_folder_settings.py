@@ -16,7 +16,7 @@ from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.settings import Settings, defaults, resolve
 from autocoder_jupyter.models.preflight import belongs_to_provider
 from autocoder_jupyter.sandbox.environments.uv import index_permissions
-from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.trust import agree
 
 WANTED: dict[str, Any] = {

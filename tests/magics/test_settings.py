@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.magics.settings import Autocode, read_lab, resolve
 from autocoder_jupyter.request import AgentConfig
-from autocoder_jupyter.settings.tiers import SandboxMinimum
+from autocoder_jupyter.settings.choices import SandboxMinimum
 from autocoder_jupyter.trust import agree
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 

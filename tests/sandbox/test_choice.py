@@ -12,8 +12,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.sandbox.choice import choose, get, probe_all
 from autocoder_jupyter.sandbox.protocol import Probe
-from autocoder_jupyter.settings.sandboxes import SANDBOXES, SandboxName
-from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum, SandboxTier
+from autocoder_jupyter.settings.choices import SANDBOXES, MinimumTier, SandboxMinimum, SandboxName, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 
 

@@ -16,7 +16,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import choice, system_minimum
 from autocoder_jupyter.sandbox.protocol import Probe
 from autocoder_jupyter.sandbox.system_minimum import FILE, config_folders, system_minimums
-from autocoder_jupyter.settings.tiers import SandboxMinimum
+from autocoder_jupyter.settings.choices import SandboxMinimum
 
 Write = Callable[..., Path]
 

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from autocoder_jupyter.magics.options import OPTIONS
-from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.settings.setting import Option
 from tools import reference
 
 ALL = [pytest.param(option, id=option.name) for option in OPTIONS]

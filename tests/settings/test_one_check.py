@@ -15,7 +15,7 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.settings import Autocode, read_environment, read_lab
 from autocoder_jupyter.settings.config import RECORDS
-from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.settings.setting import Option
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz"
 HUGE = 10**5000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import parts
-from autocoder_jupyter.settings.tiers import sandbox_line
+from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.view.document import Block, Fold, Row, Source, lines
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from autocoder_jupyter.engine.strength.survivors import ask_for_tests
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
 from autocoder_jupyter.sandbox.protocol import Program, Worker
-from autocoder_jupyter.settings.efforts import EFFORTS
+from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength, TestFailure
 from autocoder_jupyter.types.strength import NO_CHANGE
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import OPTIONS
-from autocoder_jupyter.settings.option import Mode
+from autocoder_jupyter.settings.setting import Mode
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from autocoder_jupyter.magics.options import SETTINGS
-from autocoder_jupyter.settings.option import BOTH, FUNCTION, Mode, Option
+from autocoder_jupyter.settings.setting import BOTH, FUNCTION, Mode, Option
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.doctor_row import shown
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
-from autocoder_jupyter.settings.advanced import NO_KEY, OWN_PRICES
+from autocoder_jupyter.settings.config import NO_KEY, OWN_PRICES
 from autocoder_jupyter.untrusted.visible import visible
 
 YES = "yes"

@@ -23,7 +23,7 @@ from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.host import bundle
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Probe, Worker, WorkerLimits, WorkerSpec
-from autocoder_jupyter.settings.sandboxes import SandboxName
+from autocoder_jupyter.settings.choices import SandboxName
 from autocoder_jupyter.types import ImageConfig
 from autocoder_jupyter.untrusted.visible import visible
 

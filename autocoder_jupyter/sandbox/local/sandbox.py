@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.errors import PackageError, SandboxUnavailable
 from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Probe, Worker, WorkerLimits, WorkerSpec
-from autocoder_jupyter.settings.sandboxes import SandboxName
+from autocoder_jupyter.settings.choices import SandboxName
 
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.local.confinement.tiers import ConfinementTier

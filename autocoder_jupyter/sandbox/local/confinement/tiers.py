@@ -1,4 +1,4 @@
-"""The tiers of confinement of a local worker, the strongest first. `settings.tiers.TIERS` describes them."""
+"""The tiers of confinement of a local worker, the strongest first. `settings.choices.TIERS` describes them."""
 
 from __future__ import annotations
 
