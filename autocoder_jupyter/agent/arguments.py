@@ -11,8 +11,7 @@ from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.contracts.reading import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.element_types import WHOLE, elements_of
-from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of
 from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.option_specs import OPTIONS
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
-from autocoder_jupyter.kinds.element_types import misfit as element_types_misfit
-from autocoder_jupyter.kinds.kind import REFUSED
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import misfit as element_types_misfit
+from autocoder_jupyter.kinds.values import REFUSED
 from autocoder_jupyter.sandbox.environments.pins import name_of
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import Dir, File, InputSpec

@@ -16,7 +16,7 @@ from typing import Any
 
 from autocoder_jupyter.calls.option_specs import OPTIONS
 from autocoder_jupyter.errors import writing
-from autocoder_jupyter.kinds import element_types
+from autocoder_jupyter.kinds import table
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.folder import Folder
@@ -228,7 +228,7 @@ def _line(name: str, spec: InputSpec | OutputSpec) -> str:
 
 
 def _annotation(spec: InputSpec | OutputSpec) -> Any:
-    return element_types.python_type(KINDS[spec.type].python_type, spec.elements)
+    return table.python_type(KINDS[spec.type].python_type, spec.elements)
 
 
 class _Sample:

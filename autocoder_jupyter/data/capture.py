@@ -14,7 +14,7 @@ from autocoder_jupyter.codec.plain import to_json
 from autocoder_jupyter.data.elsewhere import refuse_elsewhere
 from autocoder_jupyter.data.foreign import converted, origin_of, with_origin
 from autocoder_jupyter.errors import InvalidRequest, working_folder
-from autocoder_jupyter.kinds.checks import one_table
+from autocoder_jupyter.kinds.values import one_table
 from autocoder_jupyter.types import Dir, File
 
 

@@ -6,8 +6,7 @@ import ast
 
 from autocoder_jupyter.engine.entry import entry_problem
 from autocoder_jupyter.engine.figures import figure_class
-from autocoder_jupyter.kinds.element_types import written
-from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import KINDS, written
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.untrusted.parsing import complaint, parse
 

@@ -14,8 +14,7 @@ from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.type_words import meant_type
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.element_types import WHOLE
-from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import KINDS, WHOLE
 from autocoder_jupyter.models.answers import Unreadable
 from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import ORDERLESS, TWICE

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from autocoder_jupyter.kinds.element_types import WHOLE, elements_of
-from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of
 from autocoder_jupyter.types import TYPE_NAMES, TypeName
 
 LONGEST = 200

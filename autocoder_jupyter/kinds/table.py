@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import os
 from pathlib import PurePath
-from typing import get_args
+from typing import Any, get_args
 
-from autocoder_jupyter.kinds import checks, texts
-from autocoder_jupyter.kinds.kind import Kind, TypeName
-from autocoder_jupyter.kinds.values import Dir, File
+from autocoder_jupyter.kinds import values
+from autocoder_jupyter.kinds.values import Dir, File, Kind, TypeName
+from autocoder_jupyter.untrusted.parsing import parse_expression
 
 _VALUES = "autocoder_jupyter.kinds.values"
 
@@ -19,7 +20,7 @@ KINDS: dict[TypeName, Kind] = {
         annotation="str",
         form="single",
         words="str string text char character varchar category categorical uuid url",
-        accept=checks.text,
+        accept=values.text,
         json=(str,),
         parse=str,
         expects="a text",
@@ -32,7 +33,7 @@ KINDS: dict[TypeName, Kind] = {
         annotation="int",
         form="single",
         words="int integer int8 int16 int32 int64 uint8 uint16 uint32 uint64 long count wholenumber",
-        accept=checks.whole,
+        accept=values.whole,
         json=(int,),
         parse=int,
         expects="a whole number",
@@ -46,9 +47,9 @@ KINDS: dict[TypeName, Kind] = {
         annotation="float",
         form="single",
         words="float float16 float32 float64 double number numeric real decimal percentage",
-        accept=checks.number,
+        accept=values.number,
         json=(int, float),
-        parse=texts.finite,
+        parse=values.finite,
         expects="a number",
         placeholder="a number",
         empty="NaN",
@@ -61,9 +62,9 @@ KINDS: dict[TypeName, Kind] = {
         annotation="bool",
         form="single",
         words="bool boolean bool_ flag",
-        accept=checks.truth,
+        accept=values.truth,
         json=(bool,),
-        parse=texts.truth,
+        parse=values.texts_truth,
         expects="True or False",
         reader="_cli_bool",
         names_columns=False,
@@ -74,12 +75,12 @@ KINDS: dict[TypeName, Kind] = {
         form="time",
         words="datetime datetime64 timestamp",
         aliases=("Timestamp",),
-        accept=checks.time,
-        hint=checks.hint_of_datetime,
+        accept=values.time,
+        hint=values.hint_of_datetime,
         json=(str,),
         from_json=dt.datetime.fromisoformat,
         source=lambda default: f"datetime.datetime.fromisoformat({default!r})",
-        from_iso=texts.iso_datetime,
+        from_iso=values.iso_datetime,
         iso_example="Write it as ISO text: 2024-01-31T12:00.",
         parse=dt.datetime.fromisoformat,
         expects="a date and time such as 2025-01-31 13:30",
@@ -93,12 +94,12 @@ KINDS: dict[TypeName, Kind] = {
         annotation="datetime.date",
         form="time",
         words="date",
-        accept=checks.day,
-        hint=checks.hint_of_date,
+        accept=values.day,
+        hint=values.hint_of_date,
         json=(str,),
         from_json=dt.date.fromisoformat,
         source=lambda default: f"datetime.date.fromisoformat({default!r})",
-        from_iso=texts.iso_date,
+        from_iso=values.iso_date,
         iso_example="Write it as ISO text: 2024-01-31.",
         parse=dt.date.fromisoformat,
         expects="a date such as 2025-01-31",
@@ -113,17 +114,17 @@ KINDS: dict[TypeName, Kind] = {
         form="time",
         words="timedelta timedelta64 duration",
         aliases=("Timedelta",),
-        accept=checks.duration,
-        hint=checks.hint_of_duration,
+        accept=values.duration,
+        hint=values.hint_of_duration,
         json=(str, int, float),
-        from_json=texts.duration_from_json,
-        source=texts.duration_source,
-        from_iso=texts.iso_duration,
+        from_json=values.duration_from_json,
+        source=values.duration_source,
+        from_iso=values.iso_duration,
         iso_example="Write it as an ISO duration: P1D, PT36H, PT90S.",
-        parse=texts.duration,
+        parse=values.texts_duration,
         expects="a duration such as 90 (seconds), 1:30:00 or P2DT3H",
         placeholder="seconds, 1:30:00 or P2DT3H",
-        show=texts.duration_as_text,
+        show=values.duration_as_text,
         reader="_cli_timedelta",
         metavar="DURATION",
         names_columns=False,
@@ -134,10 +135,10 @@ KINDS: dict[TypeName, Kind] = {
         form="path",
         words="file path posixpath filepath",
         aliases=("Path", "PosixPath"),
-        accept=checks.instance(File),
-        hint=checks.hint_of_path("File"),
+        accept=values.instance(File),
+        hint=values.hint_of_path("File"),
         from_json=File,
-        parse=texts.path_of(File),
+        parse=values.path_of(File),
         expects="the path of a file",
         show=os.fspath,
         reader="_cli_path",
@@ -149,10 +150,10 @@ KINDS: dict[TypeName, Kind] = {
         annotation="pathlib.Path",
         form="path",
         words="dir directory folder",
-        accept=checks.instance(Dir),
-        hint=checks.hint_of_path("Dir"),
+        accept=values.instance(Dir),
+        hint=values.hint_of_path("Dir"),
         from_json=Dir,
-        parse=texts.path_of(Dir),
+        parse=values.path_of(Dir),
         expects="the path of a folder",
         show=os.fspath,
         reader="_cli_path",
@@ -166,8 +167,8 @@ KINDS: dict[TypeName, Kind] = {
         form="table",
         words="dataframe table geodataframe",
         aliases=("GeoDataFrame",),
-        accept=checks.of_pandas("DataFrame"),
-        hint=checks.hint_of_frame,
+        accept=values.of_pandas("DataFrame"),
+        hint=values.hint_of_frame,
         empty="an empty frame",
         reader="_cli_table",
         metavar="TABLE",
@@ -178,8 +179,8 @@ KINDS: dict[TypeName, Kind] = {
         form="table",
         words="series geoseries",
         aliases=("GeoSeries",),
-        accept=checks.of_pandas("Series"),
-        hint=checks.hint_of_series,
+        accept=values.of_pandas("Series"),
+        hint=values.hint_of_series,
         empty="an empty Series",
         reader="_cli_series",
         metavar="TABLE",
@@ -189,11 +190,11 @@ KINDS: dict[TypeName, Kind] = {
         annotation="dict",
         form="container",
         words="dict dictionary mapping mutablemapping ordereddict defaultdict counter json jsonobject object",
-        accept=checks.mapping,
+        accept=values.mapping,
         json=(dict,),
-        parse=texts.json_of(dict),
+        parse=values.json_of(dict),
         expects='a JSON object such as {"a": 1}',
-        show=texts.as_json,
+        show=values.as_json,
         empty="an empty dict",
         reader="_cli_json",
         metavar="JSON",
@@ -203,11 +204,11 @@ KINDS: dict[TypeName, Kind] = {
         annotation="list",
         form="container",
         words="list array ndarray tuple set frozenset sequence iterable collection jsonarray vector",
-        accept=checks.sequence,
+        accept=values.sequence,
         json=(list,),
-        parse=texts.json_of(list),
+        parse=values.json_of(list),
         expects="a JSON list such as [1, 2]",
-        show=texts.as_json,
+        show=values.as_json,
         empty="an empty list",
         reader="_cli_json",
         metavar="JSON",
@@ -217,7 +218,7 @@ KINDS: dict[TypeName, Kind] = {
         annotation="matplotlib.figure.Figure",
         form="figure",
         words="figure plot chart matplotlibfigure",
-        accept=checks.never,
+        accept=values.never,
         is_input=False,
         is_compared=False,
     ),
@@ -251,3 +252,155 @@ def _only_has_the_name(given: type, kind: Kind) -> bool:
     if kind.form == "table":
         return not any(hasattr(given, name) for name in ("to_pandas", "__dataframe__"))
     return not (kind.form == "path" and issubclass(given, PurePath))
+
+
+# The element types of lists and dicts: `str` in `list[str]`, `float` in `dict[str, float]`. Keys are always texts.
+#
+# An output may also be a list or dict of tables or figures: `list[Figure]`, `dict[str, DataFrame]`.
+
+
+_SCALARS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "bool": bool}
+_SAME = {
+    "string": "str",
+    "text": "str",
+    "integer": "int",
+    "number": "float",
+    "double": "float",
+    "boolean": "bool",
+    "List": "list",
+    "Dict": "dict",
+    "Mapping": "dict",
+    "Sequence": "list",
+    "array": "list",
+}
+WHOLE = ("DataFrame", "Series", "Figure")
+"""Types that only the elements of an output itself may have, not those of a list inside it."""
+
+_DEEPEST = 8
+LONGEST = 200
+"""Maximum length of a type annotation."""
+
+
+def elements_of(text: str) -> str:
+    """The type of the elements of a list, or of the values of a dict, in canonical form; "" if it is not given.
+
+    Args:
+        text: such as `list[str]`, `dict[str, list[float]]`, `Dict[str, Any]`.
+    """
+    try:
+        node = parse_expression(text) if len(text) <= LONGEST else None
+        return _inner(node, 0) if isinstance(node, ast.Subscript) else ""
+    except (SyntaxError, ValueError):
+        return ""
+
+
+def _inner(node: ast.Subscript, depth: int) -> str:
+    """The type between the brackets.
+
+    Raises:
+        ValueError: it is not a JSON type.
+    """
+    name = _name(node.value)
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name == "dict" and len(parts) == 2 and _written(parts[0], depth + 1) == "str":
+        return _written(parts[1], depth + 1)
+    if name == "list" and len(parts) == 1:
+        return _written(parts[0], depth + 1)
+    raise ValueError(name)
+
+
+def _written(node: ast.expr, depth: int) -> str:
+    if depth > _DEEPEST:
+        raise ValueError("too deep")
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return " | ".join(dict.fromkeys(_written(side, depth + 1) for side in (node.left, node.right)))
+    if isinstance(node, ast.Constant) and node.value is None:
+        return "None"
+    if isinstance(node, ast.Subscript):
+        inner = _inner(node, depth)
+        return f"list[{inner}]" if _name(node.value) == "list" else f"dict[str, {inner}]"
+    name = _name(node)
+    if name in WHOLE and depth == 1:
+        return name
+    if name not in (*_SCALARS, "list", "dict"):
+        raise ValueError(name)
+    return name
+
+
+def _name(node: ast.expr) -> str:
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return _SAME.get(name, name)
+
+
+def canonical(elements: str) -> str:
+    """The element type of a record, in canonical form; "" if it is not valid, because the record is not trusted."""
+    return elements_of(f"list[{elements}]") if elements else ""
+
+
+def python_type(kind: type, elements: str) -> Any:
+    """The class with its element type, for a signature: `list[str]`."""
+    if not elements:
+        return kind
+    if elements in WHOLE:
+        inner: Any = next(found.python_type for name, found in KINDS.items() if name == elements)
+    else:
+        inner = _python(parse_expression(elements))
+    return dict[str, inner] if kind is dict else list[inner]
+
+
+def _python(node: ast.expr) -> Any:
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _python(left) | _python(right)
+        case ast.Constant():
+            return None
+        case ast.Subscript(value=ast.Name(id="list"), slice=inner):
+            return list[_python(inner)]  # type: ignore[misc]
+        case ast.Subscript(slice=ast.Tuple(elts=[_, inner])):
+            return dict[str, _python(inner)]  # type: ignore[misc]
+        case ast.Name(id=name):
+            return {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}[name]
+    raise ValueError(elements_of(ast.unparse(node)))
+
+
+def written(kind: str, elements: str) -> str:
+    """A type with its element type as text: `dict[str, float]`."""
+    if not elements:
+        return kind
+    return f"dict[str, {elements}]" if kind == "dict" else f"list[{elements}]"
+
+
+def misfit(value: Any, elements: str) -> str:
+    """The first element of a wrong type, described without its value; "" if all have the right type.
+
+    An int is accepted as a float.
+    """
+    if not elements:
+        return ""
+    node = parse_expression(elements)
+    what, items = ("value", value.values()) if isinstance(value, dict) else ("element", value)
+    for number, item in enumerate(items, start=1):
+        if not _is(item, node):
+            return f"{what} {number} is of type {type(item).__name__}, not {elements}"
+    return ""
+
+
+def _is(value: Any, node: ast.expr) -> bool:
+    match node:
+        case ast.Name(id=name) if name in WHOLE:
+            return name in (kind.__name__ for kind in type(value).__mro__)
+        case ast.BinOp(left=left, right=right):
+            return _is(value, left) or _is(value, right)
+        case ast.Constant():
+            return value is None
+        case ast.Subscript(value=ast.Name(id="list"), slice=inner):
+            return isinstance(value, list) and all(_is(item, inner) for item in value)
+        case ast.Subscript(slice=ast.Tuple(elts=[_, inner])):
+            return isinstance(value, dict) and all(_is(item, inner) for item in value.values())
+        case ast.Name(id="list"):
+            return isinstance(value, list)
+        case ast.Name(id="dict"):
+            return isinstance(value, dict)
+        case ast.Name(id=name):
+            return isinstance(value, _SCALARS[name]) and (name == "bool" or not isinstance(value, bool))
+    return False

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import functools
 import json
+import math
+import numbers
 import os
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.untrusted import plain_json
 from autocoder_jupyter.untrusted.chart_words import chart_words
 from autocoder_jupyter.untrusted.charts import chart_bundle, why_not_drawn
 from autocoder_jupyter.untrusted.folder import Folder
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 
 FigureKind = Literal["matplotlib", "plotly", "altair"]
 """The library of a figure. Libraries that draw with matplotlib count as matplotlib."""
@@ -134,3 +146,327 @@ class Figure:
 
 def _listed(suffixes: list[str]) -> str:
     return " and ".join(suffix[1:].upper() for suffix in suffixes)
+
+
+# The properties of a type of inputs and outputs, such as `DataFrame` or `date`.
+
+
+TypeName = Literal[
+    "str",
+    "int",
+    "float",
+    "bool",
+    "datetime",
+    "date",
+    "timedelta",
+    "File",
+    "Dir",
+    "DataFrame",
+    "Series",
+    "dict",
+    "list",
+    "Figure",
+]
+"""The types of inputs and outputs of a solution."""
+
+Form = Literal["single", "time", "container", "path", "table", "figure"]
+"""Groups of types: scalars, times in ISO format, dicts and lists, files, tables, figures."""
+
+REFUSED = object()
+"""The result of a check for a value of another type."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One type of inputs and outputs. How it is sent to the sandbox is defined in `codec`, which also runs there.
+
+    Args:
+        python: the class in the notebook, as `module:name`; the module is imported when it is needed.
+        annotation: how it is written in a solution.
+        form: its group.
+        words: names that models use for it, in lower case and without separators.
+        aliases: names of other classes that also mean this type.
+        accept: returns a value in the form that is sent, or `REFUSED` for a value of another type. Tables were
+            converted to pandas before.
+        hint: returns what to write instead, from the name of an input and the refused value; "" if there is no hint.
+        json: the JSON types of a default; empty if it cannot have a default.
+        from_json: converts a default from JSON. Raises ValueError or TypeError if it is not valid.
+        source: such a default as an expression in a solution.
+        from_iso: returns a time in canonical ISO format. Raises ValueError if it is not valid.
+        iso_example: an example of that format.
+        parse: parses the text of a form field. Raises ValueError or TypeError. None if it cannot be typed.
+        expects: a description of the text that `parse` accepts.
+        placeholder: the placeholder of an empty form field.
+        show: formats a value as text that `parse` accepts.
+        empty: the output for an empty result; "" if there is none.
+        reader: the function that reads it on the command line of an exported script.
+        metavar: its placeholder in the help of the script.
+        way_out: the hint if a sample cannot be sent to the sandbox.
+        is_input: whether it can be the type of an input.
+        is_compared: whether two values can be compared by their content.
+        names_columns: whether its value can contain the name of a column.
+    """
+
+    python: str
+    annotation: str
+    form: Form
+    words: str
+    accept: Callable[[Any], Any]
+    aliases: tuple[str, ...] = ()
+    hint: Callable[[str, Any], str] = lambda name, value: ""
+    json: tuple[type, ...] = ()
+    from_json: Callable[[Any], Any] = lambda default: default
+    source: Callable[[Any], str] = repr
+    from_iso: Callable[[str], str] | None = None
+    iso_example: str = ""
+    parse: Callable[[str], Any] | None = None
+    expects: str = ""
+    placeholder: str = ""
+    show: Callable[[Any], str] = str
+    empty: str = ""
+    reader: str = ""
+    metavar: str = ""
+    way_out: str = "Convert or drop that column first, then run the cell again."
+    is_input: bool = True
+    is_compared: bool = True
+    names_columns: bool = True
+
+    @property
+    def python_type(self) -> Any:
+        """The class in the notebook."""
+        module, _, name = self.python.partition(":")
+        return getattr(import_module(module), name)
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is data: a table or files."""
+        return self.form in ("table", "path")
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it cannot be an element of a list or dict."""
+        return self.is_data or self.form == "figure"
+
+    def takes_json(self, value: Any) -> bool:
+        """Whether a JSON value can be its default. True and False are not numbers here."""
+        return isinstance(value, self.json) and isinstance(value, bool) == (bool in self.json)
+
+
+# Checks of the type of a value, and hints for values of another type.
+#
+# A check returns the value in the form that is sent to the sandbox: an int becomes a float, a numpy scalar a Python
+# value, a tuple a list. Nothing else is converted.
+
+
+def text(value: Any) -> Any:
+    """A text."""
+    return str(value) if isinstance(value, str) else REFUSED
+
+
+def truth(value: Any) -> Any:
+    """True or False, of Python or numpy."""
+    numpys = type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_")
+    return bool(value) if isinstance(value, bool) or numpys else REFUSED
+
+
+def whole(value: Any) -> Any:
+    """A whole number."""
+    return int(value) if isinstance(value, numbers.Integral) and _is_number(value) else REFUSED
+
+
+def number(value: Any) -> Any:
+    """A number."""
+    return float(value) if isinstance(value, numbers.Real) and _is_number(value) else REFUSED
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number. Unlike in Python, numpy durations and bools are not numbers."""
+    return not isinstance(value, bool) and type(value).__name__ != "timedelta64"
+
+
+def time(value: Any) -> Any:
+    """A date with a time of day."""
+    return value if isinstance(value, dt.datetime) and value == value else REFUSED  # NaT is not equal to itself
+
+
+def day(value: Any) -> Any:
+    """A date without a time of day."""
+    return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else REFUSED
+
+
+def duration(value: Any) -> Any:
+    """A duration."""
+    return value if isinstance(value, dt.timedelta) and value == value else REFUSED
+
+
+def instance(kind: type) -> Callable[[Any], Any]:
+    """A check for an instance of a class."""
+    return lambda value: value if isinstance(value, kind) else REFUSED
+
+
+def of_pandas(name: str) -> Callable[[Any], Any]:
+    """A check for an instance of a pandas class. pandas is not imported for it."""
+
+    def check(value: Any) -> Any:
+        pandas = sys.modules.get("pandas")
+        return value if pandas is not None and isinstance(value, getattr(pandas, name)) else REFUSED
+
+    return check
+
+
+def mapping(value: Any) -> Any:
+    """A dict or another mapping."""
+    return dict(value) if isinstance(value, Mapping) else REFUSED
+
+
+def sequence(value: Any) -> Any:
+    """A list or tuple."""
+    return list(value) if isinstance(value, list | tuple) else REFUSED
+
+
+def never(value: Any) -> Any:
+    """Refuses every value, for types that cannot be inputs."""
+    return REFUSED
+
+
+def hint_of_path(kind: str) -> Callable[[str, Any], str]:
+    """Hint for a path: wrap it in `File` or `Dir`."""
+    return lambda name, value: (
+        f"Write {name}={kind}({os.fspath(value)!r})." if isinstance(value, str | os.PathLike) else ""
+    )
+
+
+def hint_of_frame(name: str, value: Any) -> str:
+    """Hint for a Series: convert it to a DataFrame; for a list or dict: make one table of it."""
+    if isinstance(value, list | tuple | dict):
+        return f"Pass {one_table(name, value)}."
+    return f"Pass {name}.to_frame()." if hasattr(value, "to_frame") else ""
+
+
+def one_table(name: str, value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> str:
+    """The expression that makes one DataFrame of a list or dict: of its tables, or of its values."""
+    parts = list(value.values()) if isinstance(value, dict) else list(value)
+    if not parts or not all(callable(getattr(type(part), "head", None)) for part in parts):
+        return f"pd.DataFrame({name})"
+    if isinstance(value, dict):
+        return f'pd.concat({name}, names=["key"]).reset_index("key")'
+    return f"pd.concat({name}, ignore_index=True)"
+
+
+def hint_of_series(name: str, value: Any) -> str:
+    """Hint for a DataFrame: pass one column."""
+    return f"Pass one column of it, for instance {name}[{name}.columns[0]]." if hasattr(value, "columns") else ""
+
+
+def hint_of_date(name: str, value: Any) -> str:
+    """Hint for a datetime: pass its date."""
+    return "Pass its .date()." if isinstance(value, dt.datetime) else ""
+
+
+def hint_of_datetime(name: str, value: Any) -> str:
+    """Hint for texts, dates and times of numpy."""
+    convertible = isinstance(value, str | dt.date) or hasattr(value, "astype")
+    return "Pass pd.Timestamp(…) of it." if convertible else ""
+
+
+def hint_of_duration(name: str, value: Any) -> str:
+    """Hint for texts, numbers and durations of numpy."""
+    convertible = isinstance(value, str | numbers.Real) or hasattr(value, "astype")
+    return "Pass pd.Timedelta(…) of it, with a unit." if convertible else ""
+
+
+# Convert values from text and JSON, and back. Invalid input raises ValueError or TypeError.
+
+
+_ISO_DURATION = re.compile(r"P(?=.)(?:\d+W)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?")
+
+
+def finite(text: str) -> float:
+    """A finite number."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError
+    return number
+
+
+def texts_truth(text: str) -> bool:
+    """`true` or `false`."""
+    if text.casefold() not in ("true", "false"):
+        raise ValueError
+    return text.casefold() == "true"
+
+
+def texts_duration(text: str) -> dt.timedelta:
+    """Seconds, `1:30:00` or `P2DT3H`."""
+    from pydantic import ValidationError
+
+    try:
+        return duration_from_json(float(text) if text.replace(".", "", 1).isdigit() else text)
+    except ValidationError:
+        raise ValueError from None
+
+
+def duration_from_json(value: Any) -> dt.timedelta:
+    """A duration from its ISO text or from a number of seconds."""
+    return _durations().validate_python(value)
+
+
+def duration_as_text(value: dt.timedelta) -> str:
+    """The ISO text of a duration."""
+    return str(_durations().dump_python(value, mode="json"))
+
+
+def duration_source(default: Any) -> str:
+    """The default of a duration as an expression."""
+    return f"datetime.timedelta(seconds={duration_from_json(default).total_seconds():.15g})"
+
+
+@functools.cache
+def _durations() -> TypeAdapter[dt.timedelta]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(dt.timedelta)
+
+
+def json_of(kind: type) -> Callable[[str], Any]:
+    """A parser of JSON values of this type."""
+
+    def reader(text: str) -> Any:
+        value = plain_json.parse(text)
+        if not isinstance(value, kind):
+            raise ValueError
+        return value
+
+    return reader
+
+
+def as_json(value: Any) -> str:
+    """A dict or list as JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def path_of(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser of paths."""
+
+    def reader(text: str) -> Any:
+        if not text:
+            raise ValueError
+        return kind(text)
+
+    return reader
+
+
+def iso_datetime(text: str) -> str:
+    """A time in canonical ISO format."""
+    return dt.datetime.fromisoformat(text).isoformat()
+
+
+def iso_date(text: str) -> str:
+    """A date in canonical ISO format."""
+    return dt.date.fromisoformat(text).isoformat()
+
+
+def iso_duration(text: str) -> str:
+    """An ISO duration."""
+    if not _ISO_DURATION.fullmatch(text):
+        raise ValueError
+    return text

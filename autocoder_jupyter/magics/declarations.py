@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.element_types import WHOLE, elements_of, misfit
-from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of, misfit
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.untrusted.parsing import literal

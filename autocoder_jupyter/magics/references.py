@@ -12,7 +12,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, tell
 from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.checks import one_table
+from autocoder_jupyter.kinds.values import one_table
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import names_a_schema, schema_names
 from autocoder_jupyter.magics.recognition import NameInProse, recognised

@@ -5,9 +5,8 @@ Field names are those of Flyte's code-generation plugin, if it has the field.
 The records that all packages share, by subject.
 """
 
-from autocoder_jupyter.kinds.kind import TypeName
 from autocoder_jupyter.kinds.table import INPUT_TYPE_NAMES, TYPE_NAMES, type_name
-from autocoder_jupyter.kinds.values import Dir, Figure, FigureKind, File
+from autocoder_jupyter.kinds.values import Dir, Figure, FigureKind, File, TypeName
 from autocoder_jupyter.types.environment import ImageConfig, Resources, Secret, parse_memory
 from autocoder_jupyter.types.evidence import (
     BLIND,

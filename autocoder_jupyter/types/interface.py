@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
-from autocoder_jupyter.kinds.element_types import WHOLE, written
-from autocoder_jupyter.kinds.kind import TypeName
-from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import KINDS, WHOLE, written
+from autocoder_jupyter.kinds.values import TypeName
 from autocoder_jupyter.types.record import Elements, Record
 from autocoder_jupyter.types.split import DeclaredSplit
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from autocoder_jupyter.kinds.element_types import canonical
+from autocoder_jupyter.kinds.table import canonical
 
 
 class Record(BaseModel):

@@ -15,7 +15,7 @@ from autocoder_jupyter.display.parts import signature as shown_signature
 from autocoder_jupyter.engine.interface import signature
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.element_types import elements_of, misfit, python_type, written
+from autocoder_jupyter.kinds.table import elements_of, misfit, python_type, written
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec

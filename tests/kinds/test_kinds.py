@@ -15,8 +15,8 @@ from autocoder_jupyter.codec import encode
 from autocoder_jupyter.codec.codec import KINDS as CROSSING
 from autocoder_jupyter.engine.type_words import meant_type
 from autocoder_jupyter.engine.vacuity import stub_program
-from autocoder_jupyter.kinds.kind import REFUSED, TypeName
 from autocoder_jupyter.kinds.table import KINDS, type_name
+from autocoder_jupyter.kinds.values import REFUSED, TypeName
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks import harness
 from autocoder_jupyter.types import CodePlan, Dir, Figure, File, OutputSpec

@@ -57,8 +57,7 @@ from autocoder_jupyter.engines.staged.code_edits import add_imports, apply_edits
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.evaluate.task_folder import read_tasks
 from autocoder_jupyter.jobs.code_record import load_record
-from autocoder_jupyter.kinds.element_types import elements_of
-from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import KINDS, elements_of
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.project import read_project
@@ -805,7 +804,7 @@ READERS: dict[str, Reader] = {
     "the type of an element": Reader(
         lambda text, _: elements_of(f"list[{text}]"),
         {"brackets": lambda: hostile.repeated("list["), "names": lambda: hostile.repeated("int,")},
-        ("kinds.element_types:elements_of", "kinds.element_types:misfit", "kinds.element_types:python_type"),
+        ("kinds.table:elements_of", "kinds.table:misfit", "kinds.table:python_type"),
     ),
     "a value of a form": Reader(
         lambda text, _: [_form(kind, text) for kind in KINDS if KINDS[kind].parse is not None],
@@ -816,10 +815,10 @@ READERS: dict[str, Reader] = {
         },
         (
             "display.inspector.reading:read",
-            "kinds.texts:json_of.reader",
-            "kinds.texts:iso_date",
-            "kinds.texts:iso_datetime",
-            "kinds.texts:duration_from_json",
+            "kinds.values:json_of.reader",
+            "kinds.values:iso_date",
+            "kinds.values:iso_datetime",
+            "kinds.values:duration_from_json",
         ),
     ),
     # Code mode and workers

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from autocoder_jupyter.kinds.element_types import misfit
-from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.table import KINDS, misfit
 from autocoder_jupyter.types import InputSpec
 
 

@@ -16,7 +16,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
     WrongType,
 )
-from autocoder_jupyter.kinds.element_types import misfit
+from autocoder_jupyter.kinds.table import misfit
 from autocoder_jupyter.sandbox.host.boundaries import boundary_hint
 from autocoder_jupyter.sandbox.host.received import receive
 from autocoder_jupyter.sandbox.host.text import stable
