@@ -119,8 +119,8 @@ class Request:
         earlier: the version that has all changes of `wishes` except the last; None if there is none.
         contracts: schemas of the user, by the input or output that must satisfy them.
         renames: the name of a column in the data, by the name that the function reads. The samples have the latter.
-        split: how the function must be able to be called for pieces of its largest table, as `types.split.demand` reads
-            it; "" if that was not demanded.
+        split: how the function must be able to be called for pieces of its largest table, as `types.interface.demand`
+            reads it; "" if that was not demanded.
     """
 
     name: str

@@ -20,7 +20,7 @@ from autocoder_jupyter.models.protocol import LockedModel, ModelConfig, Question
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import Event
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
-from autocoder_jupyter.types.stages import STAGES, Stage
+from autocoder_jupyter.types.records import STAGES, Stage
 from autocoder_jupyter.versions.request_fields import RequestKey
 from tests import runner
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced

@@ -15,8 +15,8 @@ from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of
 from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
+from autocoder_jupyter.types.interface import demand_text
 from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
-from autocoder_jupyter.types.split import demand_text
 from autocoder_jupyter.untrusted.parsing import require_expression
 
 

@@ -21,7 +21,7 @@ from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program
 from autocoder_jupyter.types import Figure, InputSpec, OutputSpec, Report
-from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, KnownSplits
+from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import visible

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autocoder_jupyter.settings import parameters as check
-from autocoder_jupyter.types.environment import parse_memory
+from autocoder_jupyter.types.records import parse_memory
 
 LEAST_MEMORY = 16 * 2**20
 """Bytes. The interpreter of the sandbox does not start with much less."""

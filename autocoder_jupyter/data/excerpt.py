@@ -23,7 +23,7 @@ from autocoder_jupyter.data.cells import (
 )
 from autocoder_jupyter.data.profile import as_frame, is_default_index
 from autocoder_jupyter.data.sample import cells_of
-from autocoder_jupyter.types.overview import Excerpt
+from autocoder_jupyter.types.records import Excerpt
 
 ROWS = 10
 COLUMNS = 20

@@ -18,7 +18,7 @@ from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.data.table_engines import engine_of, native, require_no_objects, require_readable
 from autocoder_jupyter.equality.tables import flat
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types.drawn import Drawn
+from autocoder_jupyter.types.records import Drawn
 from autocoder_jupyter.untrusted.visible import visible
 
 MOST_CELLS = 2**26

@@ -16,7 +16,7 @@ from autocoder_jupyter.data.excerpt import Tell, excerpt
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.secrets import without_secrets
 from autocoder_jupyter.types import Dir, Figure, File
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.untrusted.charts import chart_place, why_not_drawn
 
 ROWS = 5

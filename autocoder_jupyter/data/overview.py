@@ -23,7 +23,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Dir, File
-from autocoder_jupyter.types.overview import Bar, ColumnOverview, Drawing, Overview
+from autocoder_jupyter.types.records import Bar, ColumnOverview, Drawing, Overview
 
 COLUMNS = 40
 """Maximum number of columns that are described."""

@@ -21,7 +21,7 @@ from autocoder_jupyter.data.foreign import Origin, kind_of, of_rows, with_origin
 from autocoder_jupyter.data.parquet_files import parquet_dataset
 from autocoder_jupyter.data.table_engines import IN_PROCESS, TableEngine, engine_of, native, require_readable
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types.drawn import Drawn
+from autocoder_jupyter.types.records import Drawn
 from autocoder_jupyter.untrusted.visible import visible
 
 MOST_ROWS = 10_000

@@ -9,7 +9,7 @@ from autocoder_jupyter.display.window import LINES, WAITING, WindowColumn, frame
 from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.function_run import FunctionRun, StreamedAnswer
 from autocoder_jupyter.types import TestOutcome
-from autocoder_jupyter.types.stages import STAGES, Live, StageName
+from autocoder_jupyter.types.records import STAGES, Live, StageName
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import pieces_html
 from autocoder_jupyter.view.html import Html, element, escape, join

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from autocoder_jupyter.run.events import SampleOutputs
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import data_address
 from autocoder_jupyter.view.document import Block, Drawing, Row, Span, Table, line, lines, muted

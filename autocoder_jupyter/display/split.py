@@ -13,7 +13,7 @@ from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.run.code_run import CodeRun
-    from autocoder_jupyter.types.split import FoundSplit
+    from autocoder_jupyter.types.interface import FoundSplit
 
 OFFER = "Large tables: check how it may be split"
 """The label of the button."""

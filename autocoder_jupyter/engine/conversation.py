@@ -19,7 +19,7 @@ from autocoder_jupyter.models.faults import exchange_of, stopped
 from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, Question, Tab
 from autocoder_jupyter.run.events import Emit, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.types import Exchange, Usage
-from autocoder_jupyter.types.stages import StageName
+from autocoder_jupyter.types.records import StageName
 
 T = TypeVar("T", bound=BaseModel)
 

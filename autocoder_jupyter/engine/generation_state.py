@@ -25,7 +25,7 @@ from autocoder_jupyter.run.events import SourceWritten
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import TestChoice
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 
 MOST_PROGRAMS = 2
 """The function and the second solution: of earlier attempts no answer is kept."""

@@ -17,8 +17,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS, WHOLE
 from autocoder_jupyter.models.answers import Unreadable
 from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
-from autocoder_jupyter.types.interface import ORDERLESS, TWICE
-from autocoder_jupyter.types.split import demand_text
+from autocoder_jupyter.types.interface import ORDERLESS, TWICE, demand_text
 
 
 class _Parameter(BaseModel):

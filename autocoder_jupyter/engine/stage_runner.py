@@ -8,7 +8,7 @@ from typing import TypeVar
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.run.events import Emit, StageFinished, StageStarted
 from autocoder_jupyter.types import Exchange
-from autocoder_jupyter.types.stages import StageName
+from autocoder_jupyter.types.records import StageName
 
 T = TypeVar("T")
 

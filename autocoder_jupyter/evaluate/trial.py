@@ -14,7 +14,7 @@ from autocoder_jupyter.evaluate.known_task import KnownCase, KnownTask, is_right
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.types.stages import STAGES
+from autocoder_jupyter.types.records import STAGES
 
 USUAL_TOKENS = 20_000
 """Tokens of one task with a model that needs one attempt, rounded up; with more attempts it takes more."""

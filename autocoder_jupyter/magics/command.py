@@ -25,7 +25,7 @@ from autocoder_jupyter.magics.options import FLAGS, SETTINGS
 from autocoder_jupyter.settings.parameters import require_short, require_unicode
 from autocoder_jupyter.settings.setting import Mode
 from autocoder_jupyter.types import InputSpec, OutputSpec
-from autocoder_jupyter.types.split import demand_text
+from autocoder_jupyter.types.interface import demand_text
 from autocoder_jupyter.untrusted.parsing import require_expression
 from autocoder_jupyter.untrusted.visible import hides, visible
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.run.events import SampleOutputs
     from autocoder_jupyter.types import InputSpec, Report
-    from autocoder_jupyter.types.overview import Excerpt, Overview
+    from autocoder_jupyter.types.records import Excerpt, Overview
 
 MAX_OPEN = 12
 """Maximum number of live inspectors. The one that was shown longest ago is frozen first."""

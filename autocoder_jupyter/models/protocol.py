@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from autocoder_jupyter.errors import InvalidRequest, Locked
 from autocoder_jupyter.types import Exchange, Usage
-from autocoder_jupyter.types.stages import STAGES
+from autocoder_jupyter.types.records import STAGES
 
 # The interface that allows requests to a model before they are sent.
 

@@ -32,7 +32,7 @@ from autocoder_jupyter.run.verified import RUNNING
 from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.types.split import KnownSplits, Split
+from autocoder_jupyter.types.interface import KnownSplits, Split
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:

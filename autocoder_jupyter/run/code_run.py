@@ -12,7 +12,7 @@ from autocoder_jupyter.run.events import Event
 from autocoder_jupyter.run.run_record import RunRecord
 from autocoder_jupyter.run.shown_argument import ShownArgument
 from autocoder_jupyter.types import ToolOutcome
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 
 LONGEST_WORDS = 600
 """Characters of a call in a line."""

@@ -24,9 +24,7 @@ from autocoder_jupyter.types import (
     ToolOutcome,
     Usage,
 )
-from autocoder_jupyter.types.drawn import Drawn
-from autocoder_jupyter.types.overview import Glimpse
-from autocoder_jupyter.types.stages import Asking, StageName
+from autocoder_jupyter.types.records import Asking, Drawn, Glimpse, StageName
 
 EndState = Literal["ready", "failed", "cancelled", "over_budget", "not_verified"]
 """The ways in which a run can end; `not_verified`: it is a record, and its evidence was not gathered here."""

@@ -24,9 +24,8 @@ from autocoder_jupyter.types import (
     ToolUse,
     Trace,
 )
-from autocoder_jupyter.types.drawn import Drawn
-from autocoder_jupyter.types.split import KnownSplits
-from autocoder_jupyter.types.stages import STAGES, StageName
+from autocoder_jupyter.types.interface import KnownSplits
+from autocoder_jupyter.types.records import STAGES, Drawn, StageName
 
 SLOW_SECONDS = 30.0
 """Seconds after which a first attempt takes longer than usual."""

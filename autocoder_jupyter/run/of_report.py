@@ -13,7 +13,7 @@ from autocoder_jupyter.run.run_record import Phase
 from autocoder_jupyter.run.steps import Steps
 from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.types import CodePlan
-from autocoder_jupyter.types.stages import STAGES
+from autocoder_jupyter.types.records import STAGES
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report

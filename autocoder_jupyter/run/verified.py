@@ -61,7 +61,7 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
 
 def _tests(evidence: Evidence, opinion: SecondOpinion | None) -> Verified:
     """What the tests are worth. That no change can show it only counts where no second opinion agrees."""
-    from autocoder_jupyter.types.strength import NO_CHANGE
+    from autocoder_jupyter.types.evidence import NO_CHANGE
 
     passed, strength = sum(outcome.outcome == "passed" for outcome in evidence.tests), evidence.strength
     examples, own, _ = _own_counts(evidence)

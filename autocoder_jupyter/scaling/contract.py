@@ -27,8 +27,7 @@ from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import Worker
-from autocoder_jupyter.types.interface import table_names
-from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, Split
+from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, Split, table_names
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import visible

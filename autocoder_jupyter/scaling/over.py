@@ -37,8 +37,8 @@ from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCa
 from autocoder_jupyter.scaling.running import Progress, begin, inputs_first, with_absolute_paths
 from autocoder_jupyter.scaling.sources import HERE, Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import Dir, File, parse_memory
+from autocoder_jupyter.types.interface import Split
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
-from autocoder_jupyter.types.split import Split
 from autocoder_jupyter.untrusted.visible import visible
 
 PART = 4

@@ -7,34 +7,35 @@ The records that all packages share, by subject.
 
 from autocoder_jupyter.kinds.table import INPUT_TYPE_NAMES, TYPE_NAMES, type_name
 from autocoder_jupyter.kinds.values import Dir, Figure, FigureKind, File, TypeName
-from autocoder_jupyter.types.environment import ImageConfig, Resources, Secret, parse_memory
 from autocoder_jupyter.types.evidence import (
     BLIND,
+    STOPPED,
     Changes,
     CheckOutcome,
-    Difference,
-    Evidence,
-    Outcome,
-    OutputChange,
-    Reading,
-    SecondOpinion,
-    TestChoice,
-    TestOutcome,
-)
-from autocoder_jupyter.types.interface import CodePlan, ColumnSpec, InputSpec, OutputSpec, PlanQuestion
-from autocoder_jupyter.types.record import Count, Elements
-from autocoder_jupyter.types.report import Attempt, Author, Report, Step, ToolClass, ToolOutcome, ToolUse, Trace
-from autocoder_jupyter.types.solution import (
-    STOPPED,
+    CodeChange,
     CodeSolution,
+    Dependence,
+    Difference,
     Edit,
     ErrorDiagnosis,
     ErrorType,
+    Evidence,
     Exchange,
+    LayerCost,
+    Outcome,
+    OutputChange,
+    Reading,
+    Relation,
+    SecondOpinion,
+    Strength,
+    TestChoice,
     TestFailure,
+    TestOutcome,
     Usage,
 )
-from autocoder_jupyter.types.strength import CodeChange, Dependence, LayerCost, Relation, Strength
+from autocoder_jupyter.types.interface import CodePlan, ColumnSpec, InputSpec, OutputSpec, PlanQuestion
+from autocoder_jupyter.types.records import Count, Elements, ImageConfig, Resources, Secret, parse_memory
+from autocoder_jupyter.types.report import Attempt, Author, Report, Step, ToolClass, ToolOutcome, ToolUse, Trace
 
 __all__ = [
     "BLIND",

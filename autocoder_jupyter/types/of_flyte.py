@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.values import Dir, File
-from autocoder_jupyter.types.environment import ImageConfig, Resources, Secret
+from autocoder_jupyter.types.records import ImageConfig, Resources, Secret
 
 K = TypeVar("K")
 

@@ -7,11 +7,17 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from autocoder_jupyter.types.drawn import Drawn
-from autocoder_jupyter.types.evidence import Changes, Evidence, SecondOpinion
+from autocoder_jupyter.types.evidence import (
+    Changes,
+    CodeSolution,
+    ErrorDiagnosis,
+    Evidence,
+    Exchange,
+    SecondOpinion,
+    Usage,
+)
 from autocoder_jupyter.types.interface import CodePlan, InputSpec, OutputSpec
-from autocoder_jupyter.types.record import Count, Record
-from autocoder_jupyter.types.solution import CodeSolution, ErrorDiagnosis, Exchange, Usage
+from autocoder_jupyter.types.records import Count, Drawn, Record
 
 
 class Attempt(Record):

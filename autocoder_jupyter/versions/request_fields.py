@@ -23,7 +23,7 @@ from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
 from autocoder_jupyter.types import File, InputSpec, OutputSpec
-from autocoder_jupyter.types.split import demand_text
+from autocoder_jupyter.types.interface import demand_text
 from autocoder_jupyter.versions import field_changes
 from autocoder_jupyter.versions.field_changes import Change, listed, mapping, short
 

@@ -24,7 +24,7 @@ from autocoder_jupyter.display.shown import card_html
 from autocoder_jupyter.run.events import Finished, SampleOutputs
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Figure
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view.as_html import blocks_html, document_html
 from autocoder_jupyter.view.as_text import blocks_text
 from autocoder_jupyter.view.document import Document, Row, Section

@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter.data.overview import BINS, COLUMNS, overview
 from autocoder_jupyter.types import Dir, File
-from autocoder_jupyter.types.overview import ColumnOverview
+from autocoder_jupyter.types.records import ColumnOverview
 
 
 def column(values: Any, share: Any = None, name: str = "x") -> ColumnOverview:

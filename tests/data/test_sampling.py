@@ -30,7 +30,7 @@ from autocoder_jupyter.data.sampling import is_source, sampled
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.scaling.sources import source_of
 from autocoder_jupyter.types import File
-from autocoder_jupyter.types.drawn import Drawn
+from autocoder_jupyter.types.records import Drawn
 
 ROWS = 25_000
 TABLE = pd.DataFrame({"n": np.arange(ROWS), "x": np.arange(ROWS) / 7, "s": [f"s{n % 9}" for n in range(ROWS)]})

@@ -40,8 +40,7 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
-from autocoder_jupyter.types.overview import Excerpt, Glimpse
-from autocoder_jupyter.types.stages import STAGES, StageName
+from autocoder_jupyter.types.records import STAGES, Excerpt, Glimpse, StageName
 from autocoder_jupyter.view.as_html import document_html
 from autocoder_jupyter.view.styles import style
 

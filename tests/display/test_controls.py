@@ -17,7 +17,7 @@ from autocoder_jupyter.run.events import Finished, SampleOutputs, StageStarted, 
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import PlanQuestion
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 
 
 class Job:

@@ -11,7 +11,7 @@ from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, SampleOutputs, StageStarted, TextStreamed
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
-from autocoder_jupyter.types.split import KnownSplits
+from autocoder_jupyter.types.interface import KnownSplits
 
 
 class Screen:

@@ -12,7 +12,7 @@ from autocoder_jupyter.display.bundles import FOLLOWED, card_bundle, step
 from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec
-from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, KnownSplits, Split
+from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits, Split
 
 PLAN = CodePlan(
     description="",

@@ -33,7 +33,7 @@ from autocoder_jupyter.run.verified import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName
-from autocoder_jupyter.types.strength import ZONE
+from autocoder_jupyter.types.evidence import ZONE
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script
 

@@ -13,7 +13,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import OutputSpec
-from autocoder_jupyter.types.split import DeclaredSplit, demand
+from autocoder_jupyter.types.interface import DeclaredSplit, demand
 from autocoder_jupyter.view.as_text import document_text
 from tests.engine.splitting_functions import orders
 from tests.runner import Runner, fenced

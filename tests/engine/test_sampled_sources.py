@@ -19,7 +19,7 @@ from autocoder_jupyter.result.recorded import result_of
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.types import OutputSpec, Report
-from autocoder_jupyter.types.drawn import Drawn
+from autocoder_jupyter.types.records import Drawn
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.view.as_text import document_text
 from tests.runner import Runner, fenced

@@ -31,7 +31,7 @@ from autocoder_jupyter.run.events import (
 )
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 from tests.runner import CODE, MARKERS, PLAN, TESTS, Generated, Runner, fenced, sales
 from tests.scripted_model import Answer, prompt_of
 

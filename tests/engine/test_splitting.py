@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.splitting.products import with_refused_products, w
 from autocoder_jupyter.engine.splitting.tables import LEAST_ROWS, SMALL, compared_tables, large_enough, small_numbers
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
-from autocoder_jupyter.types.split import DeclaredSplit, Split
+from autocoder_jupyter.types.interface import DeclaredSplit, Split
 from tests.engine.splitting_functions import BUILT_WITH, NOT_SEEN, orders
 
 LONG = 3600.0

@@ -16,7 +16,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.models import preflight
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import SampleOutputs
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 from tests.lab.conftest import ScriptedJobs
 from tests.scripted_model import ScriptedModel
 

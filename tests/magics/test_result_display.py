@@ -19,7 +19,7 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view.as_html import data_address
 
 

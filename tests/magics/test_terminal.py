@@ -29,7 +29,7 @@ from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
-from autocoder_jupyter.types.overview import Excerpt, Glimpse
+from autocoder_jupyter.types.records import Excerpt, Glimpse
 from tests.readers.hostile import chunk, grey_picture
 
 CODES = re.compile(r"\x1b_G(a=T,f=100,q=2,)?m=([01]);([^\x1b]*)\x1b\\")

@@ -25,7 +25,7 @@ from autocoder_jupyter.types import (
     Strength,
     TestOutcome,
 )
-from autocoder_jupyter.types.strength import NO_CHANGE, ZONE
+from autocoder_jupyter.types.evidence import NO_CHANGE, ZONE
 
 PASSED = tuple(TestOutcome(id=f"test_{number}", outcome="passed") for number in range(7))
 AGREES = SecondOpinion(state="agree", compared=("a", "b"), parts=60)

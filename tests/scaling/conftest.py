@@ -21,7 +21,7 @@ from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.scaling import contract
 from autocoder_jupyter.types import CodePlan, CodeSolution, ImageConfig, InputSpec, OutputSpec, Report
-from autocoder_jupyter.types.split import DeclaredSplit, Split
+from autocoder_jupyter.types.interface import DeclaredSplit, Split
 
 FRAME = InputSpec(name="sales", type="DataFrame")
 

@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.scaling import contract
 from autocoder_jupyter.types import InputSpec
-from autocoder_jupyter.types.split import DeclaredSplit, FoundSplit, KnownSplits, Split
+from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits, Split
 from tests.engine.splitting_functions import orders
 from tests.scaling.conftest import FRAME, Build
 

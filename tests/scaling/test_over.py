@@ -20,7 +20,7 @@ from autocoder_jupyter.scaling import answers, partition, running
 from autocoder_jupyter.scaling.chunk import computed
 from autocoder_jupyter.scaling.sources import Batches, source_of
 from autocoder_jupyter.types import InputSpec
-from autocoder_jupyter.types.split import DeclaredSplit
+from autocoder_jupyter.types.interface import DeclaredSplit
 from tests.scaling.conftest import BY_SHOP, FRAME, MERGE, ROWS, Build
 from tests.scaling.conftest import WHOLE as IN_ONE
 

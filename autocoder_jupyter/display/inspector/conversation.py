@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.types import STOPPED
-from autocoder_jupyter.types.stages import STAGES
+from autocoder_jupyter.types.records import STAGES
 from autocoder_jupyter.view.amounts import amount, dollars, duration
 from autocoder_jupyter.view.document import Block, Fold, Source, Span, Table, line, lines, muted
 

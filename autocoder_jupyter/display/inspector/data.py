@@ -16,7 +16,7 @@ from autocoder_jupyter.view.document import Block, Fold, Row, Source, drawn, lin
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
     from autocoder_jupyter.types import Report
-    from autocoder_jupyter.types.overview import Overview
+    from autocoder_jupyter.types.records import Overview
 
 SHARES = {
     "rows": "a profile and a few sample rows, private values masked",

@@ -11,7 +11,7 @@ from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types.overview import Bar, ColumnOverview
+    from autocoder_jupyter.types.records import Bar, ColumnOverview
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _HEIGHT = 30

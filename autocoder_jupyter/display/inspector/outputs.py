@@ -17,7 +17,7 @@ from autocoder_jupyter.view.document import Table, muted
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types.overview import Excerpt
+    from autocoder_jupyter.types.records import Excerpt
 
 DOWNLOAD_BYTES = 2**20
 """Bytes of the largest file with a download link; the kernel may be on another machine."""

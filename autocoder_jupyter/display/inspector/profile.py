@@ -10,7 +10,7 @@ from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types.overview import ColumnOverview, Overview
+    from autocoder_jupyter.types.records import ColumnOverview, Overview
 
 _HEADINGS = ("column", "dtype", "missing", "distinct", "facts", "values")
 _COUNTS = (2, 3)

@@ -31,7 +31,7 @@ from autocoder_jupyter.view.html import Html, element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
-    from autocoder_jupyter.types.overview import Overview
+    from autocoder_jupyter.types.records import Overview
 
 MAX_CHARACTERS = 68_000
 """Characters of HTML; a form stays under 70 KB in a saved notebook. Evidence with a dozen changes fits."""

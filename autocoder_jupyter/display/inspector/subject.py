@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from autocoder_jupyter.run.events import EndState, SampleOutputs
     from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.types import InputSpec, Report
-    from autocoder_jupyter.types.overview import Excerpt, Overview
-    from autocoder_jupyter.types.split import KnownSplits
+    from autocoder_jupyter.types.interface import KnownSplits
+    from autocoder_jupyter.types.records import Excerpt, Overview
     from autocoder_jupyter.view.html import Html
 
 
@@ -22,7 +22,7 @@ def _no_samples(share: Share | None) -> Mapping[str, Overview]:
 
 
 def _nothing_known() -> KnownSplits:
-    from autocoder_jupyter.types.split import KnownSplits
+    from autocoder_jupyter.types.interface import KnownSplits
 
     return KnownSplits()
 

@@ -32,7 +32,7 @@ from autocoder_jupyter.engine.splitting.tables import (
     tied,
 )
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types.split import DeclaredSplit, Split, SplitKind
+from autocoder_jupyter.types.interface import DeclaredSplit, Split, SplitKind
 from autocoder_jupyter.untrusted.visible import visible
 
 SECONDS = 120.0

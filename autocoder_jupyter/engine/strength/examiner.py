@@ -31,7 +31,7 @@ from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength, TestFailure
-from autocoder_jupyter.types.strength import NO_CHANGE
+from autocoder_jupyter.types.evidence import NO_CHANGE
 
 LOST_WORKERS = 4
 """How many workers changes may end, until no more of them are tried."""

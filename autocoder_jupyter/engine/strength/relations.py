@@ -37,9 +37,8 @@ from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types.interface import ORDERLESS, TWICE
-from autocoder_jupyter.types.split import DeclaredSplit, demand
-from autocoder_jupyter.types.strength import ZONE
+from autocoder_jupyter.types.evidence import ZONE
+from autocoder_jupyter.types.interface import ORDERLESS, TWICE, DeclaredSplit, demand
 
 ORDER = "another order of the rows"
 COLUMN = "a further column"

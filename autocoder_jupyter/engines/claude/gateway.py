@@ -31,7 +31,7 @@ from autocoder_jupyter.models.questions import OnSend, SentRequest, place
 from autocoder_jupyter.models.response import Intake
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange, Usage
-from autocoder_jupyter.types.stages import StageName
+from autocoder_jupyter.types.records import StageName
 
 _LEAST_THOUGHT = 1024
 _CACHE_SURCHARGE = 0.25

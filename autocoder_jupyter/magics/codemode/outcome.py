@@ -12,7 +12,7 @@ from autocoder_jupyter.jobs.code_job import CodeJob
 from autocoder_jupyter.jobs.code_result import CodeModeResult
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.steps import Steps
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 
 
 def completed(state: CodeRun, job: CodeJob, journal_root: Path) -> CodeRun:

@@ -15,7 +15,7 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
-from autocoder_jupyter.types.overview import Bar, ColumnOverview, Overview
+from autocoder_jupyter.types.records import Bar, ColumnOverview, Overview
 from tests.display.inspector.results import MENDED, SENT
 
 TESTS = "".join(

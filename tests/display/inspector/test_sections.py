@@ -20,7 +20,7 @@ from autocoder_jupyter.display.inspector.trace import TraceBounds, trace_section
 from autocoder_jupyter.display.parts import MESSAGE_CHARACTERS
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
-from autocoder_jupyter.types.overview import Glimpse
+from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view.as_html import blocks_html
 from tests.display.inspector.results import MENDED, SENT, TRACED, subject
 

@@ -8,7 +8,7 @@ import pytest
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.static import pending_html, render_html, render_text
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.types.overview import Bar, ColumnOverview, Overview
+from autocoder_jupyter.types.records import Bar, ColumnOverview, Overview
 from tests.display.inspector.large import large
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, SENT, TRACED, subject
 

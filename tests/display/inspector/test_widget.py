@@ -9,8 +9,8 @@ import pytest
 from ipywidgets.widgets.widget import _instances
 
 from autocoder_jupyter.display.inspector.widget import Inspector
-from autocoder_jupyter.types.overview import Bar, ColumnOverview, Overview
-from autocoder_jupyter.types.split import FoundSplit, KnownSplits, Split
+from autocoder_jupyter.types.interface import FoundSplit, KnownSplits, Split
+from autocoder_jupyter.types.records import Bar, ColumnOverview, Overview
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, TRACED, subject
 from tests.display.inspector.test_run import plain
 
