@@ -13,10 +13,9 @@ from autocoder_jupyter.display.codemode.charts import chart_block
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.untrusted.charts import CHART as MIME
-from autocoder_jupyter.untrusted.charts import chart_bundle
+from autocoder_jupyter.untrusted.charts import PLOTLY, chart_bundle, harmless_traces
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
-from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
+from autocoder_jupyter.untrusted.vega import VEGALITE, harmless_chart
 from autocoder_jupyter.view.as_html import blocks_html
 
 if TYPE_CHECKING:

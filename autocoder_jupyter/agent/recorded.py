@@ -12,7 +12,7 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.recorded import result_of
 from autocoder_jupyter.settings.parameters import did_you_mean, is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.edits import shown
 

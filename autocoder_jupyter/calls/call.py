@@ -40,7 +40,7 @@ from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker, Worker
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import Resources, parse_memory
 from autocoder_jupyter.types.of_flyte import all_fetched, given_back, has_data_of_flyte
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 # The queue of calls. As many run at once as there are cores and memory; the others wait, first come first served.
 #

@@ -23,8 +23,8 @@ from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program
 from autocoder_jupyter.types import Figure, InputSpec, OutputSpec, Report
 from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
-from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice, S
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.settings.choices import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 
 @dataclass(frozen=True)

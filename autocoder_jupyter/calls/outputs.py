@@ -20,7 +20,7 @@ from autocoder_jupyter.kinds import table
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.visible import hides, visible, visible_block
+from autocoder_jupyter.untrusted.parsing import hides, visible, visible_block
 
 
 def field_names(names: Sequence[str]) -> tuple[str, ...]:

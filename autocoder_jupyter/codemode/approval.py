@@ -17,8 +17,8 @@ from autocoder_jupyter.codemode.shown import bounded
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.run.shown_argument import LINE_CHARACTERS, ShownArgument
-from autocoder_jupyter.untrusted.long_ints import shortened
-from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.plain_json import shortened
 
 Decision = Literal["allow", "always", "deny", "never"]
 """Allow this call, allow all calls of the tool in this session, deny this call, deny all calls of the tool."""

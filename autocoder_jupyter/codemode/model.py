@@ -11,7 +11,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models.protocol import SILENT, Listener, ModelConfig, Question, question_key
 from autocoder_jupyter.types import Exchange, Usage
-from autocoder_jupyter.untrusted.valid_unicode import valid_unicode
+from autocoder_jupyter.untrusted.plain_json import valid_unicode
 
 CallLLM = Callable[[str, str, list[dict[str, str]]], "Awaitable[str] | str"]
 """`await call_llm(model, system, messages)` returns the model's answer. A blocking function is also accepted."""

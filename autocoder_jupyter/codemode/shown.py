@@ -9,7 +9,7 @@ from typing import Any
 
 from autocoder_jupyter.codemode.crossing import is_frame
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.untrusted.visible import visible, visible_block
+from autocoder_jupyter.untrusted.parsing import visible, visible_block
 
 LITTLE = 120
 """The maximum number of characters of an argument list or a value on a card."""

@@ -15,8 +15,8 @@ from autocoder_jupyter.data.keys import fold
 from autocoder_jupyter.data.sample import missing_in
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import CheckOutcome
-from autocoder_jupyter.untrusted.long_ints import shortened
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.plain_json import shortened
 
 CheckKind = Literal[
     "greater_than",

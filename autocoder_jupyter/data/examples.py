@@ -16,7 +16,7 @@ from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Example, Share
 from autocoder_jupyter.types import Dir, File
-from autocoder_jupyter.untrusted.long_ints import shortened
+from autocoder_jupyter.untrusted.plain_json import shortened
 
 MOST_ROWS = 30
 TABLE_TOKENS = 900

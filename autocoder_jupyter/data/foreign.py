@@ -19,7 +19,7 @@ from autocoder_jupyter.data.table_engines import engine_of, native, require_no_o
 from autocoder_jupyter.equality.tables import flat
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.records import Drawn
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 MOST_CELLS = 2**26
 """Cells of a table that is computed for a call: half a gigabyte of numbers."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 MOST_ENTRIES = 100_000
 """Files and folders that are looked at."""

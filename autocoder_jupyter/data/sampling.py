@@ -22,7 +22,7 @@ from autocoder_jupyter.data.parquet_files import parquet_dataset
 from autocoder_jupyter.data.table_engines import IN_PROCESS, TableEngine, engine_of, native, require_readable
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.records import Drawn
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 MOST_ROWS = 10_000
 MOST_CELLS = 2**22

@@ -15,7 +15,7 @@ import pandas as pd
 from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.data.sample import sample_positions
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 SEED = 0
 BATCH_ROWS = 2**12

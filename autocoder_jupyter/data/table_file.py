@@ -17,7 +17,7 @@ from autocoder_jupyter.data.json_table import read_json
 from autocoder_jupyter.data.workbook_size import require_moderate
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import File
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _TEXT = ("text", "object")
 

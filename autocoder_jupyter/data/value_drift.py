@@ -30,7 +30,7 @@ from autocoder_jupyter.data.value_profile import (
     value_text,
 )
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 ROWS_COMPARED = 1_000
 """The most rows of a later table that are looked at, spread over it."""

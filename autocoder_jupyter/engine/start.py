@@ -27,8 +27,7 @@ from autocoder_jupyter.engine.withheld_since import withheld_since
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan
-from autocoder_jupyter.untrusted.parsing import complaint
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import complaint, visible
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of
 from autocoder_jupyter.versions.field_changes import Change
 from autocoder_jupyter.versions.request_fields import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autocoder_jupyter.evaluate.trial import TaskScore
 from autocoder_jupyter.request import AgentConfig
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.version import VERSION
 
 MODEL_HEADINGS = ("model", "right on the sample", "right on new rows", "tokens", "dollars", "seconds")

@@ -19,8 +19,8 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.evaluate.known_task import OUTPUT, KnownCase, KnownTask
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
-from autocoder_jupyter.untrusted.visible import visible
 
 FORMAT = 1
 TASK_FILE = "task.json"

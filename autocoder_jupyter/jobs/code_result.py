@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.result.pending import Pending
 from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.run.events import EndState
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.codemode.result import AgentResult

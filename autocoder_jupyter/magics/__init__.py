@@ -19,7 +19,7 @@ from autocoder_jupyter.magics.notebook import CODE_RESULT_TYPE, RESULT_TYPE, Job
 from autocoder_jupyter.magics.outputs_page import OUTPUTS_TYPE, outputs_page
 from autocoder_jupyter.magics.pending_display import PendingDisplay
 from autocoder_jupyter.magics.result_display import ResultDisplay
-from autocoder_jupyter.untrusted.long_ints import pretty_int
+from autocoder_jupyter.untrusted.plain_json import pretty_int
 
 _registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any, WaitLine]] = {}
 """What `register` added to each shell, by the shell's id. `unregister` removes it."""

@@ -26,8 +26,7 @@ from autocoder_jupyter.settings.parameters import require_short, require_unicode
 from autocoder_jupyter.settings.setting import Mode
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.types.interface import demand_text
-from autocoder_jupyter.untrusted.parsing import require_expression
-from autocoder_jupyter.untrusted.visible import hides, visible
+from autocoder_jupyter.untrusted.parsing import hides, require_expression, visible
 
 _VARIABLE = re.compile(r"@[^\W\d]\w*(\.[^\W\d]\w*)*")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")

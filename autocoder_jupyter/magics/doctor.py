@@ -18,7 +18,7 @@ from autocoder_jupyter.magics.doctor_claude import claude_rows
 from autocoder_jupyter.magics.doctor_row import DoctorRow, fault_of
 from autocoder_jupyter.settings.choices import SANDBOXES
 from autocoder_jupyter.settings.config import NO_KEY
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view.amounts import amount
 
 if TYPE_CHECKING:

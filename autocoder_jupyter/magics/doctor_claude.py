@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.magics.doctor_row import DoctorRow, fault_of
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings

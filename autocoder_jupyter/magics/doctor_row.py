@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.magics.terminal import columns
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view import as_text, markup
 from autocoder_jupyter.view.html import Html
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.inspector.subject import InputVariable, Subject
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Editor, VersionActions

@@ -33,7 +33,7 @@ from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import parse_example
 from autocoder_jupyter.magics.options import FLAGS
 from autocoder_jupyter.magics.references import mentions, referred, require_variable, told_of, unmarked
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 MAGIC = "%%autocode"
 

@@ -16,8 +16,8 @@ from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.trust import Permission
 from autocoder_jupyter.trust.machines import machine_of
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_toml import parse
-from autocoder_jupyter.untrusted.visible import visible
 
 NAME = "pyproject.toml"
 

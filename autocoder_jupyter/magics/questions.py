@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import NotebookJob
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import PlanQuestion

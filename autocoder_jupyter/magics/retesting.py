@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.versions import Version, Versions
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of, file_of
 from autocoder_jupyter.versions.store import key_of

@@ -18,7 +18,7 @@ from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.settings.choices import SandboxMinimum
 from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.trust import Permission, trust_in
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.request import AgentConfig

@@ -9,7 +9,7 @@ from typing import Any, NotRequired, TypedDict
 from autocoder_jupyter.magics.notebook import is_ours
 from autocoder_jupyter.magics.references import kind_of
 from autocoder_jupyter.redaction.logs import redacting_logger
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _log = redacting_logger(__name__)
 

@@ -18,7 +18,7 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.protocol import SILENT, LanguageModel, Listener, Question, answer_form, schema_in_words
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.untrusted.parsing import parse, parse_expression
-from autocoder_jupyter.untrusted.valid_unicode import valid_record
+from autocoder_jupyter.untrusted.plain_json import valid_record
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<tag>[^`\n]*)$")
 

@@ -16,7 +16,7 @@ from autocoder_jupyter.sandbox.protocol import Probe, Sandbox
 from autocoder_jupyter.sandbox.system_minimum import system_minimums
 from autocoder_jupyter.settings.choices import ANY, SANDBOXES, SandboxMinimum, SandboxName
 from autocoder_jupyter.types import ImageConfig
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 
 def choose(

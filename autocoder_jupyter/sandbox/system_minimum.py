@@ -17,8 +17,8 @@ from typing import Any, get_args
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.settings.choices import MinimumTier, SandboxMinimum
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
-from autocoder_jupyter.untrusted.visible import visible
 
 FILE = "autocode_config.json"
 SECTION = "Autocode"

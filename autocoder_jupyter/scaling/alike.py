@@ -15,7 +15,7 @@ import pandas as pd
 from autocoder_jupyter.data.drift import family
 from autocoder_jupyter.engine.splitting.answers import deviation
 from autocoder_jupyter.equality.tables import has_own_index
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _NUMBER = "number"
 

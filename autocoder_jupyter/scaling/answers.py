@@ -15,7 +15,7 @@ from autocoder_jupyter.engine.splitting.answers import below, deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, writing
 from autocoder_jupyter.scaling.alike import Alike
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 
 class Answers(Protocol):

@@ -20,7 +20,7 @@ from autocoder_jupyter.scaling.chunk import computed
 from autocoder_jupyter.scaling.frames import frame_of
 from autocoder_jupyter.scaling.partition import largest_group, row_hashes
 from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 BUCKET = "_autocode_bucket"
 """The column by which an engine shuffles: the number of the rows' bucket."""

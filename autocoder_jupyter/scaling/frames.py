@@ -12,7 +12,7 @@ import pyarrow
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.data.drift import column_literal, family
 from autocoder_jupyter.errors import DataDrift
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _NULLABLE = ("Int", "UInt", "boolean")
 

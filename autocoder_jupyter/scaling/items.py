@@ -16,7 +16,7 @@ from autocoder_jupyter.data.foreign import is_table
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 MOST_ITEMS = 100
 """Items of a chunk. They are computed one after the other in one child process."""

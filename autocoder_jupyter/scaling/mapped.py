@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 from autocoder_jupyter.errors import AutocodeError, Cancelled, DataDrift, InvalidRequest, ItemsFailed
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 if TYPE_CHECKING:
     import pandas as pd

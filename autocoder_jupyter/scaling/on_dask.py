@@ -30,7 +30,7 @@ from autocoder_jupyter.scaling.engine_pieces import (
 )
 from autocoder_jupyter.scaling.piece_calls import CHECKED, PieceCalls
 from autocoder_jupyter.scaling.versions_sent import require_workers
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 BUCKETS = 8
 """Buckets for each partition. Dask divides them by their hash, so with one for each many partitions would be empty."""

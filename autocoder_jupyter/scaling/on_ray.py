@@ -28,7 +28,7 @@ from autocoder_jupyter.scaling.engine_pieces import (
 )
 from autocoder_jupyter.scaling.partition import ROOM
 from autocoder_jupyter.scaling.piece_calls import CHECKED, PieceCalls
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 BUCKETS = 1024
 """Buckets of a dataset. Ray divides them by their hash."""

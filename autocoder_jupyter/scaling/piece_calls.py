@@ -30,7 +30,7 @@ from autocoder_jupyter.scaling.frames import Dtypes
 from autocoder_jupyter.scaling.running import collect, here
 from autocoder_jupyter.scaling.versions_sent import require_same_versions, versions_here
 from autocoder_jupyter.types.interface import Split
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 APART = "Or ask for the parts as functions of their own, for example the monthly sums and their growth."
 """What may be done about a function that may not be split."""

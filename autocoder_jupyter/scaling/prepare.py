@@ -16,7 +16,7 @@ from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.scaling.versions_sent import require_package, require_same_versions, versions_here
 from autocoder_jupyter.settings.choices import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 
 @dataclass(frozen=True)

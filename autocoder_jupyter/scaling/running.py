@@ -25,7 +25,7 @@ from autocoder_jupyter.errors import AutocodeError, EngineGone, InvalidRequest, 
 from autocoder_jupyter.scaling.chunk import Calls, compute, computed
 from autocoder_jupyter.scaling.versions_sent import require_workers, versions_here
 from autocoder_jupyter.types import Dir, File
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 Ended = concurrent.futures.Future[dict[int, Any]]
 

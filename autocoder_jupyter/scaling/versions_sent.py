@@ -10,7 +10,7 @@ from typing import Any
 
 from autocoder_jupyter.calls.callable import warn
 from autocoder_jupyter.errors import NoWorkersWarning, VersionsDiffer
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.version import VERSION
 
 

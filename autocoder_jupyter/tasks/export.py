@@ -26,8 +26,7 @@ from autocoder_jupyter.tasks.quoting import comment
 from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import parse
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import parse, visible
 
 _FIRST_LINE = "#!/usr/bin/env -S uv run --script"
 _WRITTEN_BY = "written by a language model"

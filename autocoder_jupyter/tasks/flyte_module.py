@@ -19,7 +19,7 @@ from autocoder_jupyter.tasks.flyte_task import require_no_figure, zoneless_input
 from autocoder_jupyter.tasks.package import export_package
 from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 MODULE = "flyte_task.py"
 

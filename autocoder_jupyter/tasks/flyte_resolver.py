@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 
 class TaskResolver:

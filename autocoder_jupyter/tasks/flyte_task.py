@@ -24,7 +24,7 @@ from autocoder_jupyter.tasks.flyte_resolver import TaskResolver
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec
 from autocoder_jupyter.types.of_flyte import class_of_flyte
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 
 def to_flyte(

@@ -30,7 +30,7 @@ from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.tasks.readable import readable
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
 """A name that a package can have on every index."""

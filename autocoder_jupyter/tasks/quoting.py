@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 
 def comment(text: str) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted.parsing import TooLong, require_readable
+from autocoder_jupyter.untrusted.parsing import TooLong, require_readable, visible_block
 from autocoder_jupyter.untrusted.readable_code import readable_code
-from autocoder_jupyter.untrusted.visible import visible_block
 
 
 def readable(code: str, name: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from autocoder_jupyter.types.interface import CodePlan
 from autocoder_jupyter.types.records import Count, Record
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 # The answers of the language model besides the plan: code, edits, diagnoses; and the usage of an answer.
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-from autocoder_jupyter.untrusted.long_ints import shortened
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.plain_json import shortened
 
 _MAX_VIEWS = 4
 """Views side by side that are described."""

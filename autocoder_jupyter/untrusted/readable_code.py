@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.untrusted.parsing import same_code
-from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import same_code, visible_block
 
 
 def readable_code(source: str) -> str:

@@ -17,8 +17,8 @@ from autocoder_jupyter.trust.own_files import own_folder
 from autocoder_jupyter.trust.seals import is_sealed, key_problem, sealed
 from autocoder_jupyter.types import Evidence, InputSpec, OutputSpec, Report, SecondOpinion
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
-from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.store import (
     CODE_FILE,
     CONFLICT,

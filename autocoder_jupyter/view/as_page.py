@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import TypedDict
 
-from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.view.as_text import blocks_text
 from autocoder_jupyter.view.document import Beside, Document, Row, Tone
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from typing import Literal, NewType
 
-from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.view.styles import style
 
 Html = NewType("Html", str)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from autocoder_jupyter.untrusted.visible import visible, visible_block
+from autocoder_jupyter.untrusted.parsing import visible, visible_block
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"

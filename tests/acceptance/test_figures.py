@@ -12,7 +12,7 @@ from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, TestSpec, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import Figure, OutputSpec
-from autocoder_jupyter.untrusted.plotly_figures import PLOTLY
+from autocoder_jupyter.untrusted.charts import PLOTLY
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
 

@@ -21,7 +21,7 @@ from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.models.response import page_title, read_answer
 from autocoder_jupyter.types import Usage
-from autocoder_jupyter.untrusted.valid_unicode import TextPieces, valid_record, valid_unicode
+from autocoder_jupyter.untrusted.plain_json import TextPieces, valid_record, valid_unicode
 from tests.model_faults import DONE, Wire, chunk, counted, event, finished, packed, sends, whole
 from tests.scripted_model import Answer, ScriptedModel, always
 

@@ -9,7 +9,7 @@ import pytest
 from IPython.lib.pretty import pretty
 
 from autocoder_jupyter.display.inspector.outputs import value_text
-from autocoder_jupyter.untrusted.long_ints import pretty_int, shortened
+from autocoder_jupyter.untrusted.plain_json import pretty_int, shortened
 
 LONG = 10**4_999 + 7
 SAID = "10000000000000000000… (5,000 digits)"

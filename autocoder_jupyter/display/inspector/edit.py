@@ -12,7 +12,7 @@ from autocoder_jupyter.display.inspector.outputs import error_html
 from autocoder_jupyter.display.shown import card_html
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
 

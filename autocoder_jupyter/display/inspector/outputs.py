@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.untrusted.charts import chart_place, why_not_drawn
-from autocoder_jupyter.untrusted.long_ints import shortened
+from autocoder_jupyter.untrusted.plain_json import shortened
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, data_address, download
 from autocoder_jupyter.view.document import Table, muted

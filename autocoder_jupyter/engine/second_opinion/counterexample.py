@@ -11,7 +11,7 @@ from autocoder_jupyter.engine.second_opinion.derivation import Derivation, toler
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, SmallInput
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.types import CodePlan, OutputSpec
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _NAN = 'float("nan")'
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from autocoder_jupyter.equality import Leniency, compare
 from autocoder_jupyter.equality.tables import flat, has_own_index
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _TYPES = Leniency(types=True)
 """A column of whole numbers in one piece may have fractions in another."""

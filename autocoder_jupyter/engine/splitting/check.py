@@ -33,7 +33,7 @@ from autocoder_jupyter.engine.splitting.tables import (
 )
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types.interface import DeclaredSplit, Split, SplitKind
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 SECONDS = 120.0
 """How long a check may take. What is not compared by then is not accepted."""

@@ -16,7 +16,7 @@ from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import CheckOutcome, InputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit, Split, demand
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _TOLD = 500
 """Characters of a counter-example."""

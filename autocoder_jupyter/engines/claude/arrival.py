@@ -15,7 +15,7 @@ from autocoder_jupyter.models.faults import NoAnswer, Silent, WebPage
 from autocoder_jupyter.models.protocol import AnswerLimits
 from autocoder_jupyter.models.response import Intake
 from autocoder_jupyter.types import Usage
-from autocoder_jupyter.untrusted.valid_unicode import TextPieces
+from autocoder_jupyter.untrusted.plain_json import TextPieces
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from autocoder_jupyter.types import ToolClass
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _RANK: dict[ToolClass, int] = {"safe": 0, "intercepted": 1, "denied": 2}
 

@@ -19,7 +19,7 @@ from autocoder_jupyter.engines.claude.installed import not_installed, require_pr
 from autocoder_jupyter.engines.claude.program import home
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.sandbox.temporary_folder import remove_abandoned
-from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import visible_block
 
 SERVER = "workspace"
 """The name of the tools' server. The model sees the tools as `mcp__workspace__Bash`."""

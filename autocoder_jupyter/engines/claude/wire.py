@@ -14,8 +14,7 @@ from typing import Any
 
 from autocoder_jupyter.models.response import size_of, valid_count
 from autocoder_jupyter.types import Usage
-from autocoder_jupyter.untrusted.plain_json import is_finite, parse
-from autocoder_jupyter.untrusted.valid_unicode import valid_record, valid_unicode
+from autocoder_jupyter.untrusted.plain_json import is_finite, parse, valid_record, valid_unicode
 
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 _FIELDS = frozenset(

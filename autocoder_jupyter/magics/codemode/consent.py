@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autocoder_jupyter.jobs.code_job import CodeJob
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view import markup
 
 

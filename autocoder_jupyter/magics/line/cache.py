@@ -12,7 +12,7 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.line.lookup import versions_of
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.versions.store import VERSIONS
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted

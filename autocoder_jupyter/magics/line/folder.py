@@ -7,7 +7,7 @@ from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.permissions import FolderPermissions, collected, rows
 from autocoder_jupyter.trust import agree, withdraw
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.html import join
 

@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view import markup
 
 

@@ -11,7 +11,7 @@ from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.line.lookup import find_job
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.refinement import refined_request
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view.as_text import blocks_text
 
 

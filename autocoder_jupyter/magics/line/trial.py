@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view.as_html import blocks_html
 from autocoder_jupyter.view.document import Block, Fold, Source, Table, muted
 from autocoder_jupyter.view.html import element

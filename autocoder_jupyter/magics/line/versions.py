@@ -9,7 +9,7 @@ from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.line.lookup import find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager, bind, require_idle
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.versions.edits import rename as rename_versions
 from autocoder_jupyter.view import markup
 

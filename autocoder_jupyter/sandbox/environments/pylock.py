@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 from autocoder_jupyter.errors import InvalidRequest, PackageRefused
 from autocoder_jupyter.sandbox.environments.pins import is_lock
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_toml import parse
-from autocoder_jupyter.untrusted.visible import visible
 
 MOST_BYTES = 4 * 2**20
 

@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.host.received import receive
 from autocoder_jupyter.sandbox.host.text import stable
 from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, unpacked
 from autocoder_jupyter.types import OutputSpec
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _LONGEST_TEXT = 40_000
 """Most characters that are read of a text in an error frame. The worker sends no longer traceback."""

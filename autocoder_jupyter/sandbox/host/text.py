@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autocoder_jupyter.untrusted.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import visible_block
 
 # Colours are removed, because many tools print them. Other escape sequences are made visible.
 _COLOURS = re.compile(r"(?:\x1b\[|\x9b)[0-9;:]*+m")

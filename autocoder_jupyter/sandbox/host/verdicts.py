@@ -9,8 +9,7 @@ from typing import Any
 from autocoder_jupyter.sandbox.host.replies import refused, seconds_of
 from autocoder_jupyter.sandbox.host.text import stable
 from autocoder_jupyter.types import Outcome, TestOutcome
-from autocoder_jupyter.untrusted.parsing import parse
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import parse, visible
 
 _OUTCOMES: Mapping[str, Outcome] = {"passed": "passed", "failed": "failed", "error": "error"}
 _MOST_TESTS = 10_000

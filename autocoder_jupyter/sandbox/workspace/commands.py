@@ -12,7 +12,7 @@ from autocoder_jupyter.sandbox.protocol import CommandOutcome
 from autocoder_jupyter.sandbox.worker.command_limits import LONGEST_PATH, MOST_LEFT_OUT, OUTPUT_BYTES
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.sandbox.workspace.confined import NotConfined, confined, require_room
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _T = TypeVar("_T")
 

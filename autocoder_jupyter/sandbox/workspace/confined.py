@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from autocoder_jupyter.sandbox.worker.command_limits import ALL_BYTES, DEPTH, FILE_BYTES, LONGEST_PATH, MOST_FILES
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 
 class NotConfined(Exception):

@@ -18,7 +18,7 @@ from autocoder_jupyter.errors import EngineGone, PackageError, SandboxError, San
 from autocoder_jupyter.sandbox.protocol import CommandOutcome
 from autocoder_jupyter.sandbox.workspace import file_text
 from autocoder_jupyter.sandbox.workspace.confined import NotConfined, confined, require_room
-from autocoder_jupyter.untrusted.visible import visible, visible_block
+from autocoder_jupyter.untrusted.parsing import visible, visible_block
 
 Run = Callable[[str, Mapping[str, bytes], float], Awaitable[CommandOutcome]]
 """Runs a command: its text, the files, the time limit in seconds; see `protocol.Worker.command`. Can be cancelled."""
