@@ -33,7 +33,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
     was_killed,
 )
-from autocoder_jupyter.redaction.secrets import hidden_values, redact
+from autocoder_jupyter.redaction.messages import hidden_values, redact
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker, WorkerLimits, WorkerNotReady, WorkerSpec

@@ -14,7 +14,7 @@ import pandas as pd
 from autocoder_jupyter.data.cells import RAW_CHARACTERS, cell_text, is_null, shorten
 from autocoder_jupyter.data.excerpt import Tell, excerpt
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.redaction.secrets import without_secrets
+from autocoder_jupyter.redaction.messages import without_secrets
 from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.untrusted.charts import chart_place, why_not_drawn

@@ -10,8 +10,7 @@ from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.profile import FrameProfile, profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
-from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.redaction.names import FilePlaceholders, suffixes_of
+from autocoder_jupyter.redaction.masking import FilePlaceholders, Masker, suffixes_of
 from autocoder_jupyter.request import Share
 
 _LISTED = 40

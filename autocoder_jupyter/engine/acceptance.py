@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from autocoder_jupyter.engine.examples import bind, run_examples
 from autocoder_jupyter.engine.own_tests import failures_in, outcomes_of, own_module, why_broken
 from autocoder_jupyter.engine.sample_run import failures_of
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.sandbox.protocol import OnCall, Program, TestSpec, Worker
 from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure

@@ -9,7 +9,7 @@ from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import was_killed
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import PLAIN_CALL, CallSpec, Program, Worker
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TypeName
 

@@ -8,8 +8,7 @@ from typing import Any
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.contracts.applying import Breach, apply_contract
 from autocoder_jupyter.engine.sample_run import SampleRun
-from autocoder_jupyter.redaction.secrets import without_secrets
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction, without_secrets
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.types import CheckOutcome
 

@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import excerpt
 from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
 
 _INSTRUCTIONS = """\

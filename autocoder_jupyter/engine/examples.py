@@ -10,7 +10,7 @@ from autocoder_jupyter.engine.difference_words import expectation
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.equality import EXAMPLE, compare
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.types import CheckOutcome, InputSpec, OutputSpec

@@ -13,7 +13,7 @@ from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.stage_runner import StageRunner
-from autocoder_jupyter.redaction.secrets import hidden_values
+from autocoder_jupyter.redaction.messages import hidden_values
 from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
 from autocoder_jupyter.run.events import Emit
 from autocoder_jupyter.types import Exchange

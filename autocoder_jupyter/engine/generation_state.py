@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.vacuity import StubRuns
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.run.events import SourceWritten
 from autocoder_jupyter.sandbox.protocol import Program

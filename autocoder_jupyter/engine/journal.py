@@ -27,7 +27,7 @@ from autocoder_jupyter.engine.recorded_lines import entry_of, lines_of
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.run_journal import RunJournal
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.redaction.records import redacted_record
+from autocoder_jupyter.redaction.messages import redacted_record
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.trust.seals import sealed
 from autocoder_jupyter.types import STOPPED, Exchange, Report

@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.engine.patches import excerpt
 from autocoder_jupyter.engine.tests import TestSuite, read_suite
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.redaction.words import WITHHELD, Redaction
+from autocoder_jupyter.redaction.messages import WITHHELD, Redaction
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.sandbox.protocol import TestRun
 from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure, TestOutcome

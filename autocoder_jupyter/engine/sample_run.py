@@ -19,7 +19,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
     WrongType,
 )
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Program
 from autocoder_jupyter.types import CheckOutcome, TestFailure
 

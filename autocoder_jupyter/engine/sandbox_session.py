@@ -14,7 +14,7 @@ from typing import TypeVar
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError, SandboxCrash, was_killed
-from autocoder_jupyter.redaction.secrets import hidden_values
+from autocoder_jupyter.redaction.messages import hidden_values
 from autocoder_jupyter.request import AgentConfig, secret_values
 from autocoder_jupyter.run.events import EnvironmentProgress, EnvironmentReady, Noticed
 from autocoder_jupyter.sandbox.cancellation import BuildWatch

@@ -56,7 +56,7 @@ def without_keys() -> Iterator[None]:
     try:
         yield
     except AutocodeError as error:
-        from autocoder_jupyter.redaction.secrets import without_anything_secret
+        from autocoder_jupyter.redaction.messages import without_anything_secret
 
         without_anything_secret(error)
         raise

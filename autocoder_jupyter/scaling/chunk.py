@@ -26,7 +26,7 @@ from autocoder_jupyter.errors import (
     SandboxTimeout,
     SandboxUnavailable,
 )
-from autocoder_jupyter.redaction.secrets import hidden_values
+from autocoder_jupyter.redaction.messages import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.host.packing import pack_arguments
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker

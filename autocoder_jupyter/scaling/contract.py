@@ -23,7 +23,7 @@ from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.engine.splitting.demanded import largest_table, require_keys
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.redaction.secrets import hidden_values
+from autocoder_jupyter.redaction.messages import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import Worker

@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.strength.mutants import mutants
 from autocoder_jupyter.engine.strength.mutation import MutationTrial
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.result.recorded import last_good
 from autocoder_jupyter.run.events import TestReported
 from autocoder_jupyter.run.function_run import FunctionRun

@@ -36,7 +36,7 @@ from autocoder_jupyter.engine.second_opinion.written import cells, dtypes, sourc
 from autocoder_jupyter.equality import INDEPENDENT, equal
 from autocoder_jupyter.equality.tables import matched_columns
 from autocoder_jupyter.errors import SandboxCrash, SandboxError
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import CallOutcome, EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec

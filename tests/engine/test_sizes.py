@@ -14,7 +14,7 @@ from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.sizes import LARGEST, VariedSample, larger, largest_number, small_parts
 from autocoder_jupyter.engine.second_opinion.trial import FEW_ROWS, SMALL_PART, Trial, TrialOutcome
 from autocoder_jupyter.engine.second_opinion.variations import Profile, is_outside
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec

@@ -64,7 +64,7 @@ from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.sixel import sixels
 from autocoder_jupyter.models.answers import extract_code, read_record
 from autocoder_jupyter.models.preflight import read_models
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.sandbox.environments.locking import _read_lock
@@ -744,7 +744,7 @@ READERS: dict[str, Reader] = {
         ("engine.splitting.products:_with_helper",),
     ),
     "classes of exceptions": Reader(
-        _redacted, _sources("classes", "names"), ("redaction.words:Redaction._own_classes",)
+        _redacted, _sources("classes", "names"), ("redaction.messages:Redaction._own_classes",)
     ),
     "two versions of code": Reader(
         lambda text, _: (parsing.same_code(text, text + "\n"), changed_in_substance(text, text + "\n")),

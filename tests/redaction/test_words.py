@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.errors import OutputRefused, SandboxCrash, SandboxTimeout, SolutionError, WrongType
-from autocoder_jupyter.redaction.names import FilePlaceholders, suffixes_of
-from autocoder_jupyter.redaction.records import redacted_record
-from autocoder_jupyter.redaction.secrets import hidden_values, without_secrets
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.masking import FilePlaceholders, suffixes_of
+from autocoder_jupyter.redaction.messages import Redaction, hidden_values, redacted_record, without_secrets
 
 CELL = "zelda-cell-77"
 CODE = "class NoSales(ValueError): ...\n\n\ndef run(sales):\n    return sales['price'].sum()\n"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from autocoder_jupyter.engine.second_opinion.sides import TIME_IS_UP
 from autocoder_jupyter.engine.second_opinion.trial import SIDE_BY_SIDE, FoundPlace, TrialOutcome, TriedVariation
 from autocoder_jupyter.engine.second_opinion.variations import is_outside
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.types import Difference, OutputSpec
 from autocoder_jupyter.types.evidence import THE_SAMPLE
 

@@ -42,7 +42,7 @@ from autocoder_jupyter.engine.second_opinion.written import cells, dtypes, sourc
 from autocoder_jupyter.equality.tables import flat
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import Environment, Program, Worker
 from autocoder_jupyter.types import Count, OutputSpec, TypeName
 

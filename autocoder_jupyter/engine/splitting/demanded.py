@@ -11,7 +11,7 @@ from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.splitting.check import SplitCheck
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import CheckOutcome, InputSpec

@@ -26,7 +26,7 @@ from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.errors import was_killed
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestSpec, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed

@@ -22,7 +22,7 @@ from autocoder_jupyter.engine.second_opinion.sizes import VariedSample, largest_
 from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART
 from autocoder_jupyter.engine.second_opinion.variations import Tables
 from autocoder_jupyter.engine.strength.relations import searched
-from autocoder_jupyter.redaction.words import Redaction
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec
 from autocoder_jupyter.untrusted.parsing import parse
 from autocoder_jupyter.view.amounts import counted

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from autocoder_jupyter.errors import AutocodeError, SandboxError
-from autocoder_jupyter.redaction.secrets import redact, without_secrets
+from autocoder_jupyter.redaction.messages import redact, without_secrets
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import (
     PLAIN_CALL,

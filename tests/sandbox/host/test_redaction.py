@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 import pytest
 
 from autocoder_jupyter.errors import SolutionError
-from autocoder_jupyter.redaction.secrets import redact, without_secrets
+from autocoder_jupyter.redaction.messages import redact, without_secrets
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.types import OutputSpec, TestOutcome
