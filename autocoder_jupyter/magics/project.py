@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.trust import Permission
-from autocoder_jupyter.trust.machines import machine_of
+from autocoder_jupyter.trust.permissions import machine_of
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_toml import parse

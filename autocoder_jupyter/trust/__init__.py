@@ -16,7 +16,6 @@ of it; the `seals` of records and their key; `own_files`: files that only the us
 
 from __future__ import annotations
 
-from autocoder_jupyter.trust.permissions import FolderTrust, Permission
-from autocoder_jupyter.trust.record import agree, trust_in, withdraw
+from autocoder_jupyter.trust.permissions import FolderTrust, Permission, agree, trust_in, withdraw
 
 __all__ = ["FolderTrust", "Permission", "agree", "trust_in", "withdraw"]

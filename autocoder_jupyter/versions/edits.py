@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from autocoder_jupyter.errors import writing
 from autocoder_jupyter.redaction.messages import redacted_record
-from autocoder_jupyter.trust.own_files import own_folder
+from autocoder_jupyter.trust.permissions import own_folder
 from autocoder_jupyter.trust.seals import is_sealed, key_problem, sealed
 from autocoder_jupyter.types import Evidence, InputSpec, OutputSpec, Report, SecondOpinion
 from autocoder_jupyter.untrusted.folder import Folder

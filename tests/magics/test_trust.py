@@ -14,7 +14,7 @@ from autocoder_jupyter import magics
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.sandbox.environments.uv import index_permissions
 from autocoder_jupyter.trust import trust_in
-from autocoder_jupyter.trust.record import record_path
+from autocoder_jupyter.trust.permissions import record_path
 from tests.scripted_model import Answer, ScriptedModel
 
 SECRET = "hunter2-of-the-database"

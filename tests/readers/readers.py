@@ -933,7 +933,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.local.process:LocalProcess._read_reason",
         "sandbox.local.watched_worker:WatchedWorker._own_end",
         "sandbox.system_minimum:_settings",
-        "trust.record:_read",
+        "trust.permissions:_read",
         "versions.request_lock:_namespace",
         "versions.request_lock:_stat",
     ),

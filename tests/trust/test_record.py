@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.trust import FolderTrust, Permission, agree, trust_in, withdraw
-from autocoder_jupyter.trust.record import FILE_BYTES, record_path
+from autocoder_jupyter.trust.permissions import FILE_BYTES, record_path
 
 ADDRESS = Permission("settings", "api_base", "https://one.example/v1", "all goes there")
 KEY = Permission("settings", "api_key", "ONE_API_KEY", "it is sent")

@@ -33,7 +33,7 @@ from autocoder_jupyter.sandbox.environments.package_index import (
     without_credentials,
 )
 from autocoder_jupyter.trust import Permission, trust_in
-from autocoder_jupyter.trust.machines import machine_of
+from autocoder_jupyter.trust.permissions import machine_of
 
 _NETWORK_SIGNS = (
     "failed to fetch",
