@@ -25,7 +25,7 @@ from autocoder_jupyter.sandbox.environments.uv import package_error
 from autocoder_jupyter.sandbox.host.boundaries import boundary_hint
 from autocoder_jupyter.sandbox.host.text import clean, stable
 from autocoder_jupyter.untrusted.parsing import visible, visible_block
-from autocoder_jupyter.view.html import escape
+from autocoder_jupyter.view.markup import escape
 from tests.deadline import at_most
 
 CHARACTERS = 25_000

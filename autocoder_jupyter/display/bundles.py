@@ -11,7 +11,7 @@ from typing import Any, Literal
 from autocoder_jupyter.display.shown import Shown, card_html, card_text
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.view.html import html_output
+from autocoder_jupyter.view.markup import html_output
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
 """An output that our lab extension keeps up to date: the run and the progress shown."""

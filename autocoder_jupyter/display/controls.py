@@ -17,8 +17,7 @@ from autocoder_jupyter.display.questions import QuestionForm
 from autocoder_jupyter.display.shown import Shown, is_unverified, pictures_html, strip_html
 from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
 from autocoder_jupyter.display.window import LAST_HTML
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, html_output
-from autocoder_jupyter.view.markup import clipped
+from autocoder_jupyter.view.markup import EMPTY, Html, clipped, element, escape, html_output
 
 FOLDED_SECONDS = 0.3
 """Seconds that the strip stays at the end, without height, so that the page does not scroll."""

@@ -12,7 +12,7 @@ from autocoder_jupyter.types import TestOutcome
 from autocoder_jupyter.types.records import STAGES, Live, StageName
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import pieces_html
-from autocoder_jupyter.view.html import Html, element, escape, join
+from autocoder_jupyter.view.markup import Html, element, escape, join
 
 
 def render_html(state: FunctionRun) -> Html:

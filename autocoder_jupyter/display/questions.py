@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.untrusted.parsing import visible
-from autocoder_jupyter.view.html import element, escape
+from autocoder_jupyter.view.markup import element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import PlanQuestion

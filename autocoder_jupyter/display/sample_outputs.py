@@ -10,7 +10,7 @@ from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import data_address
 from autocoder_jupyter.view.document import Block, Drawing, Row, Span, Table, line, lines, muted
-from autocoder_jupyter.view.html import Html, element, escape
+from autocoder_jupyter.view.markup import Html, element, escape
 
 MOST = 6
 """Outputs that are shown; of the others only the names."""

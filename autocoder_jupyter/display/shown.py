@@ -13,7 +13,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view import as_html, as_text
 from autocoder_jupyter.view.amounts import clock
 from autocoder_jupyter.view.document import Document
-from autocoder_jupyter.view.html import EMPTY, Html, element
+from autocoder_jupyter.view.markup import EMPTY, Html, element
 
 Shown = FunctionRun | CodeRun
 

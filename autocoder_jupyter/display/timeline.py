@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from autocoder_jupyter.types import Step
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted, duration
-from autocoder_jupyter.view.html import Html, element, escape, join
+from autocoder_jupyter.view.markup import Html, element, escape, join
 
 SHOWN = 120
 """Steps that are shown; if there are more, the longest ones."""

@@ -15,7 +15,7 @@ from autocoder_jupyter.concurrency.awaited import Awaited, Wait, Watch, print_ob
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import so_far
-from autocoder_jupyter.view.html import element, escape, html_output
+from autocoder_jupyter.view.markup import element, escape, html_output
 
 logger = redacting_logger(__name__)
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from autocoder_jupyter.view.html import EMPTY, Html
+from autocoder_jupyter.view.markup import EMPTY, Html
 
 
 class HtmlWidget(Protocol):

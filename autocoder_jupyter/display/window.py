@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autocoder_jupyter.view.amounts import clock, so_far
-from autocoder_jupyter.view.html import Html, element, escape
+from autocoder_jupyter.view.markup import Html, element, escape
 
 LINES = 6
 """Lines of text in the window, whose height is in `styles.css`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
-from autocoder_jupyter.view.as_page import PageDocument
+from autocoder_jupyter.view.as_text import PageDocument
 
 if TYPE_CHECKING:
     from autocoder_jupyter.lab.vocabulary import Vocabulary

@@ -16,7 +16,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.run.run_record import Phase
 from autocoder_jupyter.untrusted.parsing import visible_block
-from autocoder_jupyter.view.as_page import MOST_CHARACTERS, page_document
+from autocoder_jupyter.view.as_text import MOST_CHARACTERS, page_document
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report

@@ -29,7 +29,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.config import without_effect as settings_without_effect
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import join
+from autocoder_jupyter.view.markup import join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft

@@ -9,7 +9,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view import as_text, markup
-from autocoder_jupyter.view.html import Html
+from autocoder_jupyter.view.markup import Html
 
 
 class DoctorRow(NamedTuple):

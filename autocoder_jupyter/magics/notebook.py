@@ -17,7 +17,7 @@ from autocoder_jupyter.errors import working_folder
 from autocoder_jupyter.magics.front_end import FrontEnd
 from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
 from autocoder_jupyter.redaction.logs import redacting_logger
-from autocoder_jupyter.view.html import Html, html_output
+from autocoder_jupyter.view.markup import Html, html_output
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.live import LiveCard

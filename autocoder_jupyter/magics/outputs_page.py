@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.view.html import Html
+    from autocoder_jupyter.view.markup import Html
 
 OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
 """Module and name of the type. It is checked by name, so that its module need not be imported."""
@@ -15,8 +15,7 @@ def outputs_page(outputs: Any) -> Html:
     """A named tuple of outputs as static HTML."""
     from autocoder_jupyter.data.excerpt import excerpt
     from autocoder_jupyter.display.inspector.outputs import outputs_html
-    from autocoder_jupyter.view.html import element
-    from autocoder_jupyter.view.markup import NO_FORMULAS
+    from autocoder_jupyter.view.markup import NO_FORMULAS, element
 
     values = {name: _of_pandas(value) for name, value in outputs._asdict().items()}
     page = outputs_html("outputs", values, excerpt)

@@ -29,7 +29,7 @@ def unfinished(notebook: Notebook, result: CodeGenEvalResult | CodeModeResult) -
     if notebook.is_terminal:
         return {"text/plain": words}
     from autocoder_jupyter.display.inspector.static import pending_html
-    from autocoder_jupyter.view.html import html_output
+    from autocoder_jupyter.view.markup import html_output
 
     return {**html_output(pending_html(words, waits=result.state.startswith("waiting")), words)}
 
@@ -56,7 +56,7 @@ class PendingDisplay:
         if result.done or self._notebook.is_terminal or self._notebook.is_headless:
             raise NotImplementedError
         from autocoder_jupyter.display.inspector.static import pending_html
-        from autocoder_jupyter.view.html import html_output
+        from autocoder_jupyter.view.markup import html_output
 
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
         if result.is_usable:  # verified; the second opinion is added at the end

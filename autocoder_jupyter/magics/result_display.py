@@ -67,7 +67,7 @@ class ResultDisplay:
         outputs = outputs_of(self._notebook, result)
         if self._notebook.is_terminal:
             return {"text/plain": render_text(subject_of(result, outputs), columns=columns())}
-        from autocoder_jupyter.view.html import html_output
+        from autocoder_jupyter.view.markup import html_output
 
         inspector = self._inspector(result, outputs)
         subject = inspector.subject if inspector else subject_of(result, outputs)

@@ -10,8 +10,8 @@ from autocoder_jupyter.magics.line.lookup import find_result, find_version, vers
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted, spending
-from autocoder_jupyter.view.html import Html, join
-from autocoder_jupyter.view.side_by_side import side_by_side
+from autocoder_jupyter.view.markup import Html, join
+from autocoder_jupyter.view.source import side_by_side
 
 if TYPE_CHECKING:
     from autocoder_jupyter.result import CodeGenEvalResult

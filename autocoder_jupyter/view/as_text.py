@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from typing import TypedDict
 
-from autocoder_jupyter.view import diff, markup
+from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.view import markup, source
 from autocoder_jupyter.view.document import (
     Beside,
     Block,
@@ -26,6 +28,7 @@ from autocoder_jupyter.view.document import (
     Source,
     Span,
     Table,
+    Tone,
 )
 
 TABLE_CHARACTERS = 100
@@ -102,7 +105,7 @@ def _block(block: Block, table: int) -> Iterator[str]:
         case Source():
             yield from filter(None, (block.text,))
         case Diff():
-            yield from filter(None, (diff.unified(block.before, block.after, *block.names),))
+            yield from filter(None, (source.unified(block.before, block.after, *block.names),))
         case Table():
             rows = (block.headings, *block.rows) if any(block.headings) else block.rows
             shown = markup.columns(rows, block.numeric or ()) if rows else ""
@@ -141,3 +144,40 @@ def _piece(piece: Piece) -> str:
     if isinstance(piece, Span):
         return "" if piece.only == "html" else piece.text
     return "" if isinstance(piece, Button) else piece
+
+
+# Documents as plain data for a page that draws them itself, such as the side panel of JupyterLab.
+
+
+MOST_CHARACTERS = 1000
+"""Maximum length of a text."""
+
+
+class PageDocument(TypedDict):
+    """The first line of a document, and some of its rows: lines of text by label. A row without content is absent."""
+
+    title: str
+    tone: Tone
+    facts: list[str]
+    rows: dict[str, list[str]]
+
+
+def page_document(document: Document, labels: Container[str]) -> PageDocument:
+    """The document, with the rows that have these labels."""
+    found = (block for section in document.sections for block in section.blocks if isinstance(block, Row))
+    rows = {row.label: list(map(_shown, _lines(row))) for row in found if row.label in labels}
+    return {
+        "title": _shown(document.title),
+        "tone": document.tone,
+        "facts": list(map(_shown, document.facts)),
+        "rows": {label: lines for label, lines in rows.items() if lines},
+    }
+
+
+def _lines(row: Row) -> Iterator[str]:
+    for block in row.blocks:
+        yield from blocks_text(block.lines if isinstance(block, Beside) else [block])
+
+
+def _shown(text: str) -> str:
+    return visible_block(text)[:MOST_CHARACTERS]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from autocoder_jupyter.view.html import EMPTY, Html
+from autocoder_jupyter.view.markup import EMPTY, Html
 
 Tone = Literal["good", "bad", "warn", "busy", "quiet"]
 Look = Literal["", "kept-lines", "indented", "hanging"]

@@ -6,11 +6,110 @@ remove styles. Colours are JupyterLab variables with a fallback for light and da
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Literal, NewType
 
 from autocoder_jupyter.untrusted.parsing import visible, visible_block
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+
+# The styles of `styles.css` by class, as the text of a style attribute.
+
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_RULE = re.compile(r"\.([\w-]+)\s*\{([^{}]*)\}")
+
+
+@cache
+def style(look: str) -> str:
+    """The declarations of some classes.
+
+    Args:
+        look: names of classes, separated by spaces; the last one wins.
+
+    Raises:
+        KeyError: a class has no rule.
+    """
+    return ";".join(_rules()[name] for name in look.split())
+
+
+@cache
+def _rules() -> dict[str, str]:
+    text = _COMMENT.sub("", Path(__file__).with_name("styles.css").read_text("utf-8"))
+    return {name: _compact(declarations) for name, declarations in _RULE.findall(text)}
+
+
+def _compact(declarations: str) -> str:
+    """Without spaces, because a saved card has a declaration for each of its elements."""
+    pairs = (declaration.partition(":") for declaration in declarations.split(";") if declaration.strip())
+    return ";".join(f"{name.strip()}:{value.strip()}" for name, _, value in pairs)
+
+
+# HTML as a type of its own, so that mypy rejects text that was not escaped.
+#
+# Only this module creates `Html`: `escape` from any text, `element` from a tag, attributes and other HTML, `join` from
+# parts. `html_output` and `widgets.html_widget`, which show HTML, take `Html` and no `str`.
+
+
+Html = NewType("Html", str)
+"""Well-formed HTML in which all text was escaped. `+`, f-strings and `str.join` give a plain `str` again."""
+
+Tag = Literal[
+    "a", "button", "del", "details", "div", "img", "ins", "li", "pre", "span", "strong", "style", "summary", "table",
+    "tbody", "td", "th", "tr", "ul",
+]  # fmt: skip
+
+EMPTY = Html("")
+
+
+def escape(value: object, *, quotes: bool = True) -> Html:
+    """Any text as HTML. Control and invisible characters are shown as escapes.
+
+    Args:
+        value: an object; its `str` is the text.
+        quotes: whether quotation marks are escaped too. Between tags they need no escape, and source has many.
+    """
+    return Html(html.escape(visible_block(value), quote=quotes))
+
+
+def element(tag: Tag, /, *content: Html, look: str = "", **attributes: str | bool | None) -> Html:
+    """An element.
+
+    Args:
+        tag: its name.
+        content: the HTML inside the element.
+        look: classes of `styles.css`, separated by spaces; their declarations come before those of a `style`.
+        attributes: in order. `class_` is written `class`, `aria_label` is written `aria-label`. A string is escaped
+            here; True gives the name without a value; False and None leave the attribute out.
+    """
+    if look:
+        own = attributes.pop("style", None)
+        attributes["style"] = f"{style(look)};{own}" if own else style(look)
+    named = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items())
+    start = "".join(_attribute(name, value) for name, value in named if value is not None and value is not False)
+    if tag == "img":
+        return Html(f"<{tag}{start}>")
+    return Html(f"<{tag}{start}>{''.join(content)}</{tag}>")
+
+
+def _attribute(name: str, value: str | bool) -> str:
+    return f" {name}" if value is True else f' {name}="{escape(value)}"'
+
+
+def join(*parts: Html, between: str = "") -> Html:
+    """The parts in order, separated by the text `between`."""
+    return Html(escape(between).join(parts))
+
+
+def html_output(shown: Html, text: str) -> dict[str, str]:
+    """An output by mime type: HTML, and text for terminals."""
+    return {"text/html": shown, "text/plain": text}
+
+
+# What the docstring of this file says.
+
 
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
 """Classes that stop MathJax, in JupyterLab and in exports, from rendering text between two dollar signs."""
@@ -68,7 +167,7 @@ def code(source: str) -> Html:
 
 def python(source: str) -> Html:
     """A block of Python in colours."""
-    from autocoder_jupyter.view.highlight import python as highlighted
+    from autocoder_jupyter.view.source import python as highlighted
 
     if not source.strip():
         return EMPTY

@@ -42,7 +42,7 @@ from autocoder_jupyter.types import (
 )
 from autocoder_jupyter.types.records import STAGES, Excerpt, Glimpse, StageName
 from autocoder_jupyter.view.as_html import document_html
-from autocoder_jupyter.view.styles import style
+from autocoder_jupyter.view.markup import style
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
 

@@ -126,7 +126,7 @@ def _words(kind: object) -> Iterator[object]:
 
 
 CLASSES = _typed_dicts(
-    PACKAGE / "view" / "as_page.py",
+    PACKAGE / "view" / "as_text.py",
     PACKAGE / "magics" / "variables.py",
     PACKAGE / "lab" / "vocabulary.py",
     PACKAGE / "lab" / "messages.py",

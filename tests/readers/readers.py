@@ -83,8 +83,8 @@ from autocoder_jupyter.versions import edits
 from autocoder_jupyter.versions.edits import TopFiles, edit_of
 from autocoder_jupyter.versions.report_check import check_report
 from autocoder_jupyter.versions.store import Choice, Version, Versions
-from autocoder_jupyter.view import diff, highlight
-from autocoder_jupyter.view.side_by_side import side_by_side
+from autocoder_jupyter.view import source
+from autocoder_jupyter.view.source import side_by_side
 from tests.readers import hostile
 
 Input = Callable[[], str]
@@ -372,7 +372,7 @@ READERS: dict[str, Reader] = {
             "engine.run_folder:RunFolder.holds_json",
         ),
     ),
-    "a report that is shown": Reader(_shown, REPORTS, ("view.diff:unified",)),
+    "a report that is shown": Reader(_shown, REPORTS, ("view.source:unified",)),
     "a saved result": Reader(
         lambda text, _: _saved(text),
         REPORTS,
@@ -765,12 +765,12 @@ READERS: dict[str, Reader] = {
         ("tasks.harness:below_the_head", "tasks.export:_imports_renamed", "tasks.export:_imported"),
     ),
     "code in colours": Reader(
-        lambda text, _: highlight.python(text),
+        lambda text, _: source.python(text),
         {name: text for name, text in _sources().items() if name != "megabytes"},
-        ("view.highlight:python",),
+        ("view.source:python",),
     ),
     "a difference in lines": Reader(
-        lambda text, _: diff.colour_diff(text, text.replace("a", "b"), "one", "other"),
+        lambda text, _: source.colour_diff(text, text.replace("a", "b"), "one", "other"),
         _sources("names", "functions", "a long text"),
         (),
     ),
@@ -780,7 +780,7 @@ READERS: dict[str, Reader] = {
             **_sources("names", "functions", "a long text"),
             "long lines that differ": lambda: ("a b " * 70 + "\n") * 3_000,
         },
-        ("view.side_by_side:_compared", "view.side_by_side:_Marker.marked"),
+        ("view.source:_compared", "view.source:_Marker.marked"),
     ),
     # Words of a cell
     "a check of a cell": Reader(
@@ -894,7 +894,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "tasks.harness:_parts",
         "tasks.export:figures_as_data",
         "versions.request_fields:changes_differences",
-        "view.styles:_rules",
+        "view.markup:_rules",
     ),
     "a file of the user's machine or of the administrator, or written by a process of this package": (
         "models.process:ModelProcess._listen",

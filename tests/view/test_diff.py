@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autocoder_jupyter.view.diff import colour_diff, render_text
-from autocoder_jupyter.view.side_by_side import side_by_side
+from autocoder_jupyter.view.source import colour_diff, render_text, side_by_side
 
 
 def test_a_diff_shows_what_came_and_what_went(read: Any) -> None:

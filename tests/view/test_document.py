@@ -31,7 +31,7 @@ from autocoder_jupyter.view.document import (
     lines,
     muted,
 )
-from autocoder_jupyter.view.html import element, escape
+from autocoder_jupyter.view.markup import element, escape
 
 HOSTILE = "<b onclick=x>\"'&\x1b[31m\u202egnp\x00"
 

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import autocoder_jupyter
-from autocoder_jupyter.view.html import EMPTY, element, escape, html_output, join
+from autocoder_jupyter.view.markup import EMPTY, element, escape, html_output, join
 
 PACKAGE = Path(autocoder_jupyter.__file__).parent
 HOSTILE = """<script>alert("1")</script> & 'x'\x1b[2J\u202e"""
 
 TYPED = """
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import Html, element, escape, html_output, join
+from autocoder_jupyter.view.markup import Html, element, escape, html_output, join
 from autocoder_jupyter.display.widgets import html_widget
 
 def unescaped(text: str) -> None:
@@ -64,7 +64,7 @@ def test_a_type_checker_refuses_text_that_was_not_escaped(tmp_path: Path) -> Non
 
 
 def test_only_one_module_makes_html_of_text() -> None:
-    assert places("Html", lambda node: isinstance(node, ast.Call) and named(node.func) == "Html") == {"view/html.py"}
+    assert places("Html", lambda node: isinstance(node, ast.Call) and named(node.func) == "Html") == {"view/markup.py"}
     assert not places(
         "Html",
         lambda node: isinstance(node, ast.Call) and named(node.func) == "cast" and "Html" in ast.unparse(node.args[0]),
@@ -77,7 +77,7 @@ def test_html_reaches_a_page_only_through_functions_that_take_html() -> None:
     }
     # IPython's formatters are found by the same word; the functions that they call give `Html`.
     assert places("html", lambda node: isinstance(node, ast.Constant) and node.value == "text/html") == {
-        "view/html.py",
+        "view/markup.py",
         "magics/__init__.py",
     }
 

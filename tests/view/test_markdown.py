@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.view.markdown import MOST_HTML, markdown_html
+from autocoder_jupyter.view.as_html import MOST_HTML, markdown_html
 from tests.display.test_card import HOSTILE
 
 ANSWER = """\

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from autocoder_jupyter.view.side_by_side import CONTEXT, side_by_side
+from autocoder_jupyter.view.source import CONTEXT, side_by_side
 from tests.display.inspector.results import HOSTILE, RIGHT, WRONG
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import autocoder_jupyter
-from autocoder_jupyter.view.html import element, escape
-from autocoder_jupyter.view.styles import style
+from autocoder_jupyter.view.markup import element, escape, style
 
 PACKAGE = Path(autocoder_jupyter.__file__).parent
 CSS = (PACKAGE / "view" / "styles.css").read_text("utf-8")

@@ -13,6 +13,7 @@ from autocoder_jupyter.display.tool_calls import ASKS, MARKS, RUNS
 from autocoder_jupyter.run import code_run
 from autocoder_jupyter.run.code_run import CodeRun, ToolCall
 from autocoder_jupyter.view.amounts import counted, duration, spending
+from autocoder_jupyter.view.as_html import markdown_html
 from autocoder_jupyter.view.as_text import item_text
 from autocoder_jupyter.view.document import (
     Block,
@@ -28,7 +29,6 @@ from autocoder_jupyter.view.document import (
     lines,
     muted,
 )
-from autocoder_jupyter.view.markdown import markdown_html
 from autocoder_jupyter.view.markup import clipped
 
 MOST_CALLS = 20

@@ -16,7 +16,7 @@ from autocoder_jupyter.untrusted.charts import Library, chart_bundle, chart_plac
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import data_address
 from autocoder_jupyter.view.document import Block, Drawing
-from autocoder_jupyter.view.html import Html, element, escape, html_output, join
+from autocoder_jupyter.view.markup import Html, element, escape, html_output, join
 
 MOST_CHARACTERS = 1_000_000
 """Characters of a chart that is drawn; of a longer one, only the beginning of its text is shown."""

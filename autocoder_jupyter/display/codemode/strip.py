@@ -6,7 +6,7 @@ from autocoder_jupyter.display.phases import waits_for
 from autocoder_jupyter.display.window import LINES, WAITING, WindowColumn, frame, line, lines, newest, window
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.view.amounts import counted
-from autocoder_jupyter.view.html import Html
+from autocoder_jupyter.view.markup import Html
 
 
 def render_html(state: CodeRun) -> Html:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.view.document import Block, Diff, Fold, Group, Line, Row, Span, line, lines
 from autocoder_jupyter.view.markup import clipped
-from autocoder_jupyter.view.side_by_side import MAX_LINES
+from autocoder_jupyter.view.source import MAX_LINES
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Attempt, ErrorDiagnosis, Report, TestFailure

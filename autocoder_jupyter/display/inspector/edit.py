@@ -14,7 +14,7 @@ from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Editor

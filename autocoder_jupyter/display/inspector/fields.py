@@ -13,7 +13,7 @@ from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
 
 _EXACT = 2**53
 """Integers up to this size are exact in a browser."""

@@ -14,7 +14,7 @@ from autocoder_jupyter.untrusted.plain_json import shortened
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, data_address, download
 from autocoder_jupyter.view.document import Table, muted
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types.records import Excerpt

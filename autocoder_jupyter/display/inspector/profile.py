@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from autocoder_jupyter.display.inspector.drawing import drawing
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types.records import ColumnOverview, Overview

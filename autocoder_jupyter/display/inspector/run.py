@@ -23,7 +23,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import clock, duration
 from autocoder_jupyter.view.as_html import blocks_html
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller

@@ -27,7 +27,7 @@ from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import UNDER_WAY, blocks_html, document_html
 from autocoder_jupyter.view.as_text import document_text
 from autocoder_jupyter.view.document import Block, Document, Section, muted
-from autocoder_jupyter.view.html import Html, element, escape
+from autocoder_jupyter.view.markup import Html, element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject

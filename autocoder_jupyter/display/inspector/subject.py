@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import InputSpec, Report
     from autocoder_jupyter.types.interface import KnownSplits
     from autocoder_jupyter.types.records import Excerpt, Overview
-    from autocoder_jupyter.view.html import Html
+    from autocoder_jupyter.view.markup import Html
 
 
 def _no_samples(share: Share | None) -> Mapping[str, Overview]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.display.inspector.outputs import error_html
 from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.view.html import Html, element, escape
+from autocoder_jupyter.view.markup import Html, element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import VersionActions

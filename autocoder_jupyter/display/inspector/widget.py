@@ -33,8 +33,7 @@ from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, head_html
 from autocoder_jupyter.view.document import Block, Row, Tone
-from autocoder_jupyter.view.html import EMPTY, Html, element
-from autocoder_jupyter.view.styles import style
+from autocoder_jupyter.view.markup import EMPTY, Html, element, style
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionActions

@@ -29,7 +29,7 @@ class AnswerDisplay:
             return shown
         from autocoder_jupyter.display.shown import card_html, card_text
         from autocoder_jupyter.magics.codemode.outcome import state_of
-        from autocoder_jupyter.view.html import html_output
+        from autocoder_jupyter.view.markup import html_output
 
         if self._notebook.is_terminal:
             return {"text/plain": card_text(state_of(result), columns())}

@@ -9,7 +9,7 @@ from autocoder_jupyter.magics.permissions import FolderPermissions, collected, r
 from autocoder_jupyter.trust import agree, withdraw
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.html import join
+from autocoder_jupyter.view.markup import join
 
 YES = "yes"
 

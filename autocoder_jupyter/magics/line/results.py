@@ -19,9 +19,9 @@ from autocoder_jupyter.magics.version_manager import asked_otherwise
 from autocoder_jupyter.result.handle import ExportKind
 from autocoder_jupyter.types import Step
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.diff import render_text as render_diff
-from autocoder_jupyter.view.html import join
-from autocoder_jupyter.view.side_by_side import side_by_side
+from autocoder_jupyter.view.markup import join
+from autocoder_jupyter.view.source import render_text as render_diff
+from autocoder_jupyter.view.source import side_by_side
 
 _PARTS: tuple[Part, ...] = ("code", "tests", "report", "trace")
 

@@ -13,7 +13,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view.as_html import blocks_html
 from autocoder_jupyter.view.document import Block, Fold, Source, Table, muted
-from autocoder_jupyter.view.html import element
+from autocoder_jupyter.view.markup import element
 
 if TYPE_CHECKING:
     from autocoder_jupyter.evaluate.trial import TaskScore

@@ -3,15 +3,107 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Literal
+from functools import lru_cache
+from itertools import groupby, zip_longest
+from typing import Any, Literal
 
+from autocoder_jupyter.untrusted.parsing import TooLong, require_readable
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.diff import too_long
-from autocoder_jupyter.view.html import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
+
+# Unified diffs of two sources; `inspector.side_by_side` shows a diff in two columns.
+
+
+MOST_LINES = 5_000
+"""A diff takes quadratic time in the number of lines, and an untrusted file may hold megabytes."""
+
+
+def too_long(before: str, after: str, before_name: str, after_name: str) -> str:
+    """A sentence if the sources are too long to compare; "" otherwise."""
+    if max(len(before.splitlines()), len(after.splitlines())) <= MOST_LINES:
+        return ""
+    return f"{before_name} and {after_name} are too long to compare."
+
+
+def unified(before: str, after: str, before_name: str, after_name: str) -> str:
+    """A unified diff, or the sentence of `too_long`; empty if both are equal."""
+    if sentence := too_long(before, after, before_name, after_name):
+        return sentence
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), before_name, after_name, lineterm="")
+    return "\n".join(lines)
+
+
+def render_text(before: str, after: str, before_name: str, after_name: str) -> str:
+    """The diff as text, or a sentence if there is none."""
+    return markup.plain(unified(before, after, before_name, after_name)) or f"{before_name} and {after_name} are equal."
+
+
+def colour_diff(before: str, after: str, before_name: str, after_name: str) -> Html:
+    """A block with added and removed lines in colour and with signs. Empty if both are equal."""
+    lines = [_line(line) for line in unified(before, after, before_name, after_name).splitlines()]
+    return element("pre", join(*lines, between="\n"), look="code-font source") if lines else EMPTY
+
+
+def _line(line: str) -> Html:
+    tones = {"+": "good", "-": "bad", "@": "busy"}
+    tone = None if line.startswith(("+++", "---")) else tones.get(line[:1])
+    return element("span", escape(line), look=tone) if tone else escape(line)
+
+
+# Python source in the colours of the notebook's own editor, which follow its theme.
+
+
+_COLOURS = {
+    "Keyword.Constant": "a",
+    "Keyword": "k",
+    "Operator.Word": "k",
+    "Name.Function": "d",
+    "Name.Class": "d",
+    "Name.Builtin": "b",
+    "Literal.String": "s",
+    "Literal.Number": "n",
+    "Comment": "c",
+}
+"""By Pygments token, special tokens first: the variable of the class `python` in `styles.css`.
+
+Operators have no colour: they are frequent, and a span is five times as long as the operator.
+"""
+
+
+@lru_cache(maxsize=32)
+def python(source: str) -> Html:
+    """Source as HTML: spans with inline colours, no class and no style sheet, so that a saved cell keeps them.
+
+    A card is rendered after each event, and most events do not change the source, so the last results are kept. A
+    source that is too long to be read has no colours.
+    """
+    try:
+        require_readable(source)
+    except TooLong:
+        return escape(source, quotes=False)
+    lexers: Any = importlib.import_module("pygments.lexers.python")
+    lexer = lexers.PythonLexer(stripnl=False, ensurenl=False)
+    coloured = ((_colour(str(token)), text) for token, text in lexer.get_tokens(source))
+    runs = groupby(coloured, key=lambda piece: piece[0])
+    return join(*(_span(colour, "".join(text for _, text in pieces)) for colour, pieces in runs))
+
+
+def _colour(token: str) -> str:
+    kind = token.removeprefix("Token.")
+    return next((variable for start, variable in _COLOURS.items() if kind.startswith(start)), "")
+
+
+def _span(colour: str, text: str) -> Html:
+    shown = escape(text, quotes=False)
+    return element("span", shown, style=f"color:var(--{colour})") if colour and text.strip() else shown
+
+
+# What the docstring of this file says.
+
 
 CONTEXT = 3
 """Equal lines that are shown around a change."""
