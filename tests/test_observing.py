@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.agent.tracing import export_spans
-from autocoder_jupyter.run.event_log import EventLog
 from autocoder_jupyter.run.events import (
     AgentSaid,
     Finished,
@@ -25,6 +24,7 @@ from autocoder_jupyter.run.events import (
     ToolEnded,
     TurnBegun,
 )
+from autocoder_jupyter.run.tracker import EventLog
 from autocoder_jupyter.types import Report, Step, Usage
 
 REPORT = Report(

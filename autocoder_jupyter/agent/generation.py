@@ -15,10 +15,9 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, Inva
 from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import Resolution
-from autocoder_jupyter.run.event_log import write_log
 from autocoder_jupyter.run.events import EndState, LoadingClient
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.tracker import RunTracker
+from autocoder_jupyter.run.tracker import RunTracker, write_log
 from autocoder_jupyter.settings.choices import ENGINES
 from autocoder_jupyter.types import PlanQuestion, Report
 

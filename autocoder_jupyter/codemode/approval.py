@@ -16,7 +16,7 @@ from autocoder_jupyter.codemode.crossing import is_frame
 from autocoder_jupyter.codemode.shown import bounded
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
-from autocoder_jupyter.run.shown_argument import LINE_CHARACTERS, ShownArgument
+from autocoder_jupyter.run.events import LINE_CHARACTERS, ShownArgument
 from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.untrusted.plain_json import shortened
 

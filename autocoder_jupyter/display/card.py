@@ -17,7 +17,7 @@ from autocoder_jupyter.display.sample_outputs import output_blocks
 from autocoder_jupyter.display.split import split_blocks
 from autocoder_jupyter.display.verified import verified_blocks
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
-from autocoder_jupyter.run.verified import SECOND
+from autocoder_jupyter.run.of_report import SECOND
 from autocoder_jupyter.types.records import STAGES, StageName
 from autocoder_jupyter.view.amounts import clock, counted, duration, spending
 from autocoder_jupyter.view.document import (

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, SampleOutputs
-from autocoder_jupyter.run.run_record import RunRecord
+from autocoder_jupyter.run.function_run import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
 
 logger = redacting_logger(__name__)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from autocoder_jupyter.display import parts, tool_calls
 from autocoder_jupyter.display.window import LINES, WAITING, WindowColumn, frame, line, lines, newest, row, text, window
-from autocoder_jupyter.run.agent_state import AgentState
-from autocoder_jupyter.run.function_run import FunctionRun, StreamedAnswer
+from autocoder_jupyter.run.function_run import AgentState, FunctionRun, StreamedAnswer
 from autocoder_jupyter.types import TestOutcome
 from autocoder_jupyter.types.records import STAGES, Live, StageName
 from autocoder_jupyter.view import markup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autocoder_jupyter.run.run_record import Phase
+from autocoder_jupyter.run.function_run import Phase
 from autocoder_jupyter.view.document import Tone
 
 TONES: dict[Phase, Tone] = {

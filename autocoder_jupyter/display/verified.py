@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.view.document import Block, Item, Items, Source, Span, line, muted
 from autocoder_jupyter.view.markup import clipped
 

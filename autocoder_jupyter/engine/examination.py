@@ -18,7 +18,7 @@ from autocoder_jupyter.engine.strength.examiner import LAYERS, Examiner
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord
 from autocoder_jupyter.run.events import EvidenceGathered, TestsCollected
-from autocoder_jupyter.run.verified import SECOND, TRIAL
+from autocoder_jupyter.run.of_report import SECOND, TRIAL
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import Exchange, LayerCost, Report, Strength, Usage
 from autocoder_jupyter.versions.edits import shown

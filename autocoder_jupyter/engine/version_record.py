@@ -37,7 +37,7 @@ from autocoder_jupyter.run.events import (
     SuiteChanged,
     VersionBegun,
 )
-from autocoder_jupyter.run.verified import SECOND
+from autocoder_jupyter.run.of_report import SECOND
 from autocoder_jupyter.types import Report, SecondOpinion
 from autocoder_jupyter.versions.edits import keep_evidence, untold_problem
 

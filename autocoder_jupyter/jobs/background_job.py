@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.result.pending import Ended, Pending, State
 from autocoder_jupyter.run.events import Finished
-from autocoder_jupyter.run.run_record import RunRecord
+from autocoder_jupyter.run.function_run import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
 
 CANCELLED = "Cancelled."

@@ -17,14 +17,13 @@ from autocoder_jupyter.jobs.code_result import Answered, CodeModeResult
 from autocoder_jupyter.jobs.question import UserQuestion
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.run.event_log import write_log
 from autocoder_jupyter.run.events import CallWaits, EndState, Finished, Noticed
-from autocoder_jupyter.run.tracker import RunTracker
+from autocoder_jupyter.run.tracker import RunTracker, write_log
 
 if TYPE_CHECKING:
     from autocoder_jupyter.codemode.agent import CodeModeAgent
     from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve, Decision
-    from autocoder_jupyter.run.shown_argument import ShownArgument
+    from autocoder_jupyter.run.events import ShownArgument
 
 
 @dataclass(frozen=True)

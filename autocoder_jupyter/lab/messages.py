@@ -12,7 +12,7 @@ from autocoder_jupyter.view.as_text import PageDocument
 if TYPE_CHECKING:
     from autocoder_jupyter.lab.vocabulary import Vocabulary
     from autocoder_jupyter.magics.variables import Variable
-    from autocoder_jupyter.run.run_record import Phase
+    from autocoder_jupyter.run.function_run import Phase
 
 
 class JobState(PageDocument):

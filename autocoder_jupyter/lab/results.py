@@ -12,9 +12,8 @@ from autocoder_jupyter.display.shown import Shown, document_of
 from autocoder_jupyter.lab.messages import JobMessage, JobRun, JobState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.function_run import FunctionRun, Phase
 from autocoder_jupyter.run.of_report import run_of
-from autocoder_jupyter.run.run_record import Phase
 from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.view.as_text import MOST_CHARACTERS, page_document
 

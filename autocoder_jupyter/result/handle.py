@@ -28,7 +28,7 @@ from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.run import Run
 from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.run.events import state_words
-from autocoder_jupyter.run.verified import RUNNING
+from autocoder_jupyter.run.of_report import RUNNING
 from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from autocoder_jupyter.run import events
-from autocoder_jupyter.run.events import Event
-from autocoder_jupyter.run.run_record import RunRecord
-from autocoder_jupyter.run.shown_argument import ShownArgument
+from autocoder_jupyter.run.events import Event, ShownArgument
+from autocoder_jupyter.run.function_run import RunRecord
 from autocoder_jupyter.types import ToolOutcome
 from autocoder_jupyter.types.records import Glimpse
 

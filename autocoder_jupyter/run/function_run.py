@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Literal
+from typing import Literal, Self
 
 from autocoder_jupyter.run import events
-from autocoder_jupyter.run.agent_state import AgentState
-from autocoder_jupyter.run.events import Event, SampleOutputs
-from autocoder_jupyter.run.run_record import RunRecord
+from autocoder_jupyter.run.events import (
+    AgentSaid,
+    EndState,
+    Event,
+    SampleOutputs,
+    SuiteChanged,
+    ToolCalled,
+    ToolEnded,
+    TurnBegun,
+)
+from autocoder_jupyter.run.steps import Steps
 from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.types import (
     Author,
@@ -23,9 +32,168 @@ from autocoder_jupyter.types import (
     TestOutcome,
     ToolUse,
     Trace,
+    Usage,
 )
 from autocoder_jupyter.types.interface import KnownSplits
 from autocoder_jupyter.types.records import STAGES, Drawn, StageName
+
+# The state of an agent, computed from its events. Pure, like the state of the card.
+
+
+SAID_CHARACTERS = 2000
+"""Characters kept of its text: the last ones."""
+
+ARGUMENT_CHARACTERS = 500
+"""Characters kept of a call's argument; the whole call is in the report."""
+
+
+@dataclass(frozen=True)
+class AgentState:
+    """The state of an agent.
+
+    Args:
+        trace: the calls that have ended, and the turns.
+        under_way: the calls that are running, each with its id.
+        said: the last text of the agent between its calls.
+    """
+
+    trace: Trace = Trace()
+    under_way: tuple[tuple[str, ToolUse], ...] = ()
+    said: str = ""
+
+    def begun(self, event: TurnBegun) -> AgentState:
+        """A turn began."""
+        said = f"{self.said.rstrip()}\n" if self.said.strip() else ""
+        return replace(self._with(turns=event.turn, max_turns=event.of), said=said)
+
+    def spoke(self, event: AgentSaid) -> AgentState:
+        """The agent wrote text."""
+        return replace(self, said=(self.said + event.text)[-SAID_CHARACTERS:])
+
+    def called(self, event: ToolCalled) -> AgentState:
+        """The agent calls a tool."""
+        use = ToolUse(
+            turn=event.turn,
+            tool=event.tool,
+            argument=event.argument[:ARGUMENT_CHARACTERS],
+            kind=event.kind,
+            reason=event.reason,
+        )
+        return replace(self, under_way=(*self.under_way, (event.call, use)))
+
+    def ended(self, event: ToolEnded) -> AgentState:
+        """A call has ended; one without a start event is not counted."""
+        use = dict(self.under_way).get(event.call)
+        if use is None:
+            return self
+        outcome = {"outcome": event.outcome, "seconds": event.seconds, "replayed": event.replayed}
+        others = tuple((call, other) for call, other in self.under_way if call != event.call)
+        calls = (*self.trace.calls, use.model_copy(update=outcome))
+        return replace(self._with(calls=calls), under_way=others)
+
+    def changed_suite(self, event: SuiteChanged) -> AgentState:
+        """The agent changed tests that it had written."""
+        return self._with(suite_changed=event.tests)
+
+    def stopped(self) -> AgentState:
+        """The run has ended; calls without an end were cancelled."""
+        cancelled = (use.model_copy(update={"outcome": "cancelled"}) for _, use in self.under_way)
+        return replace(self._with(calls=(*self.trace.calls, *cancelled)), under_way=())
+
+    def _with(self, **fields: object) -> AgentState:
+        return replace(self, trace=self.trace.model_copy(update=fields))
+
+
+# The part of a record that generations and runs of code mode have in common.
+
+
+Phase = Literal["running", "waiting"] | EndState
+
+
+@dataclass(frozen=True)
+class RunRecord(ABC):
+    """The record of a run, computed from its events. Pure: no clock, no output, no lock.
+
+    Args:
+        name: the name of the result.
+        max_cost: the budget in US dollars.
+        notice: messages for the user, for example about the folder or about an error that was repaired.
+        phase: running, waiting for the user, or how it ended.
+        reason: why it ended.
+        seconds: seconds since the start.
+        last_event: time of the last event, in seconds since the start.
+        usage: tokens and cost so far.
+        loading: whether the model's client is being imported.
+        limit: the setting that ended the run, such as `max_cost`; "" if none did.
+        needs: the least that the next question may take of this limit; 0 if that is not known.
+        sent: the text that was sent to the model; in the last record only.
+        steps: when each step began and how long it took.
+    """
+
+    name: str
+    max_cost: float | None = None
+    notice: tuple[str, ...] = ()
+    phase: Phase = "running"
+    reason: str = ""
+    seconds: float = 0.0
+    last_event: float = 0.0
+    usage: Usage = Usage()
+    loading: bool = False
+    limit: str = ""
+    needs: float = 0
+    sent: str = ""
+    steps: Steps = field(default=Steps(), compare=False)
+
+    def apply(self, event: Event, at: float | None = None) -> Self:
+        """The record after an event.
+
+        Args:
+            event: the event.
+            at: its time in seconds since the start; the last known time by default.
+        """
+        now = self.seconds if at is None else at
+        steps = self.steps.after(event, now)
+        return replace(self, seconds=now, last_event=now, steps=steps).after(event)
+
+    @abstractmethod
+    def after(self, event: Event) -> Self:
+        """The record after an event at the current time."""
+
+    @property
+    @abstractmethod
+    def doing(self) -> str:
+        """What the run does now, in a few words."""
+
+    @property
+    def still(self) -> Self:
+        """The record without the clock and without text that is being written: all that the card is drawn from.
+
+        Two records with equal `still` have the same card. The strip below the card shows the rest.
+        """
+        return replace(self, seconds=self.seconds if self.finished else 0.0, last_event=0.0)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended."""
+        return self.phase not in ("running", "waiting")
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its result can be used."""
+        return self.phase == "ready"
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since the last event."""
+        return max(self.seconds - self.last_event, 0.0)
+
+    def noticed(self, text: str) -> Self:
+        """The record with one more notice; a notice that is there already is not added."""
+        return replace(self, notice=tuple(dict.fromkeys((*self.notice, text))))
+
+
+# What the docstring of this file says.
+
 
 SLOW_SECONDS = 30.0
 """Seconds after which a first attempt takes longer than usual."""

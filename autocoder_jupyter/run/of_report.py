@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.run.agent_state import AgentState
-from autocoder_jupyter.run.function_run import FunctionRun, StageState
-from autocoder_jupyter.run.run_record import Phase
+from autocoder_jupyter.run.function_run import AgentState, FunctionRun, Phase, StageState
 from autocoder_jupyter.run.steps import Steps
 from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.types import CodePlan
 from autocoder_jupyter.types.records import STAGES
+from autocoder_jupyter.view.amounts import counted
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types import Report
+    from autocoder_jupyter.types import Evidence, Report, SecondOpinion, Strength
+
 
 FACTS = ("author", "changes", "drawn", "drift", "second_opinion")
 """What was found about a function, and is a field of the record and of the report."""
@@ -71,3 +72,111 @@ def _declared(report: Report) -> CodePlan | None:
         return report.plan
     plan = report.plan or CodePlan(description="", approach="")
     return plan.model_copy(update={"inputs": report.declared_inputs, "outputs": report.declared_outputs})
+
+
+# What a verified function rests on, in one line that is the same in every form.
+
+
+SECOND, TRIAL = "second opinion", "trial of the tests"
+"""What runs beside a verified function, as `FunctionVerified` names it."""
+
+RUNNING = f"{SECOND} running"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found out about a function.
+
+    Args:
+        rests_on: what speaks for it, in a few words each.
+        lacks: what is missing or weak, in a few words each.
+    """
+
+    rests_on: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> str:
+        """`verified` or `verified in part`."""
+        return "verified in part" if self.lacks else "verified"
+
+    @property
+    def line(self) -> str:
+        """`verified: 7 tests that notice 10 of 12 changes · second opinion agrees on 2 of 2 outputs`."""
+        return f"{self.start}: {' · '.join((*self.rests_on, *self.lacks))}"
+
+
+def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, beside: tuple[str, ...] = ()) -> Verified:
+    """What a function that passed rests on.
+
+    Args:
+        evidence: its evidence.
+        opinion: the second opinion; None if none was wanted.
+        outputs: the number of its outputs.
+        beside: what still runs.
+    """
+    tests = _tests(evidence, opinion)
+    if TRIAL in beside and evidence.strength is None:
+        tests = Verified(tests.rests_on, (f"{TRIAL} running",))
+    second = Verified(lacks=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
+    found = (tests, second, _own(evidence), _alone(evidence.strength), Verified(lacks=evidence.remarks[:1]))
+    return Verified(
+        tuple(words for one in found for words in one.rests_on), tuple(words for one in found for words in one.lacks)
+    )
+
+
+def _tests(evidence: Evidence, opinion: SecondOpinion | None) -> Verified:
+    """What the tests are worth. That no change can show it only counts where no second opinion agrees."""
+    from autocoder_jupyter.types.evidence import NO_CHANGE
+
+    passed, strength = sum(outcome.outcome == "passed" for outcome in evidence.tests), evidence.strength
+    examples, own, _ = _own_counts(evidence)
+    if not passed and not examples and not own:
+        return Verified(lacks=("no tests",))
+    tests = counted(passed, "test") if passed else "your tests"
+    if strength is None:
+        return Verified((tests,), ("tests not tried on changed code",))
+    if not strength.changes:
+        is_missed = strength.ended != NO_CHANGE or opinion is None or opinion.state != "agree"
+        lacks = (f"tests not tried on changed code: {strength.ended}",) if strength.ended and is_missed else ()
+        return Verified((tests,), lacks)
+    verb = "notices" if passed == 1 else "notice"
+    words = f"{tests} that {verb} {strength.noticed} of {counted(len(strength.changes), 'change')}"
+    return Verified(lacks=(f"only {words}",)) if strength.is_weak else Verified((words,))
+
+
+def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
+    if opinion is not None and opinion.state == "running":
+        return Verified(lacks=(RUNNING,))
+    if opinion is None or opinion.state == "none":
+        return Verified(lacks=("no second opinion",))
+    if opinion.state == "differ":
+        return Verified(lacks=("the second opinion differs",))
+    if not opinion.compared and opinion.state == "not compared":
+        return Verified(lacks=("the second opinion could not be compared",))
+    agrees = f"second opinion agrees on {len(opinion.compared)} of {counted(outputs, 'output')}"
+    parts = (counted(opinion.parts, "small part"),) if opinion.parts else ()
+    return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, (agrees,))
+
+
+def _own_counts(evidence: Evidence) -> tuple[int, int, int]:
+    """How many examples, tests and checks of the user passed."""
+    from autocoder_jupyter.types.evidence import OWN_EXAMPLE, OWN_TEST
+
+    passed = [outcome.name for outcome in evidence.acceptance if outcome.passed]
+    examples, tests = (sum(name.startswith(kind) for name in passed) for kind in (OWN_EXAMPLE, OWN_TEST))
+    return examples, tests, len(passed) - examples - tests
+
+
+def _own(evidence: Evidence) -> Verified:
+    counts = zip(_own_counts(evidence), ("example", "test", "check"), strict=True)
+    return Verified(tuple(f"your {counted(count, one) if count > 1 else one}" for count, one in counts if count))
+
+
+def _alone(strength: Strength | None) -> Verified:
+    """What runs of the function alone found against it."""
+    if strength is None:
+        return Verified()
+    depends = (f"depends on {one.on}" for one in strength.dependences if one.differs)
+    fails = (f"fails {counted(len(strength.dropped), 'further test')}",) if strength.dropped else ()
+    return Verified(lacks=(*depends, *(one.words for one in strength.broken), *fails))

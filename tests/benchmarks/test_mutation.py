@@ -17,7 +17,7 @@ from statistics import median
 import pytest
 
 from autocoder_jupyter.run.events import EvidenceGathered, Finished
-from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.types import OutputSpec
 from tests.benchmarks.ambiguous import CASES, Ambiguous
 from tests.benchmarks.test_second_opinion import blind_tests, plan, second, solution

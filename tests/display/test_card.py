@@ -10,7 +10,6 @@ from autocoder_jupyter.display import card
 from autocoder_jupyter.display.actions import buttons
 from autocoder_jupyter.display.shown import card_html, card_text, document_of, status_line
 from autocoder_jupyter.run import events
-from autocoder_jupyter.run.agent_state import AgentState
 from autocoder_jupyter.run.events import (
     EnvironmentReady,
     Event,
@@ -20,7 +19,7 @@ from autocoder_jupyter.run.events import (
     StageStarted,
     VersionBegun,
 )
-from autocoder_jupyter.run.function_run import FunctionRun, LogLine, StageState, StreamedAnswer
+from autocoder_jupyter.run.function_run import AgentState, FunctionRun, LogLine, StageState, StreamedAnswer
 from autocoder_jupyter.types import (
     Changes,
     CheckOutcome,

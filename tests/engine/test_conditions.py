@@ -29,7 +29,7 @@ from autocoder_jupyter.engine.strength.relations import (
     splits,
     tried,
 )
-from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName

@@ -15,7 +15,7 @@ from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.engine.emptiness import remarks
 from autocoder_jupyter.run.events import EvidenceGathered, Finished
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.types import OutputSpec
 from tests.runner import Runner, fenced
 

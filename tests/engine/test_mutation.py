@@ -23,7 +23,7 @@ from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.result.recorded import last_good
 from autocoder_jupyter.run.events import TestReported
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.verified import SECOND, verified
+from autocoder_jupyter.run.of_report import SECOND, verified
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec

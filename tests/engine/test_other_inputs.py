@@ -15,8 +15,7 @@ from autocoder_jupyter.engine.second_opinion.sides import Side
 from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.strength.other_inputs import OtherInputs, is_general, on_other_inputs
 from autocoder_jupyter.redaction.messages import Redaction
-from autocoder_jupyter.run.of_report import run_of
-from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.run.of_report import run_of, verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import InputSpec, OutputSpec

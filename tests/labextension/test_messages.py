@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from autocoder_jupyter.run.run_record import Phase
+from autocoder_jupyter.run.function_run import Phase
 from autocoder_jupyter.view.document import Tone
 
 ROOT = Path(__file__).parents[2]

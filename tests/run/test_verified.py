@@ -10,7 +10,7 @@ from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.verified import verified
+from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.types import (
     CheckOutcome,
     CodeChange,
