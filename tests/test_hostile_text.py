@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from autocoder_jupyter.data import delimited
-from autocoder_jupyter.data.constraint_forms import parse_sentence
+from autocoder_jupyter.data import readers
+from autocoder_jupyter.data.constraints import parse_sentence
 from autocoder_jupyter.data.text_formats import text_formats
 from autocoder_jupyter.engine.packages import missing_packages
 from autocoder_jupyter.errors import InvalidRequest
@@ -68,7 +68,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "code": code_in,
     "a continuation": lambda text: join(text, text),
     "a field of a file": lambda text: [
-        pattern.fullmatch(f"1{text}") for pattern in (delimited._NUMBER, delimited._DATE, delimited._DECIMAL_COMMA)
+        pattern.fullmatch(f"1{text}") for pattern in (readers._NUMBER, readers._DATE, readers._DECIMAL_COMMA)
     ],
     "the forms of a column": lambda text: text_formats([text] * 3),
     "what is masked": lambda text: Masker().mask(text),

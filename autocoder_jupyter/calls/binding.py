@@ -54,7 +54,7 @@ def checked_value(spec: InputSpec, value: Any) -> Any:
 
 def _table(value: Any) -> Any:
     """A table of another library, converted to pandas; any other value unchanged."""
-    from autocoder_jupyter.data.foreign import converted
+    from autocoder_jupyter.data.capture import converted
 
     table = converted(value)
     return value if table is None else table
@@ -127,7 +127,7 @@ def bind(
 
 def takes_long(function: Function, values: Iterable[Any]) -> bool:
     """Whether `bind` may take long: it runs contracts, reads a file, or computes a table that is not computed yet."""
-    from autocoder_jupyter.data.foreign import is_lazy
+    from autocoder_jupyter.data.capture import is_lazy
 
     has_table = any(KINDS[spec.type].form == "table" for spec in function.inputs)
     return bool(function.contracts) or (has_table and any(_names_a_file(value) or is_lazy(value) for value in values))
@@ -141,7 +141,7 @@ def _read(function: Function, spec: InputSpec, value: Any) -> Any:
     """The table in a file, if the input is a DataFrame and the value names a file; else the value."""
     if spec.type != "DataFrame" or not _names_a_file(value):
         return value
-    from autocoder_jupyter.data.table_file import read_table
+    from autocoder_jupyter.data.readers import read_table
 
     return read_table(spec.name, value, function.shapes.get(spec.name))
 
@@ -256,7 +256,7 @@ def _way_out(function: Function, name: str, value: Any, shape: Mapping[str, Any]
         return ""
     from autocoder_jupyter.data.drift import conversions
     from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
-    from autocoder_jupyter.data.value_profile import recorded_values
+    from autocoder_jupyter.data.value_drift import recorded_values
 
     said = []
     if pairs := likely_renames(value, shape, recorded_values(function.values.get(name)), reads):

@@ -377,7 +377,7 @@ def chosen(function: Function, options: CallOptions, values: Mapping[str, Any]) 
 
 def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any]) -> dict[str, Any]:
     """The outputs. Tables have the library of the first given table, or of the first sample."""
-    from autocoder_jupyter.data.foreign import is_table, kind_of, original_kind, restored
+    from autocoder_jupyter.data.capture import is_table, kind_of, original_kind, restored
 
     tables = [value for value in (*given, *function.samples.values(), *function.defaults.values()) if is_table(value)]
     kind = (original_kind(tables[0]) or kind_of(tables[0])) if tables else ""

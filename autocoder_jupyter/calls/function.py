@@ -167,8 +167,7 @@ class ValueWatch:
         import pandas as pd
 
         from autocoder_jupyter.data.columns_read import columns_read
-        from autocoder_jupyter.data.value_drift import value_drift
-        from autocoder_jupyter.data.value_profile import recorded_values
+        from autocoder_jupyter.data.value_drift import recorded_values, value_drift
 
         # Neither imports, which are made once, nor the work of other threads count.
         began, new = time.thread_time(), []

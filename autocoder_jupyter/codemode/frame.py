@@ -472,8 +472,7 @@ def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None, *,
     """
     import pandas as pd
 
-    from autocoder_jupyter.data.capture import capture
-    from autocoder_jupyter.data.foreign import computed
+    from autocoder_jupyter.data.capture import capture, computed
 
     value = capture(computed(value))  # a tool may give back a lazy frame
     table = value.to_frame(_series_name(value)) if isinstance(value, pd.Series) else value

@@ -139,8 +139,7 @@ def checked_frames(frames: Mapping[str, Any] | None, tools: Iterable[str]) -> di
         return {}
     if not isinstance(frames, Mapping):
         raise InvalidRequest("frames must be a dict of DataFrames by name.")
-    from autocoder_jupyter.data.capture import capture
-    from autocoder_jupyter.data.foreign import is_table
+    from autocoder_jupyter.data.capture import capture, is_table
 
     found = {}
     for name, table in frames.items():

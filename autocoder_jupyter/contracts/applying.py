@@ -18,8 +18,8 @@ import pandas as pd
 from autocoder_jupyter.contracts.describing import check_record, check_text
 from autocoder_jupyter.contracts.library import pandera
 from autocoder_jupyter.contracts.reading import built, kind_of
-from autocoder_jupyter.data.cells import cell_text, is_null, label_literal, shorten
-from autocoder_jupyter.data.foreign import origin_of, with_origin
+from autocoder_jupyter.data.capture import origin_of, with_origin
+from autocoder_jupyter.data.text_formats import cell_text, is_null, label_literal, shorten
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.cells import cell_text, label_literal
+from autocoder_jupyter.data.text_formats import cell_text, label_literal
 
 _MOST_COLUMNS = 100
 _MOST_VALUES = 50

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from autocoder_jupyter.contracts.library import pandera
 from autocoder_jupyter.data.checks import ColumnCheck, Scalar, match_by_re2
-from autocoder_jupyter.data.schema import ColumnSchema, TableSchema
-from autocoder_jupyter.data.schema_source import schema_source, zone_of
+from autocoder_jupyter.data.schema import ColumnSchema, TableSchema, schema_source, zone_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.parsing import parse_expression, visible
 
@@ -49,7 +48,7 @@ def schema_of(name: str, record: Mapping[str, Any]) -> Any:
 
 
 def source_of(name: str, record: Mapping[str, Any]) -> str:
-    """The same schema as source code. See `data.schema_source`.
+    """The same schema as source code. See `data.schema`.
 
     Raises:
         InvalidRequest: the record is not valid.

@@ -2,31 +2,94 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pandas as pd
 
-from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate
-from autocoder_jupyter.data.conflicts import conflicts
-from autocoder_jupyter.data.drift import shape_of
-from autocoder_jupyter.data.examples import examples_text
-from autocoder_jupyter.data.files import describe_path
-from autocoder_jupyter.data.foreign import origin_of
-from autocoder_jupyter.data.geography import geography
+from autocoder_jupyter.codec import encode
+from autocoder_jupyter.codec.plain import dumps, to_json
+from autocoder_jupyter.data.capture import origin_of
+from autocoder_jupyter.data.checks import ColumnCheck, Undecided, conflicts, evaluate
+from autocoder_jupyter.data.drift import geography, shape_of
+from autocoder_jupyter.data.files import PathText, describe_path, profiles_of
 from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts
-from autocoder_jupyter.data.mentions import mentioned
-from autocoder_jupyter.data.path_text import PathText, profiles_of
-from autocoder_jupyter.data.profile import FrameProfile, as_frame, known_profile, settled_together
+from autocoder_jupyter.data.profile import FrameProfile, as_frame, known_profile, profile_frame, settled_together
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
-from autocoder_jupyter.data.sample import sample_rows
+from autocoder_jupyter.data.sample import mentioned, sample_rows
 from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, WithheldColumns
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import Masker, count_masked
 from autocoder_jupyter.request import Example, Share
 from autocoder_jupyter.types import Dir, File
+from autocoder_jupyter.untrusted.plain_json import shortened
+
+# Describe the user's examples for the model, and identify them in the request key.
+
+
+MOST_ROWS = 30
+TABLE_TOKENS = 900
+"""Maximum number of rows of a table in an example."""
+
+MOST_TOLD = 8
+_LONGEST_VALUE = 400
+
+_RULE = (
+    "The person gives examples. For what is given, just what is expected must come out; what is not given is as in the "
+    "data above. They are right where the request can be read otherwise."
+)
+_WITHHELD = "The person has {count} of an input and its output, which the function must fulfil. They are withheld."
+
+
+def examples_text(examples: Sequence[Example], share: Share, masker: Masker) -> str:
+    """The text for the prompt, after the data; "" if there are none. It has values only with `share="rows"`."""
+    if not examples:
+        return ""
+    if share != "rows":
+        return _WITHHELD.format(count="1 example" if len(examples) == 1 else f"{len(examples)} examples")
+    blocks = [_RULE]
+    for number, example in enumerate(examples[:MOST_TOLD], start=1):
+        blocks += [f'<data name="example {number}">']
+        blocks += [_line("given", name, value, masker) for name, value in example.given] or ["given: nothing"]
+        blocks += [_line("expected", name, value, masker) for name, value in example.expected]
+        blocks += ["</data>"]
+    if len(examples) > MOST_TOLD:
+        blocks.append(f"There are {len(examples) - MOST_TOLD} more, which are not shown.")
+    return "\n".join(blocks)
+
+
+def _line(what: str, name: str, value: Any, masker: Masker) -> str:
+    head = f"{what}{f' {neutral(name)}' if name else ''}"
+    if isinstance(value, File | Dir):
+        return f"{head}: a {type(value).__name__}"
+    if not isinstance(value, pd.DataFrame | pd.Series):
+        text = neutral(masker.mask(repr(shortened(value))))
+        return f"{head}: {text if len(text) <= _LONGEST_VALUE else f'{text[:_LONGEST_VALUE]}…'}"
+    view = TableView(profile_frame(value), sample_rows(as_frame(value), MOST_ROWS))
+    return f"{head}: {TableText(view, 'rows', masker, MOST_ROWS).render(TABLE_TOKENS).text}"
+
+
+def example_record(example: Example) -> list[Any]:
+    """The identity of an example: its text, and a hash of each of its values."""
+    values = [[name, _digest(value)] for name, value in (*example.given, *example.expected)]
+    return [example.text, len(example.given), values]
+
+
+def _digest(value: Any) -> str:
+    if isinstance(value, pd.DataFrame | pd.Series | File | Dir):
+        return encode(value, "Series" if isinstance(value, pd.Series) else _kind(value)).digest()
+    return hashlib.sha256(dumps(to_json(value, "the value", simplify=True)).encode()).hexdigest()
+
+
+def _kind(value: Any) -> str:
+    return "DataFrame" if isinstance(value, pd.DataFrame) else type(value).__name__
+
+
+# What the docstring of this file says.
+
 
 MAX_TOKENS = 3600
 """Budget of the whole text, in estimated tokens or quarters of its characters, whichever is more."""

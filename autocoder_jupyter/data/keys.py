@@ -11,9 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.cells import label_literal
-from autocoder_jupyter.data.mentions import mentioned
-from autocoder_jupyter.data.sample import sample_cells, sample_rows
+from autocoder_jupyter.data.sample import mentioned, sample_cells, sample_rows
+from autocoder_jupyter.data.text_formats import label_literal
 
 _SAMPLED_VALUES = 2_000
 _SCANNED_ROWS = 1_000_000

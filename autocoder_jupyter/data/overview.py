@@ -5,25 +5,40 @@ The text for the model is limited by tokens; this one is limited by the size of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import decimal
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api import types as pdt
 
-from autocoder_jupyter.data.cells import CELL_CHARACTERS, label_literal, number_text, shorten
+from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.files import DirProfile, FileProfile, describe_path
-from autocoder_jupyter.data.foreign import origin_of
-from autocoder_jupyter.data.profile import SAMPLE_ROWS, FrameProfile, as_frame, profile_frame
+from autocoder_jupyter.data.profile import SAMPLE_ROWS, FrameProfile, as_frame, is_default_index, profile_frame
 from autocoder_jupyter.data.rendering import SET_MAX_VALUES, SET_MIN_COUNT
-from autocoder_jupyter.data.sample import sample_rows
+from autocoder_jupyter.data.sample import cells_of, sample_rows
+from autocoder_jupyter.data.text_formats import (
+    CELL_CHARACTERS,
+    RAW_CHARACTERS,
+    cell_text,
+    is_null,
+    label_literal,
+    number_text,
+    shorten,
+)
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.redaction.messages import without_secrets
 from autocoder_jupyter.request import Share
-from autocoder_jupyter.types import Dir, File
-from autocoder_jupyter.types.records import Bar, ColumnOverview, Drawing, Overview
+from autocoder_jupyter.types import Dir, Figure, File
+from autocoder_jupyter.types.records import Bar, ColumnOverview, Drawing, Excerpt, Glimpse, Overview
+from autocoder_jupyter.untrusted.charts import chart_place, why_not_drawn
 
 COLUMNS = 40
 """Maximum number of columns that are described."""
@@ -228,3 +243,269 @@ def _bars(values: npt.NDArray[np.float64], label: Callable[[float], str]) -> tup
     counts, edges = np.histogram(values, bins=BINS)
     ends: Sequence[str] = [label(float(edge)) for edge in edges]
     return tuple(Bar(f"{ends[place]} – {ends[place + 1]}", int(count)) for place, count in enumerate(counts))
+
+
+# The first rows of a table as short texts, for the user.
+
+
+ROWS = 10
+EXCERPT_COLUMNS = 20
+DIGITS = 6
+"""Significant digits of a number that is not in a column of numbers."""
+
+_OF_LARGEST = 4
+"""Significant digits of the largest number of a column, if it has more than two decimals."""
+
+_MOST_DECIMALS = 8
+
+_MISSING = "–"
+_LEVELS = " / "
+"""Between the labels of a heading of several levels."""
+
+_NUMBER = re.compile(r"-?\d{1,15}(\.\d+)?")
+_FLOAT = re.compile(r"-?\d+\.\d+(e[-+]\d+)?|-?\d+e[-+]\d+")
+
+Tell = Callable[[list[str]], list[str]]
+"""Masks the texts of one column. It gets them before they are truncated, so that no part of a secret is missed."""
+
+
+def excerpt(
+    value: pd.DataFrame | pd.Series[Any],
+    *,
+    rows: int = ROWS,
+    columns: int = EXCERPT_COLUMNS,
+    characters: int = CELL_CHARACTERS,
+    tell: Tell = list,
+) -> Excerpt:
+    """The first rows and columns. The levels of the index come first, unless it is the default index.
+
+    Args:
+        value: the table.
+        rows: the maximum number of rows.
+        columns: the maximum number of columns, and of levels of the index.
+        characters: the maximum length of a cell and of a heading.
+        tell: masks the texts of a column; by default nothing is masked.
+    """
+    frame = as_frame(value)
+    head = frame.iloc[:rows, :columns]
+    numeric = [_is_numeric(head.iloc[:, place]) for place in range(head.shape[1])]
+    cells = [_readable(texts_of(head.iloc[:, place]), tell, numeric[place]) for place in range(head.shape[1])]
+    headings = _headings(head.columns, tell)
+    if not is_default_index(frame.index):
+        levels = [head.index.get_level_values(place) for place in range(min(head.index.nlevels, columns))]
+        texts = [_readable([_text(label, float, _MISSING) for label in level], tell) for level in levels]
+        cells = [*_without_repetition(texts), *cells]
+        names = tell(["" if name is None else _label(name) for name in head.index.names[:columns]])
+        headings = [*(names if len(names) > 1 else [names[0] or "index"]), *headings]
+        numeric = [*[False] * len(levels), *numeric]
+    cut = [[shorten(text, characters) for text in column] for column in cells]
+    size = f"{len(frame):,} rows" + (f" × {frame.shape[1]:,} columns" if isinstance(value, pd.DataFrame) else "")
+    return Excerpt(
+        headings=tuple(shorten(heading, characters) for heading in headings),
+        rows=tuple(zip(*cut, strict=True)) if cut else (),
+        size=size,
+        numeric=tuple(numeric),
+        cut=len(frame) > rows or max(frame.shape[1], frame.index.nlevels) > columns,
+    )
+
+
+def _is_numeric(column: pd.Series[Any]) -> bool:
+    """Whether a column has numbers; Decimals have the dtype object."""
+    if not pdt.is_object_dtype(column.dtype):
+        return pdt.is_numeric_dtype(column.dtype) and not pdt.is_bool_dtype(column.dtype)
+    cells = [cell for cell in column if not is_null(cell)]
+    return bool(cells) and all(isinstance(cell, decimal.Decimal) for cell in cells)
+
+
+def _headings(labels: pd.Index[Any], tell: Tell) -> list[str]:
+    """The masked headings of columns; those of several levels stand in one line."""
+    if labels.nlevels == 1:
+        return tell([_label(label) for label in labels])
+    levels = [tell([_label(label) for label in labels.get_level_values(place)]) for place in range(labels.nlevels)]
+    return [_LEVELS.join(filter(None, parts)) for parts in zip(*levels, strict=True)]
+
+
+def _without_repetition(levels: list[list[str]]) -> list[list[str]]:
+    """The levels of an index without the labels that are the same as in the row above, as pandas shows them."""
+    rows = list(zip(*levels, strict=True))
+    last = len(levels) - 1
+    return [
+        [
+            "" if place < last and number and row[: place + 1] == rows[number - 1][: place + 1] else row[place]
+            for number, row in enumerate(rows)
+        ]
+        for place in range(len(levels))
+    ]
+
+
+def _readable(texts: list[str], tell: Tell, numeric: bool = False) -> list[str]:
+    """The masked texts of a column, with numbers as a person reads them: those of a column have the same decimals."""
+    told = tell(texts)  # the exact texts are masked: a rounded number is not recognized
+    decimals = _decimals(texts) if numeric else None
+    return [_rounded(text, decimals) if text == before else text for text, before in zip(told, texts, strict=True)]
+
+
+def _decimals(texts: list[str]) -> int | None:
+    """The decimals of all numbers of a column; None if they are of too different sizes for that."""
+    written = [text for text in texts if _NUMBER.fullmatch(text)]
+    needed = max((len(text.partition(".")[2]) for text in written), default=0)
+    sizes = [abs(float(text)) for text in written if float(text)]
+    if not sizes or any("e" in text for text in texts if _FLOAT.fullmatch(text)):
+        return None
+    shown = max(2, _OF_LARGEST - 1 - math.floor(math.log10(max(sizes))))
+    while shown < needed and min(sizes) < 0.5 * 10**-shown:  # a number that is not zero does not look like it
+        shown += 1
+    return min(needed, shown) if shown <= _MOST_DECIMALS else None
+
+
+def _rounded(text: str, decimals: int | None = None) -> str:
+    if decimals is not None and _NUMBER.fullmatch(text):
+        return f"{float(text):.{decimals}f}" if decimals else text
+    if not _FLOAT.fullmatch(text):
+        return text
+    whole = len(text.lstrip("-").partition(".")[0])
+    return number_text(float(text), DIGITS if "e" in text else max(DIGITS, whole + 2))
+
+
+def texts_of(column: pd.Series[Any], missing: str = _MISSING) -> list[str]:
+    """The cells of a column as texts. Numbers are not rounded."""
+    name = str(column.dtype).lower()
+    width = next((kind for kind in (np.float32, np.float16) if name.startswith(kind.__name__)), float)
+    return [_text(cell, width, missing) for cell in cells_of(column)]
+
+
+def _text(cell: Any, width: Callable[[float], Any], missing: str) -> str:
+    """A cell as text, not rounded: a float has the fewest digits that identify it."""
+    if is_null(cell):
+        return missing
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else str(width(cell))
+    return cell_text(cell, RAW_CHARACTERS)
+
+
+def _label(label: Any) -> str:
+    return shorten(label if isinstance(label, str) else label_literal(label), RAW_CHARACTERS)
+
+
+# Short previews of the outputs on the sample, small enough for a saved notebook.
+#
+# Private values and secrets are masked before the text is truncated.
+
+
+GLIMPSE_ROWS = 5
+GLIMPSE_COLUMNS = 6
+PARTS = 4
+"""Most tables of one list or dict that are shown."""
+
+FIGURES = 12
+"""Most figures of one list or dict that are shown."""
+
+CHARACTERS = 24
+"""Maximum length of a cell."""
+
+FIGURE_CHARACTERS = 256 * 2**10
+"""Characters of HTML of the largest picture or chart on a card, which is saved with the notebook."""
+
+CARD_CHARACTERS = 2 * FIGURE_CHARACTERS
+"""Characters of all of them together."""
+
+PICTURE_PIXELS = 4_000_000
+"""Pixels of the largest picture. A page that is opened decodes it, and 12 KB can hold 100 million of one colour."""
+
+CARD_PIXELS = 2 * PICTURE_PIXELS
+"""Pixels of all of them together."""
+
+TOO_LARGE = "too large for the card"
+_SECRET = "not on the card, because the function gets secrets"
+"""Nothing can be masked in a picture, and such a function could draw them."""
+
+
+def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
+    """A preview of each output.
+
+    Args:
+        values: the outputs by name.
+        secrets: values that must not be shown, by the name that replaces each.
+    """
+    tell = _telling(secrets)
+    found, characters, pixels = list[Glimpse](), CARD_CHARACTERS, CARD_PIXELS
+    for output, value in values.items():
+        for name, one in _parts(output, value, tell):
+            glimpse = _carefully(name, one, tell)
+            if secrets and (glimpse.picture or glimpse.chart):
+                glimpse = _without_figure(glimpse, _SECRET)
+            size, drawn = _characters(glimpse), _pixels(glimpse.picture)
+            if size > min(characters, FIGURE_CHARACTERS) or drawn > min(pixels, PICTURE_PIXELS):
+                glimpse, size, drawn = _without_figure(glimpse, TOO_LARGE), 0, 0
+            found.append(glimpse)
+            characters, pixels = characters - size, pixels - drawn
+    return tuple(found)
+
+
+def _without_figure(glimpse: Glimpse, why: str) -> Glimpse:
+    return replace(glimpse, picture=b"", chart="", left_out=why)
+
+
+def _characters(glimpse: Glimpse) -> int:
+    """Characters of HTML of a picture, which is base64 there, or of a chart, whose quotation marks become `&quot;`."""
+    return len(glimpse.picture) * 4 // 3 + len(glimpse.chart) + 5 * glimpse.chart.count('"')
+
+
+def _pixels(picture: bytes) -> int:
+    """Pixels of a PNG that was checked; its head has its width and height."""
+    return int.from_bytes(picture[16:20], "big") * int.from_bytes(picture[20:24], "big")
+
+
+def _parts(name: str, value: Any, tell: Tell) -> Iterable[tuple[str, Any]]:
+    """A value; or the first parts of a list or dict of tables or figures, each with its place in it."""
+    items = (
+        list(value.items() if isinstance(value, dict) else enumerate(value)) if isinstance(value, list | dict) else []
+    )
+    if not items or not isinstance(items[0][1], pd.DataFrame | pd.Series | Figure):
+        return [(name, value)]
+    most = FIGURES if isinstance(items[0][1], Figure) else PARTS
+    shown = [(f"{name}[{tell([shorten(repr(key), CHARACTERS)])[0]}]", part) for key, part in items[:most]]
+    more = len(items) - most
+    return [*shown, (name, f"and {more} more")] if more > 0 else shown
+
+
+def _carefully(name: str, value: Any, tell: Tell) -> Glimpse:
+    try:
+        return _glimpse(name, value, tell)
+    except Exception as error:  # an unusual value must not fail a successful generation
+        return Glimpse(name, f"cannot be shown in short ({type(error).__name__})")
+
+
+def _telling(secrets: Mapping[str, str]) -> Tell:
+    masker = Masker()
+
+    def tell(texts: list[str]) -> list[str]:
+        open_texts = [without_secrets(text, secrets) for text in texts]
+        return list(map(masker.for_column(open_texts), open_texts))
+
+    return tell
+
+
+def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return Glimpse(
+            name, table=excerpt(value, rows=GLIMPSE_ROWS, columns=GLIMPSE_COLUMNS, characters=CHARACTERS, tell=tell)
+        )
+    if isinstance(value, Figure):
+        return _figure(Glimpse(name, tell([value.description])[0]), value, tell)
+    if isinstance(value, File | Dir):
+        return Glimpse(name, "a file" if isinstance(value, File) else "a folder")
+    if is_null(value):
+        return Glimpse(name, str(value))
+    text = cell_text(value)
+    return Glimpse(name, shorten(tell([text])[0], RAW_CHARACTERS) if text else "(empty)")
+
+
+def _figure(glimpse: Glimpse, figure: Figure, tell: Tell) -> Glimpse:
+    if figure.kind == "matplotlib":
+        return replace(glimpse, picture=figure.preview or figure.png)
+    chart = chart_place(figure.kind, figure.spec, FIGURE_CHARACTERS, tell)
+    if chart:
+        return replace(glimpse, chart=chart)
+    reason = why_not_drawn(figure.kind, figure.spec)
+    return replace(glimpse, left_out=f"not drawn, because {reason}" if reason else TOO_LARGE)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import pandas as pd
 
 from autocoder_jupyter.codec import encode
-from autocoder_jupyter.data.cells import cell_text, label_literal
 from autocoder_jupyter.data.column_profile import ColumnProfile, dtype_text, profile_column
-from autocoder_jupyter.data.mentions import columns_of_labels
-from autocoder_jupyter.data.sample import sample_rows
-from autocoder_jupyter.data.sheet_rows import SheetRows, sheet_rows
-from autocoder_jupyter.data.text_formats import settled
+from autocoder_jupyter.data.sample import SheetRows, columns_of_labels, sample_rows, sheet_rows
+from autocoder_jupyter.data.text_formats import RAW_CHARACTERS, cell_text, label_literal, settled, shorten
 
 SAMPLE_ROWS = 10_000
 """Tables with more rows are described from a sample of this size. Lengths, nulls and ranges remain exact."""
@@ -274,3 +272,46 @@ def _duplicates(frame: pd.DataFrame) -> tuple[int | None, int, int]:
     except Exception:
         # Lists, dicts and similar values cannot be hashed.
         return None, looked, 0
+
+
+# Describe the structure of JSON values by names and types.
+
+
+def structure(value: Any, depth: int = 0) -> str:
+    """The structure of a JSON value: names and types, no values."""
+    if isinstance(value, dict):
+        if depth >= 4:
+            return "object"
+        inner = [
+            f"{shorten(str(key), RAW_CHARACTERS)}: {structure(one, depth + 1)}"
+            for key, one in islice(value.items(), 25)
+        ]
+        more = f", … {len(value) - 25} more" if len(value) > 25 else ""
+        return "{" + ", ".join(inner) + more + "}"
+    if isinstance(value, list):
+        if depth >= 4 or not value:
+            return "list"
+        return f"list of {_merged_structure(value[:200], depth + 1)}"
+    return {"NoneType": "null", "str": "text"}.get(type(value).__name__, type(value).__name__)
+
+
+def _merged_structure(values: list[Any], depth: int) -> str:
+    """One structure for all items of a list. Keys that some objects do not have are marked with `?`."""
+    objects = [value for value in values if isinstance(value, dict)]
+    kinds = list(dict.fromkeys(structure(value, depth) for value in values if not isinstance(value, dict)))[:4]
+    if objects:
+        keys = list(dict.fromkeys(key for one in objects for key in one))
+        inner = []
+        for key in keys[:25]:
+            present = [one[key] for one in objects if key in one]
+            name = shorten(str(key), RAW_CHARACTERS)
+            mark = "?" if len(present) < len(objects) else ""
+            inner.append(f"{name}{mark}: {_merged_structure(present[:50], depth + 1)}" if depth < 5 else name)
+        more = f", … {len(keys) - 25} more" if len(keys) > 25 else ""
+        kinds.insert(0, "{" + ", ".join(inner) + more + "}")
+    return " or ".join(kinds) or "nothing"
+
+
+def excerpt(value: Any) -> str:
+    """The beginning of a value."""
+    return "begins " + shorten(json.dumps(value, ensure_ascii=False), 600)

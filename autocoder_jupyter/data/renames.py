@@ -12,11 +12,10 @@ from typing import Any
 
 import pandas as pd
 
+from autocoder_jupyter.data.capture import origin_of, with_origin
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
 from autocoder_jupyter.data.drift import column_literal, is_compatible, missing_columns
-from autocoder_jupyter.data.foreign import origin_of, with_origin
-from autocoder_jupyter.data.value_drift import similar_values
-from autocoder_jupyter.data.value_profile import TableValues
+from autocoder_jupyter.data.value_drift import TableValues, similar_values
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.parsing import literal
 

@@ -11,11 +11,18 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.cells import CELL_CHARACTERS, cell_text, label_literal, number_text, shorten
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.profile import FrameProfile, is_default_index
 from autocoder_jupyter.data.sample import cells_of, sample_positions, sample_rows
-from autocoder_jupyter.data.text_formats import MISSING_WORDS, percent
+from autocoder_jupyter.data.text_formats import (
+    CELL_CHARACTERS,
+    MISSING_WORDS,
+    cell_text,
+    label_literal,
+    number_text,
+    percent,
+    shorten,
+)
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share

@@ -16,10 +16,17 @@ import pandas as pd
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, tell
-from autocoder_jupyter.data.elsewhere import elsewhere, few_of
-from autocoder_jupyter.data.foreign import Origin, kind_of, of_rows, with_origin
-from autocoder_jupyter.data.parquet_files import parquet_dataset
-from autocoder_jupyter.data.table_engines import IN_PROCESS, TableEngine, engine_of, native, require_readable
+from autocoder_jupyter.data.capture import Origin, kind_of, of_rows, with_origin
+from autocoder_jupyter.data.sources import (
+    IN_PROCESS,
+    TableEngine,
+    elsewhere,
+    engine_of,
+    few_of,
+    native,
+    parquet_dataset,
+    require_readable,
+)
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.records import Drawn
 from autocoder_jupyter.untrusted.parsing import visible

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.data.glimpse import glimpses
+from autocoder_jupyter.data.overview import glimpses
 from autocoder_jupyter.engine.ahead import Ahead
 from autocoder_jupyter.engine.calls_ahead import CallsAhead
 from autocoder_jupyter.engine.environment import Packages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.data.foreign import drawn_samples
+from autocoder_jupyter.data.capture import drawn_samples
 from autocoder_jupyter.engine import surroundings
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_setup import GenerationSetup

@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
-from autocoder_jupyter.data.value_drift import value_drift
-from autocoder_jupyter.data.value_profile import TableValues, recorded_values, value_profiles
+from autocoder_jupyter.data.value_drift import TableValues, recorded_values, value_drift, value_profiles
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.versions.store import Version

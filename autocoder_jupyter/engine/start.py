@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 
+from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.drift import check_drift, missing_columns, shape_of
-from autocoder_jupyter.data.foreign import origin_of
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
-from autocoder_jupyter.data.value_profile import recorded_values
+from autocoder_jupyter.data.value_drift import recorded_values
 from autocoder_jupyter.engine.adapting import adapted
 from autocoder_jupyter.engine.earlier import evidence_text
 from autocoder_jupyter.engine.interface import interface_problem

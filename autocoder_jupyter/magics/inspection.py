@@ -136,7 +136,7 @@ class NotebookCaller:
             InvalidRequest: it no longer exists, or is no longer data.
         """
         from autocoder_jupyter.data.capture import capture
-        from autocoder_jupyter.data.elsewhere import elsewhere
+        from autocoder_jupyter.data.sources import elsewhere
         from autocoder_jupyter.types.of_flyte import has_data_of_flyte
 
         if variable not in self._namespace:
@@ -161,7 +161,7 @@ class NotebookCaller:
 
     def excerpt(self, table: Any) -> Excerpt:
         """The first rows of a table."""
-        from autocoder_jupyter.data.excerpt import excerpt
+        from autocoder_jupyter.data.overview import excerpt
 
         return excerpt(table)
 

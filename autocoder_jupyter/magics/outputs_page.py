@@ -13,7 +13,7 @@ OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
 
 def outputs_page(outputs: Any) -> Html:
     """A named tuple of outputs as static HTML."""
-    from autocoder_jupyter.data.excerpt import excerpt
+    from autocoder_jupyter.data.overview import excerpt
     from autocoder_jupyter.display.inspector.outputs import outputs_html
     from autocoder_jupyter.view.markup import NO_FORMULAS, element
 
@@ -24,7 +24,7 @@ def outputs_page(outputs: Any) -> Html:
 
 def _of_pandas(value: Any) -> Any:
     """A table of another library converted to pandas, to show it. Any other value is returned unchanged."""
-    from autocoder_jupyter.data.foreign import converted
+    from autocoder_jupyter.data.capture import converted
 
     table = converted(value)
     return value if table is None else table

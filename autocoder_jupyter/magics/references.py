@@ -10,7 +10,7 @@ from typing import Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, tell
-from autocoder_jupyter.data.elsewhere import elsewhere
+from autocoder_jupyter.data.sources import elsewhere
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.values import one_table
 from autocoder_jupyter.magics.command import CellCommand
@@ -105,8 +105,8 @@ def named_samples(names: Sequence[str], namespace: Mapping[str, Any]) -> dict[st
 
 def _captured(samples: Mapping[str, Any], may_sample: bool = True) -> dict[str, Any]:
     from autocoder_jupyter.data.capture import capture
-    from autocoder_jupyter.data.elsewhere import refuse_elsewhere
     from autocoder_jupyter.data.sampling import is_source, sampled
+    from autocoder_jupyter.data.sources import refuse_elsewhere
 
     for name, value in samples.items():
         if not (may_sample and is_source(value)):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from autocoder_jupyter.codec.png import size_of
-from autocoder_jupyter.data.glimpse import PICTURE_PIXELS
+from autocoder_jupyter.data.overview import PICTURE_PIXELS
 
 SIDES = 1_000, 2_000
 """The largest width and height in pixels. A larger picture is scaled down."""

@@ -12,7 +12,7 @@ from typing import Any
 from pandas.api.types import is_scalar
 
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.data.foreign import is_table
+from autocoder_jupyter.data.capture import is_table
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.of_flyte import declared_of_flyte

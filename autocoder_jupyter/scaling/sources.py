@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.data.elsewhere import elsewhere
-from autocoder_jupyter.data.foreign import restored
-from autocoder_jupyter.data.parquet_files import parquet_dataset
+from autocoder_jupyter.data.capture import restored
 from autocoder_jupyter.data.sampling import MOST_COLUMNS
-from autocoder_jupyter.data.table_engines import (
+from autocoder_jupyter.data.sources import (
     duckdb_reader,
     duckdb_schema,
+    elsewhere,
     ibis_schema,
     ibis_tables,
     native,
+    parquet_dataset,
     polars_schema,
     require_readable,
 )

@@ -102,7 +102,7 @@ class Report(Record):
     `sandbox_tier` is the tier of the sandbox, one of `tiers.TIERS`; None in old reports.
     `overspent` is a sentence about an exceeded limit; "" if no limit was exceeded.
     `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in old reports.
-    `sample_values` are the values of the samples in figures (`data.value_profile`), `drift` how today's samples differ
+    `sample_values` are the values of the samples in figures (`data.value_drift`), `drift` how today's samples differ
     from those of an existing function, one sentence for each difference.
     `drawn` says of which rows a sample is, for tables whose rows are elsewhere.
     `renames` are names of columns in the data, by the names that the function reads.

@@ -166,7 +166,7 @@ def _by_name(before: Iterable[_Spec], now: Iterable[_Spec]) -> tuple[_Spec, ...]
 
 
 def _example_keys(examples: Iterable[Example]) -> list[Any]:
-    from autocoder_jupyter.data.examples import example_record  # imports pandas
+    from autocoder_jupyter.data.context import example_record  # imports pandas
 
     return [example_record(example) for example in examples]
 

@@ -18,7 +18,7 @@ import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data.drift import shape_of
-from autocoder_jupyter.data.value_profile import value_profile
+from autocoder_jupyter.data.value_drift import value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution

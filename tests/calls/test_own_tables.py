@@ -20,10 +20,10 @@ from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.data import foreign, workbook_size
+from autocoder_jupyter.data import capture, readers
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.files import describe_file
-from autocoder_jupyter.data.table_file import read_table
+from autocoder_jupyter.data.readers import read_table
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import File, InputSpec, OutputSpec
 from tests.calls.conftest import StandInPool
@@ -196,8 +196,8 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sheet: str, parts: dict[str, bytes], why: str
 ) -> None:
     path = workbook(tmp_path / "sales.xlsx", SHEET.format(sheet) if sheet else "", **parts)
-    monkeypatch.setattr(workbook_size, "MOST_BYTES", 2 * 2**20)
-    monkeypatch.setattr(workbook_size, "MOST_CELLS", 1_000)
+    monkeypatch.setattr(readers, "UNPACKED", 2 * 2**20)
+    monkeypatch.setattr(readers, "MOST_CELLS", 1_000)
     monkeypatch.setattr(pd, "read_excel", lambda *args, **more: pytest.fail("it was read"))
     with pytest.raises(InvalidRequest, match=r"sales\.xlsx cannot be read") as caught:
         read_table("sales", path, None)
@@ -223,7 +223,7 @@ def test_a_lazy_frame_is_computed_and_given_back_as_one(give: Callable[..., Any]
 def test_a_lazy_frame_that_is_large_is_refused_with_the_number_before_it_is_computed(
     give: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign, "MOST_CELLS", 5)
+    monkeypatch.setattr(capture, "MOST_CELLS", 5)
     computed: list[int] = []
     lazy = pl.LazyFrame({"a": [1, 2, 3]}).with_columns(
         b=pl.col("a").map_elements(lambda value: computed.append(value) or "x", return_dtype=pl.String)
@@ -241,7 +241,7 @@ def test_a_relation_of_duckdb_is_computed_when_it_is_small(
 
     relation = duckdb.sql("select range as a, 'x' as b from range(3)")
     assert give(relation, PLAIN)["a"].tolist() == [0, 1, 2]
-    monkeypatch.setattr(foreign, "MOST_CELLS", 5)
+    monkeypatch.setattr(capture, "MOST_CELLS", 5)
     with pytest.raises(InvalidRequest, match="duckdb DuckDBPyRelation of 3 rows × 2 columns is not computed"):
         give(relation, PLAIN)
 
@@ -250,7 +250,7 @@ def test_a_lazy_frame_that_has_more_rows_than_were_counted_is_not_read_wholly(
     give: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file may grow between the count and the reading, and a function may give other rows each time."""
-    monkeypatch.setattr(foreign, "MOST_CELLS", 10)
+    monkeypatch.setattr(capture, "MOST_CELLS", 10)
     given: list[int] = []
 
     def more(frame: pl.DataFrame) -> pl.DataFrame:
@@ -270,7 +270,7 @@ def test_a_dataset_is_read_within_the_limit(
 
     PLAIN.to_parquet(tmp_path / "a.parquet", index=False)
     assert give(dataset.dataset(tmp_path), PLAIN)["b"].tolist() == ["x", "y", "z"]
-    monkeypatch.setattr(foreign, "MOST_CELLS", 5)
+    monkeypatch.setattr(capture, "MOST_CELLS", 5)
     with pytest.raises(InvalidRequest, match="pyarrow FileSystemDataset of 3 rows × 2 columns is not computed"):
         give(dataset.dataset(tmp_path), PLAIN)
 
@@ -308,7 +308,7 @@ def test_a_library_that_was_interrupted_says_so_in_the_words_of_a_call(give: Cal
 def test_neither_library_is_imported_for_a_pandas_table() -> None:
     script = (
         "import sys, pandas as pd\n"
-        "from autocoder_jupyter.data.foreign import converted, is_lazy\n"
+        "from autocoder_jupyter.data.capture import converted, is_lazy\n"
         "assert not is_lazy(pd.DataFrame()) and converted(pd.DataFrame()) is None\n"
         "assert not {'polars', 'duckdb', 'geopandas'} & sys.modules.keys()\n"
     )

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data import conflicts as module
-from autocoder_jupyter.data.conflicts import conflicts
+from autocoder_jupyter.data import checks as module
+from autocoder_jupyter.data.checks import conflicts
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.request import Share

@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import autocoder_jupyter
-from autocoder_jupyter.data import foreign
-from autocoder_jupyter.data.capture import capture, captured_value
-from autocoder_jupyter.data.foreign import computed, converted, is_lazy, is_table
+from autocoder_jupyter.data import capture as foreign
+from autocoder_jupyter.data.capture import capture, captured_value, computed, converted, is_lazy, is_table
 from autocoder_jupyter.data.sampling import is_source
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import parse_cell

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pandas as pd
 
-from autocoder_jupyter.data.excerpt import COLUMNS, ROWS, excerpt
+from autocoder_jupyter.data.overview import EXCERPT_COLUMNS, ROWS, excerpt
 
 
 def test_the_first_rows_as_short_texts() -> None:
@@ -69,7 +69,7 @@ def test_each_level_of_an_index_is_a_column_and_the_levels_of_a_heading_are_one_
     assert excerpt(unnamed).headings == ("", "", "region", "sum / 2024")
     assert excerpt(unnamed, tell=lambda texts: [f"<{text}>" for text in texts]).rows == (("<a>", "<1>", "<1>", "<2>"),)
     deep = pd.DataFrame({"n": [1]}, index=pd.MultiIndex.from_tuples([tuple(range(30))]))
-    assert len(excerpt(deep).headings) == COLUMNS + 1 and excerpt(deep).cut
+    assert len(excerpt(deep).headings) == EXCERPT_COLUMNS + 1 and excerpt(deep).cut
 
 
 def test_decimals_are_numbers() -> None:
@@ -81,6 +81,6 @@ def test_decimals_are_numbers() -> None:
 def test_small_and_empty_and_wide_tables() -> None:
     assert not excerpt(pd.DataFrame({"n": [1]})).cut
     assert excerpt(pd.DataFrame()).rows == () and excerpt(pd.DataFrame()).size == "0 rows × 0 columns"
-    wide = excerpt(pd.DataFrame([[0] * (COLUMNS + 3)]))
-    assert wide.cut and len(wide.headings) == COLUMNS
+    wide = excerpt(pd.DataFrame([[0] * (EXCERPT_COLUMNS + 3)]))
+    assert wide.cut and len(wide.headings) == EXCERPT_COLUMNS
     assert excerpt(pd.DataFrame([[1, 2]], columns=["a", "a"])).rows == (("1", "2"),)

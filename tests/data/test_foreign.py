@@ -8,9 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from autocoder_jupyter.data.capture import capture
+from autocoder_jupyter.data.capture import capture, converted, original_kind, restored
 from autocoder_jupyter.data.context import build_context
-from autocoder_jupyter.data.foreign import converted, original_kind, restored
 from autocoder_jupyter.data.overview import overview
 from autocoder_jupyter.errors import InvalidRequest
 

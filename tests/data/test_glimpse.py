@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.codec import decode, encode
-from autocoder_jupyter.data.glimpse import (
+from autocoder_jupyter.data.overview import (
     CARD_CHARACTERS,
     CHARACTERS,
-    COLUMNS,
     FIGURE_CHARACTERS,
-    ROWS,
+    GLIMPSE_COLUMNS,
+    GLIMPSE_ROWS,
     TOO_LARGE,
     glimpses,
 )
@@ -37,7 +37,7 @@ def seen(value: Any, **secrets: str) -> Glimpse:
 
 def test_a_table_is_its_first_rows_and_no_more() -> None:
     table = seen(pd.DataFrame([["x" * 500] * 30] * 1000)).table
-    assert table is not None and (len(table.rows), len(table.headings)) == (ROWS, COLUMNS)
+    assert table is not None and (len(table.rows), len(table.headings)) == (GLIMPSE_ROWS, GLIMPSE_COLUMNS)
     assert table.size == "1,000 rows × 30 columns" and len(table.rows[0][0]) < CHARACTERS + 10
 
 

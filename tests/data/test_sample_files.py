@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.sample_files import MOST_CELLS, sample_files
-from autocoder_jupyter.data.withheld import WithheldColumns
+from autocoder_jupyter.data.withheld import MOST_CELLS, WithheldColumns, sample_files
 from autocoder_jupyter.types import File
 
 SALES = pd.DataFrame(

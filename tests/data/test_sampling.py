@@ -21,9 +21,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import dataset
 
-from autocoder_jupyter.data import parquet_files, sampling, table_engines
+from autocoder_jupyter.data import sampling, sources
+from autocoder_jupyter.data.capture import computed, origin_of
 from autocoder_jupyter.data.context import build_context
-from autocoder_jupyter.data.foreign import computed, origin_of
 from autocoder_jupyter.data.overview import overview
 from autocoder_jupyter.data.renames import renamed_samples
 from autocoder_jupyter.data.sampling import is_source, sampled
@@ -143,11 +143,11 @@ async def test_a_connection_is_free_again_after_an_error(monkeypatch: pytest.Mon
 
 
 async def test_of_many_row_groups_only_a_few_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_engines, "MOST_GROUPS", 3)
+    monkeypatch.setattr(sources, "MOST_GROUPS", 3)
     monkeypatch.setattr(sampling, "MOST_ROWS", 2_000)
     table = await drawn(folder)
     assert len(table) == 2_000 and (table["n"] // 1_000).nunique() <= 12
-    monkeypatch.setattr(table_engines, "MOST_READ", 1)
+    monkeypatch.setattr(sources, "MOST_READ", 1)
     assert (await drawn(folder))["n"].max() < 4_000  # the first
 
 
@@ -227,7 +227,7 @@ async def test_an_interrupt_stops_the_query() -> None:
 
 
 async def test_a_warehouse_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_engines, "IN_PROCESS", frozenset())
+    monkeypatch.setattr(sources, "IN_PROCESS", frozenset())
     monkeypatch.setattr(sampling, "IN_PROCESS", frozenset())
     with pytest.raises(InvalidRequest, match="sales: A sample is not drawn from a table of duckdb") as refused:
         await drawn(ibis.memtable({"a": [1]}))
@@ -272,7 +272,7 @@ async def test_what_others_put_into_a_folder_is_not_followed(tmp_path: Path) -> 
 
 
 async def test_a_folder_with_very_many_entries_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_files, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(sources, "MOST_ENTRIES", 3)
     TABLE.head(9).to_parquet(tmp_path / "a.parquet")
     for name in "bcd":
         (tmp_path / name).mkdir()

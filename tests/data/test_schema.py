@@ -7,8 +7,8 @@ import pandera.errors
 import pytest
 
 from autocoder_jupyter.data.checks import ColumnCheck
+from autocoder_jupyter.data.schema import schema_source as source_of_record
 from autocoder_jupyter.data.schema import table_schema
-from autocoder_jupyter.data.schema_source import schema_source as source_of_record
 
 
 def schema_source(value: Any, checks: Any = ()) -> str:

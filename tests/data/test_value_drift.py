@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.columns_read import ColumnsRead
-from autocoder_jupyter.data.value_drift import value_drift
-from autocoder_jupyter.data.value_profile import TableValues, recorded_values, value_profile
+from autocoder_jupyter.data.value_drift import TableValues, recorded_values, value_drift, value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
 
 NOTHING = WithheldColumns()

@@ -15,7 +15,7 @@ from autocoder_jupyter.calls import function as value_watch
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data.drift import check_drift, conversions, shape_of
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of, renamed, renamed_samples
-from autocoder_jupyter.data.value_profile import value_profile
+from autocoder_jupyter.data.value_drift import value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.display.card import card
 from autocoder_jupyter.errors import DataDrift, DriftWarning, InvalidRequest

@@ -22,8 +22,7 @@ from autocoder_jupyter.codemode.journal import ConversationJournal
 from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.files import describe_file
-from autocoder_jupyter.data.table_file import read_table
-from autocoder_jupyter.data.workbook_size import require_moderate
+from autocoder_jupyter.data.readers import read_table, require_moderate
 from autocoder_jupyter.display.codemode.charts import specification
 from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.reading import read as read_form
@@ -517,8 +516,8 @@ READERS: dict[str, Reader] = {
             "data.files:_describe_json_lines",
             "data.files:_looks_like_json_lines",
             "data.files:_describe_text",
-            "data.byte_source:lines_of",
-            "data.byte_source:count_records",
+            "data.readers:lines_of",
+            "data.readers:count_records",
         ),
     ),
     "a file with lines of JSON": Reader(
@@ -538,7 +537,7 @@ READERS: dict[str, Reader] = {
             "quotes": lambda: '"' * hostile.BYTES,
             "tabs": lambda: "1\t2\n" * 1_250_000,
         },
-        ("data.delimited:_records", "data.files:_describe_delimited", "data.files:_describe_plain"),
+        ("data.readers:_records", "data.files:_describe_delimited", "data.files:_describe_plain"),
     ),
     "a table in JSON": Reader(
         _file("data.json", lambda folder: read_table("sales", folder / "data.json", None)),
@@ -555,7 +554,7 @@ READERS: dict[str, Reader] = {
             ),
             "lists in lists": lambda: "[" + "[[1],[2]]," * 225_000 + "[]]",
         },
-        ("data.json_table:read_json",),
+        ("data.readers:read_json",),
     ),
     "a table in lines of JSON": Reader(
         _file("data.jsonl", lambda folder: read_table("sales", folder / "data.jsonl", None)),
@@ -565,7 +564,7 @@ READERS: dict[str, Reader] = {
             "one line": lambda: hostile.json_of("keys") + "\n",
             "empty lines": lambda: "\n" * 5_000_000,
         },
-        ("data.json_table:_of_lines",),
+        ("data.readers:_of_lines",),
     ),
     "the sheets of a workbook": Reader(
         _file("workbook.xml", lambda folder: _workbook(folder / "workbook.xml", "xl/workbook.xml", describe_file)),
@@ -586,7 +585,7 @@ READERS: dict[str, Reader] = {
             "one text": lambda: f"<a>{'a' * hostile.BYTES}</a>",
             "entities": lambda: "<!DOCTYPE a [<!ENTITY b '" + "b" * 2_500_000 + "'>]><a>" + "&b;" * 500_000 + "</a>",
         },
-        ("data.workbook_size:require_moderate", "data.workbook_size:_Sheet.__init__"),
+        ("data.readers:require_moderate", "data.readers:_Sheet.__init__"),
     ),
     # Answers of a model
     "code in an answer": Reader(
@@ -882,13 +881,13 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.catalogue:provider_names",
         "models.library:load_client",
         "models.library:describe",
-        "data.table_file:_csv",
-        "data.table_file:_with_geometry",
+        "data.readers:_csv",
+        "data.readers:_with_geometry",
         "calls.binding:_read",
-        "data.table_file:<module>",
+        "data.readers:<module>",
         "scaling.partition:_of_bytes",
         "scaling.partition:_opened",
-        "data.table_file:read_table",
+        "data.readers:read_table",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",
         "tasks.harness:_parts",
@@ -958,7 +957,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.files:_describe_arrow",
         "data.text_formats:_is_json",
         "data.renames:likely_renames",
-        "data.value_profile:recorded_values",
+        "data.value_drift:recorded_values",
         "display.inspector.outputs:_file",
         "engine.constraints:Constraints.recall",
         "engine.second_opinion.trial:Trial._told",

@@ -25,8 +25,8 @@ from pyarrow import dataset, parquet
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data import sampling
+from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.drift import check_drift, shape_of
-from autocoder_jupyter.data.foreign import origin_of
 from autocoder_jupyter.data.sampling import sampled
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
 from autocoder_jupyter.scaling.frames import Dtypes, frame_of

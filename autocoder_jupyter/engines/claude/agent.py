@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.data.sample_files import sample_files
-from autocoder_jupyter.data.withheld import WithheldColumns
+from autocoder_jupyter.data.withheld import WithheldColumns, sample_files
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation_setup import GenerationSetup

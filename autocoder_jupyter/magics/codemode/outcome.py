@@ -80,6 +80,6 @@ def _beside_the_answer(result: CodeModeResult) -> Any:
 def _glimpse(value: Any) -> Glimpse | None:
     if value is None:
         return None
-    from autocoder_jupyter.data.glimpse import glimpses
+    from autocoder_jupyter.data.overview import glimpses
 
     return glimpses({"value": value}, {})[0]

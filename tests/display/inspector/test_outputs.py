@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.excerpt import excerpt
+from autocoder_jupyter.data.overview import excerpt
 from autocoder_jupyter.display.inspector.outputs import DOWNLOAD_BYTES, error_html, outputs_html
 from autocoder_jupyter.errors import SolutionError
 from autocoder_jupyter.types import Dir, Figure, File

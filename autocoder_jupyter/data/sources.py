@@ -6,16 +6,169 @@ Rows come through Arrow. Nothing is imported for a table of a library that the u
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.elsewhere import elsewhere
 from autocoder_jupyter.data.sample import sample_positions
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.parsing import visible
+
+# Tables whose rows are not in the memory of the notebook: lazy frames, queries, datasets, tables of a cluster.
+#
+# They are recognised by the names of their classes, so no library is imported. To read such a table can take hours, and
+# all memory, so a cell that names one gets a sample (`sampling`), or an error if its engine gives none.
+
+
+FEW = "10_000"
+"""The rows of a sample, as they are written in a hint."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A kind of table whose rows are elsewhere.
+
+    Args:
+        library: the first part of the module of its class.
+        type_name: the name of its class, or of a base of it.
+        few: the code after the name of a variable that gives its first rows as a table in memory.
+    """
+
+    library: str
+    type_name: str
+    few: str
+
+
+_KINDS = (
+    Elsewhere("polars", "LazyFrame", f".head({FEW}).collect()"),
+    Elsewhere("narwhals", "LazyFrame", f".head({FEW}).collect()"),
+    Elsewhere("duckdb", "DuckDBPyRelation", f".limit({FEW}).df()"),
+    Elsewhere("ibis", "Table", f".limit({FEW}).to_pandas()"),
+    Elsewhere("ibis", "Column", f".as_table().limit({FEW}).to_pandas()"),
+    Elsewhere("ibis", "Scalar", ".as_table().to_pandas()"),
+    Elsewhere("pyarrow", "Dataset", f".head({FEW}).to_pandas()"),
+    Elsewhere("pyarrow", "RecordBatchReader", ".read_next_batch().to_pandas()"),
+    Elsewhere("dask", "DataFrame", f".head({FEW}, npartitions=-1)"),
+    Elsewhere("dask", "Series", f".head({FEW}, npartitions=-1)"),
+    Elsewhere("dask_expr", "DataFrame", f".head({FEW}, npartitions=-1)"),
+    Elsewhere("pyspark", "Frame", f".head({FEW}).to_pandas()"),  # its pandas API
+    Elsewhere("pyspark", "DataFrame", f".limit({FEW}).toPandas()"),
+    Elsewhere("ray", "Dataset", f".limit({FEW}).to_pandas()"),
+    Elsewhere("daft", "DataFrame", f".limit({FEW}).to_pandas()"),
+    Elsewhere("datafusion", "DataFrame", f".limit({FEW}).to_pandas()"),
+    Elsewhere("bigframes", "DataFrame", f".head({FEW}).to_pandas()"),
+    Elsewhere("snowflake", "DataFrame", f".limit({FEW}).to_pandas()"),
+)
+
+
+def elsewhere(value: object) -> Elsewhere | None:
+    """The kind of a table whose rows are elsewhere; None for any other value. Only its class is looked at."""
+    if isinstance(value, type):
+        return None
+    classes = {(base.__module__.partition(".")[0].lstrip("_"), base.__name__) for base in type(value).__mro__}
+    return next((kind for kind in _KINDS if (kind.library, kind.type_name) in classes), None)
+
+
+def refuse_elsewhere(value: Any, name: str = "table") -> None:
+    """Refuse a table whose rows are elsewhere as a sample. Nothing of it is read.
+
+    Args:
+        value: any value.
+        name: how the user calls it.
+
+    Raises:
+        InvalidRequest: it is one.
+    """
+    kind = elsewhere(value)
+    if kind is None:
+        return
+    raise InvalidRequest(
+        f"A sample cannot be of type {kind.library} {type(value).__name__}: its rows are not in memory.",
+        why="Nothing was read, because it may be large.",
+        hint=few_of(value, name),
+    )
+
+
+def few_of(value: Any, name: str) -> str:
+    """The line that takes a part of a table as a sample; "" for other values."""
+    kind = elsewhere(value)
+    return "" if kind is None else f"Take a part of it as the sample: few = {name}{kind.few}"
+
+
+# Parquet files at a path that the user names.
+
+
+MOST_ENTRIES = 100_000
+"""Files and folders that are looked at."""
+
+_HIDDEN = (".", "_")
+"""How names begin that are no data, as PyArrow and Spark have it: `_SUCCESS`, `_delta_log`."""
+
+
+def parquet_dataset(path: Path) -> Any:
+    """A Parquet file, or a folder of them, whose folders may be named `year=2024`, as a dataset of PyArrow.
+
+    A link that the user names is followed. Links inside a folder are refused: somebody else may have made them, to
+    files that the user did not mean, or to the folder itself. PyArrow would follow these: two of them in one folder
+    have 2**40 paths, so the files are looked for here.
+
+    Raises:
+        InvalidRequest: there are none, too many, or a link.
+    """
+    from pyarrow import fs
+    from pyarrow.dataset import (
+        FileSystemDatasetFactory,
+        FileSystemFactoryOptions,
+        HivePartitioning,
+        ParquetFileFormat,
+    )
+
+    shown = visible(path.name or str(path))
+    if not (path.is_file() or path.is_dir()):
+        raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
+    path = path.resolve()
+    files, options = [str(path)], FileSystemFactoryOptions()  # a file has the columns that are in it
+    if path.is_dir():
+        files = _files_in(path, shown)
+        options = FileSystemFactoryOptions(partition_base_dir=str(path), partitioning=HivePartitioning.discover())
+    if not files:
+        raise InvalidRequest(f"There are no Parquet files in {shown}.")
+    return FileSystemDatasetFactory(fs.LocalFileSystem(), files, ParquetFileFormat(), options).finish()
+
+
+def _files_in(folder: Path, shown: str) -> list[str]:
+    """The files in a folder and its folders, sorted; what is neither file, folder nor link is left out."""
+    found, folders, seen = [], [str(folder)], 0
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                if seen > MOST_ENTRIES:
+                    raise InvalidRequest(
+                        f"{shown} has more than {MOST_ENTRIES:,} files and folders.",
+                        hint="Name a part of it, or a dataset of PyArrow that you made.",
+                    )
+                if entry.name.startswith(_HIDDEN):
+                    continue
+                if entry.is_symlink():
+                    raise InvalidRequest(
+                        f"{shown} has a link: {visible(str(Path(entry.path).relative_to(folder)))}.",
+                        why="Who made the folder decides where it leads.",
+                        hint="Put the files themselves into the folder, or name a list of them with pyarrow.dataset.",
+                    )
+                if entry.is_dir():
+                    folders.append(entry.path)
+                elif entry.is_file():
+                    found.append(entry.path)
+    return sorted(found)
+
+
+# What the docstring of this file says.
+
 
 SEED = 0
 BATCH_ROWS = 2**12
