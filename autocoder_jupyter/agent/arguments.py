@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.outputs import field_names
-from autocoder_jupyter.contracts.reading import backend_of, contract_of, kind_of
+from autocoder_jupyter.contracts.applying import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of
 from autocoder_jupyter.request import Contract, Example, Request

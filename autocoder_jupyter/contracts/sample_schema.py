@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from autocoder_jupyter.contracts.library import pandera
+from autocoder_jupyter.contracts.applying import pandera
 from autocoder_jupyter.data.checks import ColumnCheck, Scalar, match_by_re2
 from autocoder_jupyter.data.schema import ColumnSchema, TableSchema, schema_source, zone_of
 from autocoder_jupyter.errors import InvalidRequest

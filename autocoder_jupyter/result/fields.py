@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter.contracts.of_report import schemas_of, sources_of
+from autocoder_jupyter.contracts.applying import schemas_of, sources_of
 from autocoder_jupyter.types import (
     Attempt,
     CodePlan,

@@ -15,8 +15,7 @@ import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.codemode.calls import _said
-from autocoder_jupyter.contracts.applying import checked_outputs
-from autocoder_jupyter.contracts.reading import contract_of
+from autocoder_jupyter.contracts.applying import checked_outputs, contract_of
 from autocoder_jupyter.errors import ContractBroken, UncheckedContractWarning
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution

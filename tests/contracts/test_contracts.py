@@ -13,8 +13,7 @@ import pandera.pandas as pa
 import pytest
 
 from autocoder_jupyter.agent.arguments import build_request
-from autocoder_jupyter.contracts.applying import apply_contract, checked_outputs
-from autocoder_jupyter.contracts.reading import backend_of, contract_of
+from autocoder_jupyter.contracts.applying import apply_contract, backend_of, checked_outputs, contract_of
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import OutputSpec
@@ -231,7 +230,7 @@ def test_a_contract_changes_the_key_and_none_leaves_no_trace() -> None:
 
 SHOWN = """
 import json, pandera.pandas as pa
-from autocoder_jupyter.contracts.reading import contract_of
+from autocoder_jupyter.contracts.applying import contract_of
 schema = pa.DataFrameSchema({"a": pa.Column(str, pa.Check.isin({"x", "yy", "zzz", "w"}))})
 found = contract_of("", "m", schema, is_output=True)
 print(json.dumps([found.record, found.text]))

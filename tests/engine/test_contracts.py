@@ -9,8 +9,7 @@ import pandas as pd
 import pandera.pandas as pa
 import pytest
 
-from autocoder_jupyter.contracts.applying import with_checked_samples
-from autocoder_jupyter.contracts.reading import contract_of
+from autocoder_jupyter.contracts.applying import contract_of, with_checked_samples
 from autocoder_jupyter.contracts.sample_schema import schema_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Contract, Request

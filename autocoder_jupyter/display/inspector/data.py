@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.contracts.of_report import sources_of
+from autocoder_jupyter.contracts.applying import sources_of
 from autocoder_jupyter.display.inspector.call_code import variable_name
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.source import source
