@@ -43,7 +43,7 @@ TOP_FILES = ("solution.py", "test_solution.py", "function.toml")
 ENOUGH_TIME = """\
 import dataclasses
 
-from autocoder_jupyter.engine.second_opinion import trial
+from autocoder_jupyter.engine.evidence import comparison as trial
 from autocoder_jupyter.settings import choices as efforts
 
 trial.SECONDS *= 20

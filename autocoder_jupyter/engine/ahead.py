@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any
 
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.evidence.comparison import SECONDS, second_program
+from autocoder_jupyter.engine.evidence.examiner import Examiner
+from autocoder_jupyter.engine.evidence.second_opinion import Adviser
+from autocoder_jupyter.engine.evidence.sides import AT_ONCE, Side
 from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.second_opinion.opinion import Adviser
-from autocoder_jupyter.engine.second_opinion.sides import AT_ONCE, Side
-from autocoder_jupyter.engine.second_opinion.trial import SECONDS, second_program
-from autocoder_jupyter.engine.strength.examiner import Examiner
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 

@@ -14,10 +14,10 @@ from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.contracts import judged_on_sample, watch_of
 from autocoder_jupyter.engine.emptiness import remarks
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.evidence.split import run_split
 from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
-from autocoder_jupyter.engine.splitting.demanded import run_split
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.tests_ahead import Wanted, roles
 from autocoder_jupyter.engine.verdict import Verdict

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.attempt import Trials
+from autocoder_jupyter.engine.evidence.examiner import LAYERS, Examiner
+from autocoder_jupyter.engine.evidence.second_opinion import Adviser
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.report import sources_of
-from autocoder_jupyter.engine.second_opinion.opinion import Adviser
-from autocoder_jupyter.engine.strength.examiner import LAYERS, Examiner
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord
 from autocoder_jupyter.run.events import EvidenceGathered, TestsCollected

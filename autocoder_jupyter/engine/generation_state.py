@@ -13,10 +13,10 @@ import pandas as pd
 from autocoder_jupyter.data.constraints import tables_of
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.constraints import Constraints
+from autocoder_jupyter.engine.evidence.sides import KnownAnswers
+from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.own_tests import for_judges
-from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers
-from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.vacuity import StubRuns
 from autocoder_jupyter.redaction.messages import Redaction

@@ -18,6 +18,8 @@ from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.dry_run import asked_first, of_effort
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.evidence.second_opinion import Adviser
+from autocoder_jupyter.engine.evidence.split import declared
 from autocoder_jupyter.engine.examination import Examination
 from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
 from autocoder_jupyter.engine.first_tests import write_further_tests
@@ -31,9 +33,7 @@ from autocoder_jupyter.engine.report import (
     sources_of,
 )
 from autocoder_jupyter.engine.sample_values import sample_drift
-from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.engine.splitting.demanded import declared
 from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, start_of
 from autocoder_jupyter.engine.tests import read_suites

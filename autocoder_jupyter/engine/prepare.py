@@ -14,8 +14,8 @@ from autocoder_jupyter.codec import Unencodable, encode
 from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
 from autocoder_jupyter.data.withheld import WithheldColumns
+from autocoder_jupyter.engine.evidence.split import require_split_columns
 from autocoder_jupyter.engine.examples import check_examples
-from autocoder_jupyter.engine.splitting.demanded import require_split_columns
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request, secret_values

@@ -10,6 +10,7 @@ from typing import Any
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.evidence.second_opinion import SOLUTION
 from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.open_version import OpenVersion, open_again, open_version
@@ -22,7 +23,6 @@ from autocoder_jupyter.engine.report import (
     sample_schemas,
 )
 from autocoder_jupyter.engine.sample_values import recordable_values
-from autocoder_jupyter.engine.second_opinion.opinion import SOLUTION
 from autocoder_jupyter.engine.start import Start
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.verdict import Verdict

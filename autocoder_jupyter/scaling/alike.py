@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.data.drift import family
-from autocoder_jupyter.engine.splitting.answers import deviation
+from autocoder_jupyter.engine.evidence.split_inputs import deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.untrusted.parsing import visible
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow
 from pyarrow import dataset, parquet
 
-from autocoder_jupyter.engine.splitting.answers import below, deviation
+from autocoder_jupyter.engine.evidence.split_inputs import below, deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, writing
 from autocoder_jupyter.scaling.alike import Alike

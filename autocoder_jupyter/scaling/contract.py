@@ -20,7 +20,7 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
-from autocoder_jupyter.engine.splitting.demanded import largest_table, require_keys
+from autocoder_jupyter.engine.evidence.split import largest_table, require_keys
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.messages import hidden_values
@@ -180,8 +180,8 @@ async def _checked(
     output: str,
     demanded: DeclaredSplit | None,
 ) -> Split:
-    from autocoder_jupyter.engine.second_opinion.sides import Side
-    from autocoder_jupyter.engine.splitting.check import SplitCheck
+    from autocoder_jupyter.engine.evidence.sides import Side
+    from autocoder_jupyter.engine.evidence.split import SplitCheck
 
     program = program_of(function, options)
     secrets = hidden_values(secret_values(options.secrets), options.env_vars)

@@ -11,8 +11,7 @@ import pandas as pd
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
-from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
+from autocoder_jupyter.engine.evidence.split_inputs import below, by_groups, by_rows, deviation, difference
 from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.errors import (
     AutocodeError,

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.ahead import Ahead
-from autocoder_jupyter.engine.second_opinion.sides import Answer as Outputs
-from autocoder_jupyter.engine.second_opinion.sides import Side, _key
-from autocoder_jupyter.engine.strength.mutation import MutationTrial
+from autocoder_jupyter.engine.evidence.mutation import MutationTrial
+from autocoder_jupyter.engine.evidence.sides import Answer as Outputs
+from autocoder_jupyter.engine.evidence.sides import Side, _key
 from tests.engine.test_scenarios import WRONG, diagnosis, fix
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer

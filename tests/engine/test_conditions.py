@@ -14,21 +14,21 @@ import pytest
 
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.parts import warning_lines
-from autocoder_jupyter.engine.second_opinion.sides import Side
-from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
-from autocoder_jupyter.engine.second_opinion.trial import Smallest, SmallInput
-from autocoder_jupyter.engine.strength.conditions import CHANCE, CLOCK, FIXED_CLOCK, VARIABLES, dependences, reads
-from autocoder_jupyter.engine.strength.relation_tests import as_test
-from autocoder_jupyter.engine.strength.relations import (
+from autocoder_jupyter.engine.evidence.comparison import Smallest, SmallInput
+from autocoder_jupyter.engine.evidence.conditions import CHANCE, CLOCK, FIXED_CLOCK, VARIABLES, dependences, reads
+from autocoder_jupyter.engine.evidence.relations import (
     APART,
     COLUMN,
     INDEX,
     ORDER,
     REPEATED,
+    as_test,
     order_may_count,
     splits,
     tried,
 )
+from autocoder_jupyter.engine.evidence.sides import Side
+from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
 from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
@@ -83,8 +83,8 @@ def test_what_has_a_seed_or_is_data_is_not(expression: str) -> None:
 def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine finds the same."""
     longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
-    monkeypatch.setattr("autocoder_jupyter.engine.strength.examiner.EFFORTS", longer)
-    monkeypatch.setattr("autocoder_jupyter.engine.strength.relations.SEARCH_SECONDS", 60.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.examiner.EFFORTS", longer)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.relations.SEARCH_SECONDS", 60.0)
 
 
 def program(body: str, kind: TypeName = "float") -> Program:

@@ -9,9 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.counterexample import as_test, free_number
-from autocoder_jupyter.engine.second_opinion.derivation import Derivation, DerivedPlace
-from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, SmallInput
+from autocoder_jupyter.engine.evidence.comparison import OpenPlace, SmallInput
+from autocoder_jupyter.engine.evidence.derivation import Derivation, DerivedPlace, as_test, free_number
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.types import CodePlan, ColumnSpec, OutputSpec
 

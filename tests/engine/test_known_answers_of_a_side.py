@@ -10,8 +10,8 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.sides import MOST_CELLS, Answer, KnownAnswers, Side, TrialEnded
-from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
+from autocoder_jupyter.engine.evidence.sides import MOST_CELLS, Answer, KnownAnswers, Side, TrialEnded
+from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.types import InputSpec, OutputSpec

@@ -14,11 +14,11 @@ import pytest
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.shown import card_text
+from autocoder_jupyter.engine.evidence.mutants import mutants
+from autocoder_jupyter.engine.evidence.mutation import MutationTrial
+from autocoder_jupyter.engine.evidence.sides import KnownAnswers
+from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
 from autocoder_jupyter.engine.programs import alternatives
-from autocoder_jupyter.engine.second_opinion.sides import KnownAnswers
-from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
-from autocoder_jupyter.engine.strength.mutants import mutants
-from autocoder_jupyter.engine.strength.mutation import MutationTrial
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.result.recorded import last_good
 from autocoder_jupyter.run.events import TestReported
@@ -37,7 +37,7 @@ from tests.scripted_model import Script, prompt_of
 
 pytestmark = pytest.mark.local_sandbox
 
-PLACE = "autocoder_jupyter.engine.strength"
+PLACE = "autocoder_jupyter.engine.evidence"
 
 
 @pytest.fixture(autouse=True)
@@ -260,7 +260,7 @@ async def test_a_function_whose_added_tests_fail_later_is_shown_as_it_was_verifi
     async def all_passed(*_: object) -> tuple[TestOutcome, ...]:
         return ()
 
-    monkeypatch.setattr("autocoder_jupyter.engine.strength.survivors._outcomes", all_passed)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.mutation._outcomes", all_passed)
     told = script(FILTERED, WEAK, more_tests=[fenced(MORE)])
     produced = await runner.generate(told, samples={"sales": orders()}, settings=NORMAL)
     assert produced.report.success and strength(produced).added == ()

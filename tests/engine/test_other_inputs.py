@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.shown import card_text
-from autocoder_jupyter.engine.second_opinion.sides import Side
-from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
-from autocoder_jupyter.engine.strength.other_inputs import OtherInputs, is_general, on_other_inputs
+from autocoder_jupyter.engine.evidence.examiner import OtherInputs, is_general, on_other_inputs
+from autocoder_jupyter.engine.evidence.sides import Side
+from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.run.of_report import run_of, verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.local_sandbox
 def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine finds the same."""
     longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
-    monkeypatch.setattr("autocoder_jupyter.engine.strength.examiner.EFFORTS", longer)
-    monkeypatch.setattr("autocoder_jupyter.engine.strength.relations.SEARCH_SECONDS", 60.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.examiner.EFFORTS", longer)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.relations.SEARCH_SECONDS", 60.0)
 
 
 def orders(rows: int = 100) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.writer import second_messages
+from autocoder_jupyter.engine.evidence.second_writer import second_messages
 from autocoder_jupyter.engine.sort_tests import _quoted, unreachable
 from autocoder_jupyter.engine.withheld_since import withheld_since
 from autocoder_jupyter.errors import InvalidRequest

@@ -14,8 +14,8 @@ import pytest
 
 from autocoder_jupyter.display.readings import opinion_blocks
 from autocoder_jupyter.display.shown import card_html, card_text
-from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
-from autocoder_jupyter.engine.second_opinion.opinion import Adviser
+from autocoder_jupyter.engine.evidence.choices import name_other_choices
+from autocoder_jupyter.engine.evidence.second_opinion import Adviser
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten, VersionBegun
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -300,7 +300,7 @@ async def test_a_derivation_that_decides_nothing_changes_nothing(runner: Runner)
 async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, answer: Any, said: str
 ) -> None:
-    monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 2.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.comparison.SECONDS", 2.0)
     is_late = said == "did not come in time"
     limit = {"second_opinion_seconds": 0.2} if is_late else {}
     produced = await runner.generate(script(second=[answer]), settings={**ON, **limit})
@@ -489,7 +489,7 @@ async def test_an_output_without_a_counterpart_is_said_not_to_be_compared(runner
 
 
 def test_outputs_are_matched_by_name_then_by_type_and_place() -> None:
-    from autocoder_jupyter.engine.second_opinion.writer import matched_outputs
+    from autocoder_jupyter.engine.evidence.second_writer import matched_outputs
 
     def specs(**types: TypeName) -> tuple[OutputSpec, ...]:
         return tuple(OutputSpec(name=name, type=kind) for name, kind in types.items())
@@ -702,7 +702,7 @@ async def defective_later(*args: object, **more: object) -> None:
 async def test_a_defect_of_the_comparison_loses_no_function_that_was_verified(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, layer: str, defect: object
 ) -> None:
-    monkeypatch.setattr(f"autocoder_jupyter.engine.second_opinion.opinion.{layer}", defect)
+    monkeypatch.setattr(f"autocoder_jupyter.engine.evidence.second_opinion.{layer}", defect)
     produced = await runner.generate(script(second=[fenced(AGREEING)]), settings=ON)
     assert produced.report.success and produced.of(Finished)[-1].state == "ready"
     assert produced.opinion.state == "none" and "RuntimeError" in produced.opinion.note

@@ -15,14 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.findings import Findings
-from autocoder_jupyter.engine.second_opinion.made_up import forms, is_made_up
-from autocoder_jupyter.engine.second_opinion.places import BOTH_EMPTY, Compared, compared_outputs
-from autocoder_jupyter.engine.second_opinion.sides import Side, TrialEnded, answers_of_both
-from autocoder_jupyter.engine.second_opinion.sizes import VariedSample
-from autocoder_jupyter.engine.second_opinion.smallest import simplified, smallest
-from autocoder_jupyter.engine.second_opinion.trial import (
+from autocoder_jupyter.engine.evidence.comparison import (
+    BOTH_EMPTY,
     LONGEST,
+    Compared,
     FoundPlace,
     OpenPlace,
     SmallInput,
@@ -30,9 +26,21 @@ from autocoder_jupyter.engine.second_opinion.trial import (
     TrialOutcome,
     TriedVariation,
     Uncompared,
+    compared_outputs,
 )
-from autocoder_jupyter.engine.second_opinion.variations import ROWS, Variation, variations
-from autocoder_jupyter.engine.second_opinion.written import cells, dtypes, source
+from autocoder_jupyter.engine.evidence.second_opinion import Findings
+from autocoder_jupyter.engine.evidence.sides import Side, TrialEnded, answers_of_both
+from autocoder_jupyter.engine.evidence.small_inputs import (
+    VariedSample,
+    cells,
+    dtypes,
+    forms,
+    is_made_up,
+    simplified,
+    smallest,
+    source,
+)
+from autocoder_jupyter.engine.evidence.variations import ROWS, Variation, variations
 from autocoder_jupyter.equality import INDEPENDENT, equal
 from autocoder_jupyter.equality.tables import matched_columns
 from autocoder_jupyter.errors import SandboxCrash, SandboxError
@@ -415,7 +423,7 @@ def run(x):
 
 @pytest.mark.local_sandbox
 def test_what_was_found_is_kept_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 3.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.comparison.SECONDS", 3.0)
     frame = pd.DataFrame({"n": [1.0, 2.0, 5.0, 1.0], "g": ["a", "a", "b", "b"]})
     sandbox = choose("local")
     spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
@@ -429,7 +437,7 @@ def test_what_was_found_is_kept_when_the_time_is_up(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.local_sandbox
 def test_the_search_for_a_small_input_has_its_own_time(trial: Trying, monkeypatch: pytest.MonkeyPatch) -> None:
-    from autocoder_jupyter.engine.second_opinion import trial as module
+    from autocoder_jupyter.engine.evidence import comparison as module
 
     monkeypatch.setattr(module, "SEARCH_SECONDS", 0.0)
     frame = pd.DataFrame({"n": [1.0, 2.0, 5.0, 1.0]})

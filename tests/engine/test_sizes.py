@@ -9,11 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.places import OutputPlace, is_rounded_otherwise
-from autocoder_jupyter.engine.second_opinion.sides import Side
-from autocoder_jupyter.engine.second_opinion.sizes import LARGEST, VariedSample, larger, largest_number, small_parts
-from autocoder_jupyter.engine.second_opinion.trial import FEW_ROWS, SMALL_PART, Trial, TrialOutcome
-from autocoder_jupyter.engine.second_opinion.variations import Profile, is_outside
+from autocoder_jupyter.engine.evidence.comparison import (
+    FEW_ROWS,
+    SMALL_PART,
+    OutputPlace,
+    Trial,
+    TrialOutcome,
+    is_rounded_otherwise,
+)
+from autocoder_jupyter.engine.evidence.sides import Side
+from autocoder_jupyter.engine.evidence.small_inputs import LARGEST, VariedSample, larger, largest_number, small_parts
+from autocoder_jupyter.engine.evidence.variations import Profile, is_outside
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
@@ -79,8 +85,8 @@ def test_what_cannot_be_made_larger_is_not(table: object) -> None:
 @pytest.fixture(autouse=True)
 def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine finds the same."""
-    monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 300.0)
-    monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SEARCH_SECONDS", 120.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.comparison.SECONDS", 300.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.comparison.SEARCH_SECONDS", 120.0)
 
 
 @pytest.fixture

@@ -9,14 +9,24 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.numbers import code_with, numbers_in, value_with
-from autocoder_jupyter.engine.second_opinion.sides import TIME_IS_UP, Answer, TrialEnded
-from autocoder_jupyter.engine.second_opinion.variations import stretched
-from autocoder_jupyter.engine.splitting.answers import below, deviation, difference
-from autocoder_jupyter.engine.splitting.check import SplitCheck
-from autocoder_jupyter.engine.splitting.pieces import by_groups, by_rows
-from autocoder_jupyter.engine.splitting.products import with_refused_products, with_small_products
-from autocoder_jupyter.engine.splitting.tables import LEAST_ROWS, SMALL, compared_tables, large_enough, small_numbers
+from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP, Answer, TrialEnded
+from autocoder_jupyter.engine.evidence.small_inputs import code_with, numbers_in, value_with
+from autocoder_jupyter.engine.evidence.split import SplitCheck
+from autocoder_jupyter.engine.evidence.split_inputs import (
+    LEAST_ROWS,
+    SMALL,
+    below,
+    by_groups,
+    by_rows,
+    compared_tables,
+    deviation,
+    difference,
+    large_enough,
+    small_numbers,
+    with_refused_products,
+    with_small_products,
+)
+from autocoder_jupyter.engine.evidence.variations import stretched
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit, Split

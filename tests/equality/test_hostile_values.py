@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.difference_words import changes, expectation
-from autocoder_jupyter.engine.second_opinion.places import compared_outputs
+from autocoder_jupyter.engine.evidence.comparison import compared_outputs
 from autocoder_jupyter.equality import EXAMPLE, compare
 from tests.deadline import at_most
 from tests.readers.watch import LONGEST, Watch, require_short

@@ -31,21 +31,18 @@ from autocoder_jupyter.engine import kept_tests, own_tests, vacuity
 from autocoder_jupyter.engine.adapting import _with_default
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.entry import without_entry
+from autocoder_jupyter.engine.evidence.conditions import _below, reads
+from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
+from autocoder_jupyter.engine.evidence.mutants import CHARACTERS, mutants, ways_of_size
+from autocoder_jupyter.engine.evidence.second_writer import askable, read_second
+from autocoder_jupyter.engine.evidence.small_inputs import code_with, largest_number, numbers_in
+from autocoder_jupyter.engine.evidence.split_inputs import counts_rows, small_numbers, with_small_products
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.patches import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
-from autocoder_jupyter.engine.second_opinion.matching import askable
-from autocoder_jupyter.engine.second_opinion.numbers import code_with, numbers_in
-from autocoder_jupyter.engine.second_opinion.sizes import largest_number
-from autocoder_jupyter.engine.second_opinion.writer import read_second
-from autocoder_jupyter.engine.splitting.products import with_small_products
-from autocoder_jupyter.engine.splitting.tables import counts_rows, small_numbers
 from autocoder_jupyter.engine.start import tests_problem
-from autocoder_jupyter.engine.strength.conditions import _below, reads
-from autocoder_jupyter.engine.strength.mutants import CHARACTERS, mutants, ways_of_size
-from autocoder_jupyter.engine.strength.other_inputs import is_general, raised_in
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engine.tests_ahead import whole_statements
 from autocoder_jupyter.engines.claude import python_code
@@ -640,9 +637,9 @@ READERS: dict[str, Reader] = {
             ),
         },
         (
-            "engine.second_opinion.writer:read_second",
-            "engine.second_opinion.writer:_outputs",
-            "engine.second_opinion.matching:askable",
+            "engine.evidence.second_writer:read_second",
+            "engine.evidence.second_writer:_outputs",
+            "engine.evidence.second_writer:askable",
         ),
     ),
     # Code and tests
@@ -714,14 +711,14 @@ READERS: dict[str, Reader] = {
             "dates": lambda: "x = '2024-01-01'\n" * 1_000,
         },
         (
-            "engine.strength.mutants:mutants",
-            "engine.strength.mutants:ways_of_size",
-            "engine.strength.mutants:_dates",
-            "engine.strength.conditions:reads",
-            "engine.strength.conditions:_below",
-            "engine.second_opinion.numbers:numbers_in",
-            "engine.strength.other_inputs:raised_in",
-            "engine.strength.other_inputs:is_general",
+            "engine.evidence.mutants:mutants",
+            "engine.evidence.mutants:ways_of_size",
+            "engine.evidence.mutants:_dates",
+            "engine.evidence.conditions:reads",
+            "engine.evidence.conditions:_below",
+            "engine.evidence.small_inputs:numbers_in",
+            "engine.evidence.examiner:raised_in",
+            "engine.evidence.examiner:is_general",
         ),
     ),
     "columns that code reads": Reader(
@@ -735,12 +732,12 @@ READERS: dict[str, Reader] = {
             **_sources(),
             "numbers": lambda: f"len((1, 1e300, 1e999, 2**9, 0x7fffffffffffffffffffffff, 0x7{'f' * 400}))\n" * 4_000,
         },
-        ("engine.second_opinion.numbers:code_with", "engine.splitting.tables:counts_rows"),
+        ("engine.evidence.small_inputs:code_with", "engine.evidence.split_inputs:counts_rows"),
     ),
     "products in code": Reader(
         lambda text, _: with_small_products(text, 1e6, 40),
         {**_sources(), "products": lambda: f"x = {'2 ** ' * 50}9; x *= 1 << 9\n" * 2_000},
-        ("engine.splitting.products:_with_helper",),
+        ("engine.evidence.split_inputs:_with_helper",),
     ),
     "classes of exceptions": Reader(
         _redacted, _sources("classes", "names"), ("redaction.messages:Redaction._own_classes",)
@@ -960,8 +957,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.value_drift:recorded_values",
         "display.inspector.outputs:_file",
         "engine.constraints:Constraints.recall",
-        "engine.second_opinion.trial:Trial._told",
-        "engine.second_opinion.trial:Trial._open",
+        "engine.evidence.comparison:Trial._told",
+        "engine.evidence.comparison:Trial._open",
         "equality.comparison:_Walk._file",
         "engines.claude.loopback:_handled",
         "engines.claude.service:_refusal",

@@ -1,6 +1,6 @@
 """Calls one of several modules, so that one process runs them all.
 
-`engine.strength.mutation` sets the constants when it sends the program.
+`engine.evidence.mutation` sets the constants when it sends the program.
 """
 
 from __future__ import annotations

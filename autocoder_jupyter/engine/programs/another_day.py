@@ -1,6 +1,6 @@
 """Another day, or another process, for the code below this text.
 
-`engine.strength.conditions` puts it at the beginning of a function's module, and calls the function.
+`engine.evidence.conditions` puts it at the beginning of a function's module, and calls the function.
 """
 
 from collections.abc import Callable

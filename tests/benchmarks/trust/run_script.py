@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from autocoder_jupyter.engine.second_opinion.trial import SMALL_PART
-from autocoder_jupyter.engine.strength.examiner import NO_TEST_TAKES
+from autocoder_jupyter.engine.evidence.comparison import SMALL_PART
+from autocoder_jupyter.engine.evidence.examiner import NO_TEST_TAKES
 from autocoder_jupyter.run.events import Event, EvidenceGathered
 from autocoder_jupyter.types import Report
 from tests.benchmarks.trust.task import Change, Task

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autocoder_jupyter.engine.diagnose import last_line
+from autocoder_jupyter.engine.evidence.comparison import OpinionTrial
+from autocoder_jupyter.engine.evidence.second_writer import Names, matched_outputs
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
-from autocoder_jupyter.engine.second_opinion.matching import Names
-from autocoder_jupyter.engine.second_opinion.trial import OpinionTrial
-from autocoder_jupyter.engine.second_opinion.writer import matched_outputs
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.protocol import Program, TestSpec

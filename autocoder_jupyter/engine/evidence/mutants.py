@@ -14,8 +14,8 @@ from functools import partial
 from itertools import chain, islice, takewhile, zip_longest
 from typing import Any
 
+from autocoder_jupyter.engine.evidence.small_inputs import MOST as ROWS_OF_PART
 from autocoder_jupyter.engine.interface import FUNCTION
-from autocoder_jupyter.engine.second_opinion.sizes import MOST as ROWS_OF_PART
 from autocoder_jupyter.untrusted.parsing import parse
 
 MOST = 200

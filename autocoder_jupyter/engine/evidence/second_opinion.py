@@ -3,39 +3,174 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
+import re
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
-from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.second_opinion.choices import name_other_choices
-from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, free_number, is_complete, reachable
-from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
-from autocoder_jupyter.engine.second_opinion.findings import Findings
-from autocoder_jupyter.engine.second_opinion.matching import Names, ask_names, askable
-from autocoder_jupyter.engine.second_opinion.naming import differing, name_readings
-from autocoder_jupyter.engine.second_opinion.rehearsal import objections
-from autocoder_jupyter.engine.second_opinion.telling import may_be_told
-from autocoder_jupyter.engine.second_opinion.trial import (
+from autocoder_jupyter.engine.evidence.choices import name_other_choices
+from autocoder_jupyter.engine.evidence.comparison import (
     FEW_ROWS,
+    SIDE_BY_SIDE,
     SMALL_PART,
+    FoundPlace,
     OpenPlace,
     OpinionTrial,
     SmallInput,
+    TrialOutcome,
+    TriedVariation,
     second_program,
 )
-from autocoder_jupyter.engine.second_opinion.variations import is_outside
-from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
+from autocoder_jupyter.engine.evidence.derivation import (
+    MOST_ASKED,
+    PREFIX,
+    Derivation,
+    as_test,
+    confirmed,
+    derive,
+    free_number,
+    is_complete,
+    reachable,
+)
+from autocoder_jupyter.engine.evidence.naming import differing, name_readings
+from autocoder_jupyter.engine.evidence.rehearsal import objections
+from autocoder_jupyter.engine.evidence.second_writer import Names, SecondSolution, ask_names, askable, write_second
+from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP
+from autocoder_jupyter.engine.evidence.variations import is_outside
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, told_briefly
+from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
-from autocoder_jupyter.types import STOPPED, Reading, SecondOpinion, TestFailure
+from autocoder_jupyter.types import STOPPED, Difference, OutputSpec, Reading, SecondOpinion, TestFailure
+from autocoder_jupyter.types.evidence import THE_SAMPLE
+
+# The findings of a trial, redacted because the card is saved with the notebook.
+
+
+_OWN_WORDS = frozenset({SIDE_BY_SIDE, "no output can be compared"})
+_RAISES = re.compile(r"the second solution raises (?:an error|" + "|".join(dir(builtins)) + ")")
+
+MOST = 8
+"""The maximum number of differences that are shown."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The findings of a trial.
+
+    Args:
+        outcome: the outcome of the trial.
+        outputs: the outputs of the plan. Their names and those of their columns may always be shown.
+        redaction: whether masked values may be shown, and what is masked.
+    """
+
+    outcome: TrialOutcome
+    outputs: tuple[OutputSpec, ...]
+    redaction: Redaction
+
+    @property
+    def failed(self) -> str:
+        """Why nothing was compared. If values may not be shown, an error is named only by its type."""
+        if self.redaction.shows_values:
+            return self.redaction.masked(self.outcome.failed)
+        raised = self.outcome.failed.partition(": ")[0]
+        return raised if not raised or raised in _OWN_WORDS or _RAISES.fullmatch(raised) else SIDE_BY_SIDE
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """The differences on the sample, single values first; then those on variations. Each place appears once.
+
+        Those on variations outside of the data's profile are last.
+        """
+        found = sorted(self._all(), key=lambda found: (bool(found.on), is_outside(found.on), "." in found.where))
+        return tuple(found)[:MOST]
+
+    @property
+    def differs_on(self) -> tuple[str, ...]:
+        """The inputs on which they differ: the sample, and variations of it."""
+        on_sample = (THE_SAMPLE,) if self.outcome.sample else ()
+        return (*on_sample, *(self._on(tried) for tried in self.outcome.tried if tried.differences))
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """The variations on which both were compared."""
+        return tuple(self._on(tried) for tried in self.outcome.tried if not tried.failed)
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """Parts of the outputs that could not be compared, and variations on which a solution failed."""
+        notes = [(note.where, note.why) for note in self.outcome.not_compared]
+        shows = self.redaction.shows_values
+        kept = [f"{where}: {why}" if shows else f"a part of {self.declared(where)}" for where, why in notes]
+        failed = [f"the result {self._on(tried)}: {tried.failed}" for tried in self.outcome.tried if tried.failed]
+        ended = self.outcome.ended if shows or self.outcome.ended == TIME_IS_UP else "a solution was stopped"
+        rest = [f"further variations of the sample: {ended}"] if ended else []
+        return tuple(dict.fromkeys(map(self.redaction.masked, [*kept, *failed, *rest])))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The outputs of which values were compared on the sample."""
+        return tuple(spec.name for spec in self.outputs if spec.name in self.outcome.compared)
+
+    def _all(self) -> Iterator[Difference]:
+        seen = {place.where for place in self.outcome.sample}
+        yield from (self._told(place, "") for place in self.outcome.sample)
+        for tried in self.outcome.tried:
+            new = [place for place in tried.differences if place.where not in seen]
+            yield from (self._told(place, self._on(tried)) for place in new)
+            seen.update(place.where for place in new)
+
+    def _told(self, place: FoundPlace, on: str) -> Difference:
+        mask = self.redaction.masked if self.redaction.shows_values else lambda text: ""
+        return Difference(
+            where=mask(place.where) or self.declared(place.where),
+            first=mask(place.first),
+            second=mask(place.second),
+            at=mask(place.at),
+            count=place.count,
+            of=place.of,
+            on=on,
+        )
+
+    def _on(self, tried: TriedVariation) -> str:
+        """The text for a variation, without a column's name if that may not be shown."""
+        if self.redaction.shows_values:
+            return self.redaction.masked(tried.name)
+        return tried.general or tried.name
+
+    def declared(self, place: str) -> str:
+        """A place without names that are not declared, such as the key of a dictionary."""
+        outputs = {spec.name for spec in self.outputs}
+        columns = {f"{spec.name}.{column.name}" for spec in self.outputs for column in spec.columns}
+        output = place.partition(".")[0].partition("[")[0]
+        return place if place in outputs | columns else output if output in outputs else "an output"
+
+
+# Which small inputs a model may see.
+
+
+def may_be_told(setup: GenerationSetup, small: SmallInput) -> bool:
+    """Whether the model may see an input: made-up values always, values of the data only if rows are shared.
+
+    The input has all columns, so the answer is no if a column is hidden, or if a name of a column is private.
+    """
+    config = setup.config
+    if config.hide or Masker().mask(small.source) != small.source:
+        return False
+    return small.is_made_up or (setup.share_of_runs == "rows" and config.max_sample_rows > 0)
+
+
+# What the docstring of this file says.
+
 
 T = TypeVar("T")
 

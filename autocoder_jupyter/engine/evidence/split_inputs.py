@@ -1,0 +1,385 @@
+"""The answers of a function: whether that for a whole table is the same as those for its pieces put together."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autocoder_jupyter.engine.evidence.variations import Profile, Variation, stretched, trimmed, variations
+from autocoder_jupyter.equality import Leniency, compare
+from autocoder_jupyter.equality.tables import flat, has_own_index
+from autocoder_jupyter.untrusted.parsing import parse, visible
+
+_TYPES = Leniency(types=True)
+"""A column of whole numbers in one piece may have fractions in another."""
+
+_DIGITS = 9
+
+
+def below(answers: Sequence[Any]) -> Any:
+    """Tables one below the other. Row numbers are made new; an index of the function is kept."""
+    filled = [answer for answer in answers if len(answer)] or list(answers[:1])
+    if all(has_own_index(answer) for answer in filled):
+        return pd.concat(filled)
+    return pd.concat(filled, ignore_index=True)
+
+
+def deviation(whole: Any, parts: Sequence[Any]) -> str:
+    """How the columns of a part deviate from those of the whole, as a sentence; "" if none does.
+
+    They must be the same, in the same order, also in a part without rows.
+    """
+    for part in parts:
+        if isinstance(whole, pd.DataFrame) and list(part.columns) != list(whole.columns):
+            own, others = set(map(str, whole.columns)), set(map(str, part.columns))
+            if own == others:
+                return "the columns come in another order"
+            missing = sorted(own - others) or sorted(others - own)
+            return f"{'no' if own - others else 'a new'} column {visible(missing[0])[:60]} in a piece"
+        if len(part) and len(whole) and has_own_index(part) != has_own_index(whole):
+            return "a piece has another index"
+    return ""
+
+
+def difference(whole: Any, together: Any, *, in_order: bool) -> str:
+    """How two answers differ, as a few words without values; "" if they are the same.
+
+    Args:
+        whole: the answer for a whole table.
+        together: that of its pieces.
+        in_order: whether the rows must have the same order.
+    """
+    if len(whole) != len(together):
+        return f"{_rows(len(whole))}, {len(together):,} in pieces"
+    if not in_order and not whole.equals(together):
+        whole, together = _sorted(whole), _sorted(together)
+    found = compare(whole, together, _TYPES)
+    if found.verdict == "equal":
+        return ""
+    if not found.differences:
+        return "values that cannot be compared"
+    first = found.differences[0]
+    where = f"{first.path[0].name}: " if first.path else ""
+    wrong = first.count if first.what == "cells" else 0
+    what = f"{wrong:,} other {'value' if wrong == 1 else 'values'} in pieces" if wrong else "another result in pieces"
+    return visible(f"{where}{what}")[:200]
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
+
+
+def _sorted(table: Any) -> Any:
+    """A flat table whose rows have an order that depends only on their values."""
+    frame = flat(table, "values")
+    keys = [_sort_key(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    exact = [key for key, is_measured in keys if not is_measured]
+    measured = [key for key, is_measured in keys if is_measured]
+    if not keys:
+        return frame
+    return frame.iloc[np.lexsort([*reversed(measured), *reversed(exact)])].reset_index(drop=True)
+
+
+def _sort_key(column: Any) -> tuple[Any, bool]:
+    """Numbers by which a column is sorted, and whether it is measured. Measured numbers are rounded: sums in another
+    order differ in the last digits.
+    """
+    kind = getattr(column.dtype, "kind", "O")
+    if kind == "f":
+        values = column.to_numpy(dtype="float64", na_value=np.nan)
+        with np.errstate(all="ignore"):
+            size = np.where((values == 0) | ~np.isfinite(values), 1.0, 10.0 ** np.floor(np.log10(np.abs(values))))
+            return np.round(values / size, _DIGITS - 1) * size, True
+    if kind in "iu" and not column.isna().any():
+        return column.to_numpy(), False
+    if isinstance(column.dtype, pd.StringDtype):
+        texts = column.to_numpy(dtype=object, na_value=str(column.dtype.na_value))
+    else:
+        texts = np.array([_text(value) for value in column], dtype=object)
+    return pd.factorize(texts, sort=True)[0], False
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value == value and value == int(value):
+        return str(int(value))
+    return str(value)
+
+
+# Ways to divide a table into pieces, as positions of rows. Within a piece, the rows keep their order.
+
+
+ALONE = 4
+"""Groups that are a piece alone; the others are one more piece."""
+
+FIVES = 6
+"""Pieces of five rows; the other rows are one more piece."""
+
+PIECES_SMALL = 2000
+"""Rows of a table that is divided in every way. A larger one is only divided in two, and in pieces of many sizes: a
+function may do something else for more than 5,000 rows, so some pieces must be smaller than any such number.
+"""
+
+
+@dataclass(frozen=True)
+class Division:
+    """A table in pieces.
+
+    Args:
+        name: what the pieces are, such as "two halves".
+        pieces: the positions of the rows of each.
+        in_order: whether the pieces, one after the other, have the rows in their order.
+    """
+
+    name: str
+    pieces: tuple[Any, ...]
+    in_order: bool = True
+
+
+def by_rows(count: int) -> Iterator[Division]:
+    """Divisions of a table with this number of rows, whatever is in them."""
+    rows = np.arange(count)
+    if count < 2:
+        return
+    if count > PIECES_SMALL:
+        sizes = _halving(count)
+        yield Division("pieces of many sizes", tuple(rows[sizes == size] for size in pd.unique(sizes)))
+        return
+    yield Division("two halves", (rows[: count // 2], rows[count // 2 :]))
+    yield Division("one row and the others", (rows[:1], rows[1:]))
+    if count > 2:
+        yield Division("all others and the last row", (rows[:-1], rows[-1:]))
+        yield Division("mixed thirds", tuple(rows[start::3] for start in range(3)), in_order=False)
+    if count > 5:
+        fives = [rows[start : start + 5] for start in range(0, min(count, 5 * FIVES), 5)]
+        rest = rows[5 * FIVES :]
+        yield Division("pieces of five rows", (*fives, *([rest] if len(rest) else [])))
+
+
+def by_groups(table: Any, keys: Sequence[str]) -> Iterator[Division]:
+    """Divisions in which all rows with the same keys are in one piece. None if there is only one group.
+
+    Rows with missing keys are in a piece with others, because an engine puts them there.
+    """
+    groups, count, missing = numbered(table, keys)
+    if count < 2:
+        return
+    groups = np.where(missing, 0, groups)
+    yield _divided("two sets of groups", groups % 2)
+    if len(table) > PIECES_SMALL:
+        yield _divided("sets of groups of many sizes", _halving(count)[groups])
+        return
+    yield _divided("the first and the other groups", groups >= count // 2)
+    yield _divided("groups alone", np.minimum(groups, ALONE))
+
+
+def _halving(count: int) -> Any:
+    """For each of so many positions the number of its piece; a piece is about half as large as the one before."""
+    return np.floor(np.log2(count - np.arange(count))).astype("int64")
+
+
+def numbered(table: Any, keys: Sequence[str]) -> tuple[Any, int, Any]:
+    """The number of each row's group, in the order of their first rows; how many there are; and a mask of the rows
+    whose keys are missing, which are in no group.
+    """
+    missing = table[list(keys)].isna().any(axis=1).to_numpy()
+    present = table.loc[~missing, list(keys)]
+    groups = np.zeros(len(table), dtype="int64")
+    if len(present):
+        groups[~missing] = present.groupby(list(keys), sort=False, observed=True).ngroup().to_numpy()
+    return groups, int(groups[~missing].max()) + 1 if len(present) else 0, missing
+
+
+def _divided(name: str, piece: Any) -> Division:
+    numbers = pd.unique(np.asarray(piece))
+    return Division(name, tuple(np.flatnonzero(piece == number) for number in numbers), in_order=False)
+
+
+# Code in which large products of whole numbers are small ones.
+#
+# The value of `n * factor` is not in the code, so a table may be too small to show that it limits rows. A helper is
+# added to the code and gets the value of each such operation; it leaves other values, such as columns, as they are.
+
+
+_HELPER = "_small_product_"
+
+_GROW = (ast.Mult, ast.Pow, ast.LShift)
+
+_SOURCE = f"""
+def {_HELPER}(value):
+    if type(value) not in (int, float) or not {{reach}} < abs(value) < float("inf") or value != int(value):
+        return value
+    {{then}}
+"""
+
+_FAIL = 'raise RuntimeError("{label}")'
+_REPLACE = "return type(value)(({small} + abs(int(value)).bit_length() - {bits}) * (-1 if value < 0 else 1))"
+
+
+def with_small_products(code: str, reach: float, small: int) -> str:
+    """A module that gets a number a little larger than `small` for a product of whole numbers beyond `reach`.
+
+    Larger products get larger numbers, or the same.
+
+    Raises:
+        SyntaxError: it does not parse, or is nested too deeply.
+    """
+    return _with_helper(code, reach, _REPLACE.format(small=small, bits=int(reach).bit_length()))
+
+
+def with_refused_products(code: str, reach: float, label: str) -> str:
+    """A module that raises an error with this text at a product of whole numbers beyond `reach`.
+
+    Returns:
+        The module; "" if it has no products.
+
+    Raises:
+        SyntaxError: see `with_small_products`.
+    """
+    return _with_helper(code, reach, _FAIL.format(label=label))
+
+
+def _with_helper(code: str, reach: float, then: str) -> str:
+    try:
+        tree = copy.deepcopy(parse(code))
+        wrapped = _Wrapped()
+        tree = wrapped.visit(tree)
+        if not wrapped.count:
+            return ""
+        place, helper = _first(tree), parse(_SOURCE.format(reach=reach, then=then))
+        tree.body[place:place] = copy.deepcopy(helper).body
+        return ast.unparse(ast.fix_missing_locations(tree))
+    except RecursionError:
+        raise SyntaxError("it is nested too deeply") from None
+
+
+def _first(tree: ast.Module) -> int:
+    """Where the helper stands: after the docstring and the imports of the future."""
+    for place, node in enumerate(tree.body):
+        is_docstring = place == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            return place
+    return len(tree.body)
+
+
+class _Wrapped(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.count = 0
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return self._small(node) if isinstance(node.op, _GROW) else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, _GROW) or not isinstance(node.target, ast.Name):
+            return node
+        value = self._small(ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value))
+        return ast.Assign([node.target], value)
+
+    def _small(self, node: ast.expr) -> ast.expr:
+        self.count += 1
+        return ast.Call(ast.Name(_HELPER, ast.Load()), [node], [])
+
+
+# The tables on which a function is compared: the sample, its variations, and large ones.
+
+
+MOST_ROWS = 200_000
+LEAST_ROWS = 2_500
+
+REACH = 5
+"""How often the large tables have as many rows as the largest number in the code: *the 500 largest* of 240 rows are
+all rows."""
+
+MOST_TIED = 12
+"""Columns in which values are made equal."""
+
+SMALL = 40
+"""In place of a number that is out of reach: more than most samples' groups have rows, and fewer than all tables."""
+
+
+def compared_tables(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Variation]:
+    """The sample, then its variations, then the large ones.
+
+    Args:
+        tables: the tables among the inputs, by name.
+        name: the one that is split.
+        rows: how many rows the large ones have.
+    """
+    whole = {**tables, name: tables[name].iloc[:MOST_ROWS]}
+    yield Variation("", whole)
+    later = []
+    for variation in stretched(tables, name, rows):
+        if len(variation.tables[name]) < rows:
+            yield variation
+        else:
+            later.append(variation)
+    yield from variations(tables)
+    yield from later
+
+
+def tied(table: Any) -> Iterator[Any]:
+    """The same rows with equal values in one column, and in all columns but one, so that a sort does not decide.
+
+    *The largest three orders* depend on the order of the rows if a fourth is as large. Columns that identify rows stay.
+    """
+    base, profile = trimmed(table), Profile.of(table)
+    if not isinstance(base, pd.DataFrame):
+        return
+    places = [place for place in range(base.shape[1]) if place not in profile.keys | profile.pair][:MOST_TIED]
+    for place in places:
+        yield _alike(base, [place])
+        if len(places) > 2:
+            yield _alike(base, [other for other in places if other != place])
+
+
+def _alike(table: Any, places: Iterable[int]) -> Any:
+    """The table with the most frequent value everywhere in these columns."""
+    frame = table.copy()
+    for place in places:
+        column = frame.iloc[:, place]
+        try:
+            number = int(np.argmax(column.map(column.value_counts()).fillna(0).to_numpy(dtype=float)))
+        except (TypeError, ValueError):  # lists and dicts
+            number = 0
+        frame.isetitem(place, column.iloc[np.full(len(column), number)].set_axis(column.index))
+    return frame
+
+
+def large_enough(numbers: Iterable[int | float]) -> int:
+    """How many rows a table needs, so that none of these numbers is a limit that it does not reach; at most
+    `MOST_ROWS`.
+    """
+    largest = max((abs(number) for number in numbers if not is_out_of_reach(number)), default=0)
+    return int(max(REACH * largest + 1, LEAST_ROWS))
+
+
+def is_out_of_reach(number: int | float) -> bool:
+    """Whether no table is large enough to show what a number does that limits rows."""
+    return not REACH * abs(number) < MOST_ROWS
+
+
+def small_numbers(numbers: Iterable[int | float]) -> dict[int | float, int]:
+    """For each number that is out of reach a small one, in the same order."""
+    large = sorted({abs(number) for number in numbers if is_out_of_reach(number) and number == number})
+    return {number: SMALL + place for place, number in enumerate(large)}
+
+
+def counts_rows(code: str) -> str:
+    """Names in code for which the number of rows may count; "" if there are none.
+
+    Raises:
+        SyntaxError: it does not parse.
+    """
+    nodes = (node for node in ast.walk(parse(code)) if isinstance(node, ast.Name | ast.Attribute))
+    names = {node.id if isinstance(node, ast.Name) else node.attr for node in nodes}
+    return ", ".join(sorted(names & _OF_ROWS)[:3])
+
+
+_OF_ROWS = frozenset({"len", "shape", "size", "head", "tail", "sample", "nlargest", "nsmallest", "iloc", "take"})
