@@ -7,12 +7,9 @@ from itertools import takewhile
 
 import pandas as pd
 
-from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.diagnose import DiagnosisAnswer, complete, diagnosis_messages
-from autocoder_jupyter.engine.plan import plan_messages
-from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
-from autocoder_jupyter.engine.prepare import prepare
-from autocoder_jupyter.engine.surroundings import with_versions
+from autocoder_jupyter.engine.plan import PlanAnswer, merge, plan_messages
+from autocoder_jupyter.engine.prepare import prepare, with_versions
+from autocoder_jupyter.engine.repair import Brief, DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engine.tests import tests_messages
 from autocoder_jupyter.engines.staged.code import code_messages
 from autocoder_jupyter.engines.staged.fix_code import CodeFix, fix_messages

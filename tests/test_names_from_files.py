@@ -75,7 +75,7 @@ ORIGINS = {
     "redaction/masking.py::_confirmed_by.check": TABLE,
     "codemode/calls.py::_said": BUILTIN,
     "data/columns_read.py::_Flow._attribute": BUILTIN,
-    "engine/own_tests.py::_told": BUILTIN,
+    "engine/acceptance.py::_told": BUILTIN,
     "redaction/messages.py::Redaction._is_known": BUILTIN,
     "magics/cell.py::refuse_to_shadow": USER,
     "magics/codemode/continuation.py::earlier_of": USER,

@@ -38,7 +38,7 @@ def build_request(prompt: str, name: str | None = None, **given: Any) -> Request
     }
     frozen = {argument: ARGUMENTS[argument](value) for argument, value in given.items() if value is not None}
     if "own_tests" in frozen:
-        from autocoder_jupyter.engine.own_tests import check_own_tests
+        from autocoder_jupyter.engine.acceptance import check_own_tests
 
         check_own_tests(frozen["own_tests"], named)
     if "renames" in frozen:

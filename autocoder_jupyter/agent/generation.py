@@ -80,7 +80,7 @@ async def generate_report(
         if isinstance(model, RemoteModel):
             await model.preflight()
     from autocoder_jupyter import engine
-    from autocoder_jupyter.engine.services import ask_nobody, offer_nobody
+    from autocoder_jupyter.engine.sandbox_session import ask_nobody, offer_nobody
 
     runtime = await background.call_blocking(
         lambda: runtime_for(config.sandbox, config.image_config, config.sandbox_minimum)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
+from autocoder_jupyter.engine.packages import refuse_lookalikes
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, without_effect

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.codemode import recording
-from autocoder_jupyter.engine.run_journal import RunJournal, line_of
+from autocoder_jupyter.engine.journal import RunJournal, line_of
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import CachePolicy

@@ -13,16 +13,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.engine.dry_run import preview
     from autocoder_jupyter.engine.loop import generate
-    from autocoder_jupyter.engine.services import Services
+    from autocoder_jupyter.engine.planning import preview
+    from autocoder_jupyter.engine.sandbox_session import Services
 
 __all__ = ["Services", "generate", "preview"]
 
 _HOMES = {
-    "Services": "autocoder_jupyter.engine.services",
+    "Services": "autocoder_jupyter.engine.sandbox_session",
     "generate": "autocoder_jupyter.engine.loop",
-    "preview": "autocoder_jupyter.engine.dry_run",
+    "preview": "autocoder_jupyter.engine.planning",
 }
 
 

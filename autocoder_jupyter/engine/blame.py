@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from autocoder_jupyter.engine.diagnose import DEPARTURE, diagnose
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.fix_tests import TestFix, fix_tests
-from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.generation import GenerationState
+from autocoder_jupyter.engine.repair import DEPARTURE, TestFix, diagnose, fix_tests
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.run.events import Diagnosed

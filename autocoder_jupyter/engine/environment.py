@@ -9,13 +9,14 @@ from contextlib import suppress
 from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.codec.geometry import LIBRARY, has_geometry
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
-from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS, KNOWN_SYSTEM_PACKAGES
-from autocoder_jupyter.engine.lookalikes import likely_meant
+from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.packages import (
+    KNOWN_DISTRIBUTIONS,
+    KNOWN_SYSTEM_PACKAGES,
     PackageNeeds,
     distribution_of,
     imported_modules,
+    likely_meant,
     missing_packages,
     package_needs,
     requirement_name,

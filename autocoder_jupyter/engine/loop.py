@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
-from autocoder_jupyter.engine import surroundings
-from autocoder_jupyter.engine.ahead import Ahead
-from autocoder_jupyter.engine.attempt import Trials
-from autocoder_jupyter.engine.brief import Brief
+from autocoder_jupyter.engine import prepare as surroundings
+from autocoder_jupyter.engine.attempt import Examination, Trials
 from autocoder_jupyter.engine.budget import Budget
-from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
-from autocoder_jupyter.engine.dry_run import asked_first, of_effort
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.evidence.second_opinion import Adviser
 from autocoder_jupyter.engine.evidence.split import declared
-from autocoder_jupyter.engine.examination import Examination
-from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
-from autocoder_jupyter.engine.first_tests import write_further_tests
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
-from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.open_version import open_version
-from autocoder_jupyter.engine.planning import Planned, make_brief
+from autocoder_jupyter.engine.first_run import Ahead, FirstRun, show_outputs
+from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, changes_since, innermost, sample_drift
+from autocoder_jupyter.engine.planning import Planned, asked_first, make_brief, of_effort
 from autocoder_jupyter.engine.prepare import prepare
-from autocoder_jupyter.engine.report import (
-    Turn,
-    sources_of,
-)
-from autocoder_jupyter.engine.sample_values import sample_drift
-from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.engine.stage_runner import innermost
+from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.sandbox_session import Services
 from autocoder_jupyter.engine.start import Draft, start_of
-from autocoder_jupyter.engine.tests import read_suites
+from autocoder_jupyter.engine.tests import (
+    TestSuite,
+    joined,
+    read_suites,
+    with_earlier_outputs,
+    without_tests,
+    write_tests,
+)
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord
+from autocoder_jupyter.engine.version_record import Turn, VerifiedTurn, VersionRecord, open_version, sources_of
 from autocoder_jupyter.engine.writer import Writer, WriterFactory
 from autocoder_jupyter.errors import BudgetSpent, DataDrift, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
@@ -55,8 +50,95 @@ from autocoder_jupyter.run.events import (
     VersionsCompared,
 )
 from autocoder_jupyter.sandbox.environments import cleanup
-from autocoder_jupyter.types import Report
+from autocoder_jupyter.types import Report, TestChoice
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
+
+# The first tests of a generation: new ones; in a refinement, also the kept tests of the earlier version.
+
+
+_TESTS = """\
+There are tests already, of the function before the last line under <wishes> was said. These stay as they are:
+
+<tests_that_stay>
+{kept}
+</tests_that_stay>
+
+{dropped}Write only further tests: what the last wish asks for, and what the tests that went had looked at, as the wish
+has it. They are put below the tests that stay, in the same module: use their imports and helper functions where they
+fit, and no name that is defined there."""
+
+_DROPPED = """\
+These contradict the wish, and went:
+
+<tests_that_went>
+{dropped}
+</tests_that_went>
+
+"""
+
+
+_DEMANDED = """\
+There is a function already, and there are tests of it. These stay as they are:
+
+<tests_that_stay>
+{kept}
+</tests_that_stay>
+
+Since then these sentences were added:
+
+{sentences}
+
+Write only further tests, at least one for each of these sentences. They are put below the tests that stay, in the same
+module: use their imports and helper functions where they fit, and no name that is defined there."""
+
+
+def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
+    """The part of the prompt about tests that the wish contradicts; "" if there are none.
+
+    Args:
+        source: the module with these tests.
+        choices: for each test whether it is kept or dropped, and why.
+    """
+    reasons = "\n".join(f"- {choice.id}: {choice.reason}" for choice in choices if choice.fate == "dropped")
+    return _DROPPED.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
+
+
+async def write_first_tests(state: GenerationState) -> TestSuite:
+    """Ask for the tests. The model does not see the code.
+
+    Raises:
+        UnusableAnswer: the model wrote no tests that can fail.
+    """
+    writing = partial(write_tests, state.setup.talk, state.brief)
+    earlier, choices = state.setup.request.earlier, state.choices
+    if earlier is None:
+        return await writing()
+    gone = [choice.id for choice in choices if choice.fate == "dropped"]
+    stay = [choice.id for choice in choices if choice.fate == "kept"]
+    if not stay:
+        return await writing(also=tests_gone(earlier.tests, choices))
+    kept = with_earlier_outputs(without_tests(earlier.tests, gone), earlier.plan.outputs, state.brief.plan.outputs)
+    went = tests_gone(without_tests(earlier.tests, stay), choices) if gone else ""
+    return await writing(also=_TESTS.format(kept=kept.strip(), dropped=went), suite_of=partial(joined, kept))
+
+
+async def write_further_tests(state: GenerationState, sentences: Sequence[str]) -> TestSuite:
+    """Ask for tests of sentences that were added to the request of an existing function. The model does not see it.
+
+    Raises:
+        UnusableAnswer: the model wrote no tests that can fail.
+    """
+    suite, lines = state.suite, "\n".join(f"- {sentence}" for sentence in sentences)
+    if suite is None:
+        return await write_tests(state.setup.talk, state.brief)
+    kept = (suite.blind or suite).source
+    also = _DEMANDED.format(kept=kept.strip(), sentences=lines)
+    written = await write_tests(state.setup.talk, state.brief, also=also, suite_of=partial(joined, kept))
+    return written if suite.blind is None else replace(suite, blind=written)
+
+
+# What the docstring of this file says.
+
 
 _ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pandas as pd
+
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.engine.diagnose import told_by_program
+from autocoder_jupyter.contracts.applying import Breach, apply_contract
+from autocoder_jupyter.engine.programs import program_text
+from autocoder_jupyter.engine.repair import told_by_program
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.equality import equal
+from autocoder_jupyter.equality.scalars import is_missing, is_single
 from autocoder_jupyter.errors import (
     OutOfMemory,
     OutputRefused,
@@ -18,10 +23,12 @@ from autocoder_jupyter.errors import (
     SandboxTimeout,
     SolutionError,
     WrongType,
+    was_killed,
 )
-from autocoder_jupyter.redaction.messages import Redaction
-from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Program
-from autocoder_jupyter.types import CheckOutcome, TestFailure
+from autocoder_jupyter.redaction.messages import Redaction, without_secrets
+from autocoder_jupyter.request import Contract
+from autocoder_jupyter.sandbox.protocol import PLAIN_CALL, CallOutcome, CallSpec, Program, Worker
+from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TestFailure, TypeName
 
 PROGRAM_FAILURES = (SolutionError, WrongType, SandboxTimeout, OutOfMemory, SandboxCrash, OutputRefused)
 """Errors that count as failures of the program, not of the sandbox."""
@@ -148,3 +155,230 @@ def failures_of(checks: Sequence[CheckOutcome]) -> tuple[TestFailure, ...]:
         for check in checks
         if not check.passed
     )
+
+
+# The user's own checks: expressions over inputs and outputs that must be true on the sample.
+
+
+_KEPT, _TOLD = 2_000, 500
+"""Characters of a check's message: those that leave the sandbox to be masked, and those that are shown."""
+
+
+async def run_checks(
+    session: SandboxSession,
+    checks: Sequence[str],
+    program: Program,
+    samples: Mapping[str, Any],
+    values: Mapping[str, Any],
+    redaction: Redaction,
+) -> tuple[CheckOutcome, ...]:
+    """Evaluate the user's expressions over inputs and outputs, in the sandbox, because outputs are not trusted.
+
+    A name that is both an input and an output means the output. The model will see the messages; `redaction` decides
+    what they may contain.
+    """
+    if not checks:
+        return ()
+    return await session.work(lambda worker: checked(worker, checks, program, samples, values, redaction))
+
+
+def checked(
+    worker: Worker,
+    checks: Sequence[str],
+    program: Program,
+    samples: Mapping[str, Any],
+    values: Mapping[str, Any],
+    redaction: Redaction,
+    call: CallSpec = PLAIN_CALL,
+) -> tuple[CheckOutcome, ...]:
+    """The same in a worker. Blocks."""
+    known: dict[str, tuple[TypeName, Any]] = {}
+    specs: tuple[InputSpec | OutputSpec, ...] = (*program.inputs, *program.outputs)
+    for spec in specs:
+        value = {**samples, **values}.get(spec.name)
+        if value is None and isinstance(spec, InputSpec) and spec.default is not None:
+            value = spec.default_value()
+        if spec.type in INPUT_TYPE_NAMES and spec.name.isidentifier() and value is not None:
+            known[spec.name] = (spec.type, value)
+    checker = Program(
+        code=program_text("checker", EXPRESSIONS=list(checks), SHOW_VALUES=redaction.shows_values, LONGEST=_KEPT),
+        inputs=tuple(InputSpec(name=name, type=kind) for name, (kind, _) in known.items()),
+        outputs=(OutputSpec(name="outcomes", type="list"),),
+    )
+    arguments = {name: value for name, (_, value) in known.items()}
+    try:
+        outcome = worker.call(checker, arguments, call)
+    except PROGRAM_FAILURES as error:
+        if was_killed(error):
+            raise
+        return tuple(CheckOutcome(name=check, passed=False, message=redaction.error(error)) for check in checks)
+    return tuple(
+        CheckOutcome(name=check, passed=bool(told["passed"]), message=_message(told, redaction))
+        for check, told in zip(checks, outcome.values["outcomes"], strict=True)
+    )
+
+
+def _message(told: Mapping[str, Any], redaction: Redaction) -> str:
+    if told["passed"]:
+        return ""
+    if not redaction.shows_values:
+        return "it is not true, or cannot be evaluated"
+    return redaction.words(str(told["message"]), _TOLD)
+
+
+# Checks that outputs satisfy the user's schemas: on the sample, and in each call that a test makes.
+
+
+class ContractWatch:
+    """Watches the calls of tests. A call whose input breaks its own contract is not checked.
+
+    Args:
+        contracts: by the name of their input or output.
+        secrets: secret values by name. They are redacted from messages, because a program may have returned them.
+    """
+
+    def __init__(self, contracts: Mapping[str, Contract], secrets: Mapping[str, str]) -> None:
+        self._contracts = contracts
+        self._secrets = secrets
+        self._calls: dict[str, int] = {}
+        self._broken: dict[str, list[Breach]] = {}
+
+    def __call__(self, given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """Note one call: its arguments, and what it returned."""
+        agreed = (
+            apply_contract(name, self._contracts[name], given[name])[1] for name in given if name in self._contracts
+        )
+        if any(breach is not None for breach in agreed):
+            return
+        for name in values:
+            if name in self._contracts:
+                self._calls[name] = self._calls.get(name, 0) + 1
+                _, breach = apply_contract(name, self._contracts[name], values[name])
+                if breach is not None:
+                    self._broken.setdefault(name, []).append(breach)
+
+    def outcomes(self, redaction: Redaction) -> tuple[CheckOutcome, ...]:
+        """The outcome for each output that the calls of tests returned."""
+        return tuple(self._outcome(name, calls, redaction) for name, calls in self._calls.items())
+
+    def _outcome(self, name: str, calls: int, redaction: Redaction) -> CheckOutcome:
+        broken = self._broken.get(name, [])
+        head = f"In {len(broken)} of {calls} call{'s' if calls > 1 else ''}; in the first:\n"
+        title = f"{name} satisfies {self._contracts[name].title} in the calls of the tests"
+        return _outcome_of(title, broken[0] if broken else None, redaction, self._secrets, head)
+
+
+async def judged_on_sample(
+    contracts: Mapping[str, Contract], sample: SampleRun, redaction: Redaction, secrets: Mapping[str, str]
+) -> tuple[dict[str, Any], tuple[CheckOutcome, ...]]:
+    """The outputs on the sample after their contracts were applied, as the user gets them; and whether these hold.
+
+    The sample run keeps the original outputs: these are compared with other versions.
+    """
+    values, outcomes = dict(sample.values), []
+    for name in (name for name in sample.values if name in contracts):
+        accepted, breach = await call_blocking(_application(name, contracts[name], values[name]))
+        values[name] = accepted
+        title = f"{name} satisfies {contracts[name].title} on the sample"
+        outcomes.append(_outcome_of(title, breach, redaction, secrets))
+    return values, tuple(outcomes)
+
+
+def _application(name: str, contract: Contract, value: Any) -> Any:
+    return lambda: apply_contract(name, contract, value)
+
+
+def _outcome_of(
+    title: str, breach: Breach | None, redaction: Redaction, secrets: Mapping[str, str], head: str = ""
+) -> CheckOutcome:
+    if breach is None:
+        return CheckOutcome(name=title, passed=True)
+    told = without_secrets(breach.words(values=redaction.shows_values), secrets)
+    said = redaction.words(told) if redaction.shows_values else told
+    return CheckOutcome(name=title, passed=False, message=head + said, in_full=head + breach.words(values=True))
+
+
+def watch_of(
+    contracts: Mapping[str, Contract], outputs: Sequence[str], secrets: Mapping[str, str]
+) -> ContractWatch | None:
+    """A watch, if an output has a contract."""
+    return ContractWatch(contracts, secrets) if any(name in contracts for name in outputs) else None
+
+
+# Outputs on the sample that are empty, all missing or constant where the sample is not.
+#
+# All tests and both solutions can agree on such an output, if the request says something of the data that is not so,
+# such as another format of dates. So a person is told before the result counts as good.
+
+
+MOST = 5
+"""The maximum number of remarks."""
+
+_FEW = 5
+"""Rows from which on a column with a single value is remarkable."""
+
+
+def remarks(values: Mapping[str, Any], samples: Mapping[str, Any], declared: Collection[str] | None) -> tuple[str, ...]:
+    """One sentence for each output or column that says nothing.
+
+    Args:
+        values: the outputs on the sample, by name.
+        samples: the inputs, by name.
+        declared: the names of columns that may be told; None for all.
+    """
+    rows = max((len(value) for value in samples.values() if isinstance(value, pd.DataFrame | pd.Series)), default=0)
+    if not rows:
+        return ()
+    beside = f"on {rows:,} row{'' if rows == 1 else 's'} of data"
+    found = (remark for name, value in values.items() for remark in _of(name, value, samples, declared))
+    return tuple(f"{remark} {beside}" for remark, _ in zip(found, range(MOST), strict=False))
+
+
+def _of(name: str, value: Any, samples: Mapping[str, Any], declared: Collection[str] | None) -> Iterator[str]:
+    if isinstance(value, pd.DataFrame | pd.Series):
+        yield from _of_table(name, value, samples, declared)
+    elif isinstance(value, Mapping | list):
+        parts = list(value.values()) if isinstance(value, Mapping) else value
+        if not parts:
+            yield f"{name} is empty"
+        elif all(is_single(part) and is_missing(part) for part in parts):
+            yield f"all values of {name} are missing"
+    elif is_single(value) and is_missing(value):
+        yield f"{name} is missing"
+
+
+def _of_table(name: str, table: Any, samples: Mapping[str, Any], declared: Collection[str] | None) -> Iterator[str]:
+    if not len(table):
+        yield f"{name} is empty"
+        return
+    columns = [(None, table)] if isinstance(table, pd.Series) else list(table.items())
+    for label, column in columns:
+        told = declared is None or str(label) in declared
+        where = name if label is None else f"{name}.{label}" if told else f"a column of {name}"
+        if column.isna().all():
+            yield f"all values of {where} are missing"
+        elif _is_constant(column) and (_is_zero(column) or _varies(label, samples)):
+            yield f"all values of {where} are the same"
+
+
+def _is_constant(column: Any) -> bool:
+    if len(column) < _FEW or column.isna().any():
+        return False
+    try:
+        return bool((column == column.iloc[0]).all())
+    except (TypeError, ValueError):
+        return False  # nested values
+
+
+def _is_zero(column: Any) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(column.dtype)) and not column.iloc[0]
+
+
+def _varies(label: Any, samples: Mapping[str, Any]) -> bool:
+    """Whether an input has a column of this name with several values."""
+    for sample in samples.values():
+        if label is not None and isinstance(sample, pd.DataFrame) and label in sample.columns:
+            column = sample[label]
+            if isinstance(column, pd.Series) and len(column) and not _is_constant(column):
+                return True
+    return False

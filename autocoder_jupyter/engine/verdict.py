@@ -2,15 +2,188 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.acceptance import Acceptance
-from autocoder_jupyter.engine.diagnose import last_line
+from autocoder_jupyter.engine.programs import program_text
+from autocoder_jupyter.engine.repair import last_line, test_spans
 from autocoder_jupyter.engine.sample_run import SampleRun
-from autocoder_jupyter.engine.tests import TestSuite, blind_id
-from autocoder_jupyter.engine.vacuity import CAN_FAIL
-from autocoder_jupyter.sandbox.protocol import TestRun
-from autocoder_jupyter.types import CheckOutcome, Evidence, LayerCost, Strength, TestFailure, TestOutcome
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
+from autocoder_jupyter.engine.tests import TestSuite, blind_id, without_tests
+from autocoder_jupyter.errors import Cancelled
+from autocoder_jupyter.sandbox.protocol import Environment, Program, TestRun, TestSpec, Worker
+from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, LayerCost, Strength, TestFailure, TestOutcome
+from autocoder_jupyter.untrusted.parsing import parse
+
+# Work in the sandbox that begins before all that it needs is there.
+
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+
+class Waiting(Generic[Given, Found]):
+    """Work that has begun, and waits for what it needs. Whoever makes it lets it go on, or leaves it.
+
+    Args:
+        environment: where it runs.
+        work: begins. It gets a function that waits, on the thread of a worker, for what is given later, and raises
+            `Cancelled` if that will not come.
+    """
+
+    def __init__(
+        self, environment: Environment | None, work: Callable[[Callable[[], Given]], Awaitable[Found]]
+    ) -> None:
+        self._environment = environment
+        self._given = Future[Given]()
+        self._has_gone_on = False
+        self._work = asyncio.ensure_future(work(self._wait))
+        self._work.add_done_callback(_take_error)
+
+    def is_in(self, environment: Environment | None) -> bool:
+        """Whether it waits in this environment."""
+        return self._environment == environment and not self._work.done()
+
+    async def go_on(self, given: Given) -> Found | None:
+        """Give it what it waits for. Returns what it found; None if it ended before it could wait."""
+        self._given.set_result(given)
+        found = await self._work
+        return found if self._has_gone_on else None
+
+    def leave(self) -> None:
+        """End it. Its workers stay."""
+        self._given.set_exception(Cancelled("It is not needed."))
+
+    def _wait(self) -> Given:
+        given = self._given.result()
+        self._has_gone_on = True
+        return given
+
+
+def _take_error(work: asyncio.Future[Found]) -> None:
+    """Take the error of work that was left, so that asyncio does not show it."""
+    if not work.cancelled():
+        work.exception()
+
+
+# Checks that the tests can fail, by running them on stubs, which compute nothing.
+#
+# One stub returns empty defaults. If all tests pass on it, they prove nothing. A single test may rightly pass on it,
+# because it says that no rows give `[]`. So a test is named only if it passes on a stub of other values too.
+#
+# A test does not run again on stubs if neither it nor the rest of its module was changed. So most have run before the
+# last one is written.
+
+
+CAN_FAIL = "the tests can fail"
+
+_Ids = tuple[str, ...]
+
+
+def stub_program(plan: CodePlan, program: Program, *, is_empty: bool = True) -> Program:
+    """A program with the same interface that only returns values of the right types, empty ones or others."""
+    outputs = [(output.type, [(column.name, column.dtype) for column in output.columns]) for output in plan.outputs]
+    code = program_text("stub", OUTPUTS=outputs, IS_EMPTY=is_empty)
+    return Program(code, program.inputs, program.outputs, program.function, program.env_vars)
+
+
+class StubRuns:
+    """The tests of one generation on stubs.
+
+    Args:
+        session: the sandbox session.
+        plan: the interface.
+    """
+
+    def __init__(self, session: SandboxSession, plan: CodePlan) -> None:
+        self._session = session
+        self._plan = plan
+        self._known: dict[tuple[object, ...], tuple[_Ids, _Ids]] = {}
+        self._process: WaitingStubs | None = None
+
+    def prepare(self, program: Program) -> None:
+        """Start pytest in a process that waits for the next tests, unless one waits."""
+        if self._process is None:
+            self._process = WaitingStubs(self._session.environment, lambda wait: self._work(program, wait))
+
+    def leave(self) -> None:
+        """End the process that waits, if there is one."""
+        if self._process is not None:
+            self._process.leave()
+            self._process = None
+
+    async def passing(self, program: Program, suite: TestSuite) -> tuple[_Ids, _Ids]:
+        """The tests of one module that pass on empty defaults; and those of them that pass on other values too."""
+        keys = await call_blocking(lambda: _keys(suite, self._session.environment))
+        left = [test for test in suite.ids if keys[test] not in self._known]
+        needs_all = any(suite.source in keys[test] for test in left)
+        source = suite.source if needs_all else without_tests(suite.source, set(suite.ids).difference(left))
+        on_empty, on_others = map(_by_test, await self._run(program, source, left) if left else ((), ()))
+        for test in left:
+            passed = on_empty.get(test, ())
+            self._known[keys[test]] = passed, tuple(case for case in passed if case in on_others.get(test, ()))
+        found = [self._known[keys[test]] for test in suite.ids]
+        return tuple(case for cases, _ in found for case in cases), tuple(case for _, cases in found for case in cases)
+
+    async def _run(self, program: Program, source: str, tests: Sequence[str]) -> tuple[_Ids, _Ids]:
+        """The cases that pass on empty defaults; and if some do, those that pass on other values."""
+        process, self._process = self._process, None
+        if process is not None and process.is_in(self._session.environment):
+            found = await process.go_on((source, tests))
+            if found is not None:
+                return found
+        elif process is not None:
+            process.leave()
+        return await self._work(program, lambda: (source, tests))
+
+    async def _work(self, program: Program, wait: Callable[[], tuple[str, Sequence[str]]]) -> tuple[_Ids, _Ids]:
+        """Run the tests on both stubs, in one process."""
+        empty, other = (stub_program(self._plan, program, is_empty=is_empty) for is_empty in (True, False))
+        asked = TestSpec("", (), traceback=False, other_stub=other.code)
+
+        def later() -> TestSpec:
+            source, tests = wait()
+            return replace(asked, source=source, expected=tests)
+
+        def job(worker: Worker) -> tuple[_Ids, _Ids]:
+            run = worker.test(empty, replace(asked, later=later), callee=None)
+            passed = tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")
+            return passed, run.on_other_stub
+
+        return await self._session.work(job)
+
+
+WaitingStubs = Waiting[tuple[str, Sequence[str]], tuple[_Ids, _Ids]]
+"""A process in which pytest has started, and waits for tests that are run on stubs."""
+
+
+def _keys(suite: TestSuite, environment: Environment | None) -> Mapping[str, tuple[object, ...]]:
+    """For each test everything on which its outcome depends. A test that names another one depends on all."""
+    lines, spans = suite.source.split("\n"), dict(test_spans(parse(suite.source)))
+    sources = {test: "\n".join(lines[spans[test][0] - 1 : spans[test][1]]) for test in suite.ids}
+    rest = "\n".join(line for line in without_tests(suite.source, suite.ids).split("\n") if line.strip())
+    names = {test.rpartition("::")[2] for test in suite.ids}
+    alone = {test: len(names.intersection(re.findall(r"\w+", source))) == 1 for test, source in sources.items()}
+    return {test: (environment, rest, test, sources[test] if alone[test] else suite.source) for test in suite.ids}
+
+
+def _by_test(cases: Sequence[str]) -> Mapping[str, _Ids]:
+    """The ids of cases by their test; a test without parameters is its only case."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for case in cases:
+        found[case.partition("[")[0]].append(case)
+    return {test: tuple(ids) for test, ids in found.items()}
+
+
+# What the docstring of this file says.
+
 
 _WORDS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis, Trace

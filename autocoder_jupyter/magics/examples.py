@@ -100,7 +100,7 @@ def require_fit(request: Request) -> None:
         InvalidRequest: one does not fit.
     """
     if request.examples:
-        from autocoder_jupyter.engine.examples import check_examples
+        from autocoder_jupyter.engine.acceptance import check_examples
         from autocoder_jupyter.engine.prepare import settle_inputs
 
         check_examples(request.examples, settle_inputs(request), request.outputs, request.samples)

@@ -43,7 +43,7 @@ def _with_cell(cells: dict[str, str], cell_id: str | None, body: str, name: str)
 
     If the front end does not send the cell's id, the cell replaces those that define a test of the same name.
     """
-    from autocoder_jupyter.engine.own_tests import check_own_tests, names_in
+    from autocoder_jupyter.engine.acceptance import check_own_tests, names_in
 
     check_own_tests(body, name)
     names = names_in(body)

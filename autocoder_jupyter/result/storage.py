@@ -17,8 +17,7 @@ from pydantic import TypeAdapter
 
 from autocoder_jupyter import errors
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
-from autocoder_jupyter.engine.packages import requirement_name
+from autocoder_jupyter.engine.packages import KNOWN_DISTRIBUTIONS, requirement_name
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedData, writing
 from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.run.events import EndState

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.data.columns_read import columns_read
-from autocoder_jupyter.engine.known_packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIONS
-from autocoder_jupyter.engine.packages import requirement_name
+from autocoder_jupyter.engine.packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIONS, requirement_name
 from autocoder_jupyter.errors import InvalidRequest, writing
 from autocoder_jupyter.sandbox.environments.pins import check_pins, pin_of
 from autocoder_jupyter.tasks import export

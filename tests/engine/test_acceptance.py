@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine import attempt
-from autocoder_jupyter.engine.checks import run_checks
-from autocoder_jupyter.engine.own_tests import check_own_tests, own_module
-from autocoder_jupyter.engine.stage_runner import StageRunner
+from autocoder_jupyter.engine.acceptance import check_own_tests, own_module
+from autocoder_jupyter.engine.generation import StageRunner
+from autocoder_jupyter.engine.sample_run import run_checks
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.types import CodePlan, OutputSpec, Secret

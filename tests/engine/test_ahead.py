@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.ahead import Ahead
 from autocoder_jupyter.engine.evidence.mutation import MutationTrial
 from autocoder_jupyter.engine.evidence.sides import Answer as Outputs
 from autocoder_jupyter.engine.evidence.sides import Side, _key
+from autocoder_jupyter.engine.first_run import Ahead
 from tests.engine.test_scenarios import WRONG, diagnosis, fix
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer
@@ -106,6 +106,6 @@ async def test_the_tests_do_not_wait_for_a_call_that_does_not_end(
         yield from inputs(ahead)
 
     monkeypatch.setattr(Ahead, "_inputs", with_an_endless_one)
-    monkeypatch.setattr("autocoder_jupyter.engine.ahead.SLOWEST", 3600.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.first_run.SLOWEST", 3600.0)
     produced = await generated(runner, Answer(fenced(TESTS), hold=begun), STUCK)
     assert produced.report.success and produced.opinion.state == "agree"

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Sequence
 
 import pytest
 
-from autocoder_jupyter.engine.ask import LONGEST, _Question, questions_of
-from autocoder_jupyter.engine.dry_run import preview
+from autocoder_jupyter.engine.planning import LONGEST, _Question, preview, questions_of
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked, SourceWritten
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales

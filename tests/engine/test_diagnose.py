@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.diagnose import DiagnosisAnswer, complete, diagnosis_messages
+from autocoder_jupyter.engine.repair import Brief, DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engines.staged.fix_code import CodeFix, fix_messages
 from autocoder_jupyter.models.answers import read_record
 from autocoder_jupyter.request import Request

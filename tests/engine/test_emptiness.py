@@ -12,7 +12,7 @@ from autocoder_jupyter.display.card import title, tone
 from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.shown import card_html, card_text
-from autocoder_jupyter.engine.emptiness import remarks
+from autocoder_jupyter.engine.sample_run import remarks
 from autocoder_jupyter.run.events import EvidenceGathered, Finished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import verified

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from autocoder_jupyter.engine.entry import entry_problem, without_entry
+from autocoder_jupyter.engine.prompt import entry_problem, without_entry
 
 MODULE = "import sys\n\n\ndef run():\n    return 1\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.examples import bind, check_examples
+from autocoder_jupyter.engine.acceptance import bind, check_examples
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.types import InputSpec, OutputSpec

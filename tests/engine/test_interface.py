@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.engine.interface import interface_problem, signature
+from autocoder_jupyter.engine.prompt import interface_problem, signature
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec
 
 PLAN = CodePlan(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine import recorded_lines
+from autocoder_jupyter.engine import journal as recorded_lines
 from autocoder_jupyter.engine.journal import Journal, sent_record
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.models.questions import SentRequest

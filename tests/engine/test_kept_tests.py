@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.kept_tests import joined, same_test, with_earlier_outputs, without_tests
+from autocoder_jupyter.engine.tests import joined, same_test, with_earlier_outputs, without_tests
 from autocoder_jupyter.types import OutputSpec
 
 SUITE = '''\

@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
-from autocoder_jupyter.engine.lookalikes import likely_meant, refuse_lookalikes
-from autocoder_jupyter.engine.packages import PackageNeeds, imported_modules, missing_packages, package_needs
+from autocoder_jupyter.engine.packages import (
+    KNOWN_DISTRIBUTIONS,
+    PackageNeeds,
+    imported_modules,
+    likely_meant,
+    missing_packages,
+    package_needs,
+    refuse_lookalikes,
+)
 from autocoder_jupyter.errors import InvalidRequest
 
 

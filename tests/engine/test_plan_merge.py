@@ -8,8 +8,7 @@ import pytest
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.evidence.second_writer import read_second
-from autocoder_jupyter.engine.plan import make_plan
-from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
+from autocoder_jupyter.engine.plan import PlanAnswer, make_plan, merge
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.answers import Unreadable
 from autocoder_jupyter.models.client import LiteLLMModel

@@ -12,10 +12,10 @@ import pytest
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import prepare
-from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.sandbox_session import Services
 from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.run.events import ApprovalNeeded, Event

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engine.evidence.second_writer import second_messages
-from autocoder_jupyter.engine.sort_tests import _quoted, unreachable
-from autocoder_jupyter.engine.withheld_since import withheld_since
+from autocoder_jupyter.engine.start import withheld_since
+from autocoder_jupyter.engine.tests import _quoted, unreachable
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import VersionsCompared
@@ -171,7 +171,7 @@ def test_a_wish_and_what_it_starts_from_name_another_request() -> None:
 
 
 def test_a_dry_run_shows_what_the_wish_starts_from() -> None:
-    from autocoder_jupyter.engine.dry_run import preview
+    from autocoder_jupyter.engine.planning import preview
     from autocoder_jupyter.request import AgentConfig, Request
 
     shown = preview(Request(name="growth", prompt="Total.", wishes=(WISH,), earlier=EARLIER), AgentConfig())

@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from autocoder_jupyter.engine.sandbox_session import SandboxSession
-from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, WorkerSpec
 from autocoder_jupyter.types import Secret

@@ -14,7 +14,7 @@ import pytest
 
 from autocoder_jupyter.display import card
 from autocoder_jupyter.display.shown import card_html, card_text
-from autocoder_jupyter.engine.dry_run import preview
+from autocoder_jupyter.engine.planning import preview
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.run.events import (

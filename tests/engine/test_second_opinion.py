@@ -332,7 +332,7 @@ async def test_verified_functions_of_one_run_share_the_seconds_of_the_second_opi
 
     monkeypatch.setattr(Adviser, "weigh", slowly)
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later)
-    monkeypatch.setattr("autocoder_jupyter.engine.examination.time", clock)
+    monkeypatch.setattr("autocoder_jupyter.engine.attempt.time", clock)
     told = script(
         WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[MENDED]
     )

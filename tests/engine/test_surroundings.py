@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.engine.surroundings import recalled, record, versions
+from autocoder_jupyter.engine.prepare import recalled, record, versions
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.types import ImageConfig
 

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.adapting import adapted
-from autocoder_jupyter.engine.kept_tests import with_earlier_defaults
+from autocoder_jupyter.engine.start import adapted
+from autocoder_jupyter.engine.tests import with_earlier_defaults
 from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.run.events import OpinionGiven
 from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, OutputSpec, Report

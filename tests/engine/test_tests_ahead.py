@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.calls_ahead import CallsAhead
-from autocoder_jupyter.engine.kept_tests import without_tests
-from autocoder_jupyter.engine.tests_ahead import TestsAhead, whole_statements
-from autocoder_jupyter.engine.vacuity import CAN_FAIL, StubRuns
+from autocoder_jupyter.engine.tests import without_tests
+from autocoder_jupyter.engine.tests_ahead import CallsAhead, TestsAhead, whole_statements
+from autocoder_jupyter.engine.verdict import CAN_FAIL, StubRuns
 from autocoder_jupyter.errors import SandboxTimeout
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
@@ -244,7 +243,7 @@ def test_a_call_that_failed_or_has_a_large_answer_is_made_again(monkeypatch: pyt
     with pytest.raises(SandboxTimeout):
         calls.making(Calls(SandboxTimeout("It took too long."))).answer(PROGRAM, packed(b"a"), CallSpec())
     calls.taking(late).answer(PROGRAM, packed(b"a"), CallSpec())
-    monkeypatch.setattr("autocoder_jupyter.engine.calls_ahead.MOST_BYTES", 3)
+    monkeypatch.setattr("autocoder_jupyter.engine.tests_ahead.MOST_BYTES", 3)
     calls.making(Calls()).answer(PROGRAM, packed(b"long"), CallSpec())
     calls.taking(late).answer(PROGRAM, packed(b"long"), CallSpec())
     assert late.made == 2

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.engine.acceptance import BoundExample, run_examples
 from autocoder_jupyter.engine.difference_words import changes
 from autocoder_jupyter.engine.evidence.comparison import BOTH_EMPTY, compared_outputs
-from autocoder_jupyter.engine.examples import BoundExample, run_examples
 from autocoder_jupyter.engine.sample_run import SampleRun, run_again
 from autocoder_jupyter.equality import EXAMPLE, INDEPENDENT, STRICT, Leniency, compare
 from autocoder_jupyter.redaction.messages import Redaction

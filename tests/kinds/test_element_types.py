@@ -12,8 +12,8 @@ from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.display.inspector.reading import read
 from autocoder_jupyter.display.parts import signature as shown_signature
-from autocoder_jupyter.engine.interface import signature
-from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
+from autocoder_jupyter.engine.plan import PlanAnswer, merge
+from autocoder_jupyter.engine.prompt import signature
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import elements_of, misfit, python_type, written
 from autocoder_jupyter.magics.declarations import parse_input, parse_output

@@ -13,8 +13,8 @@ import pytest
 
 from autocoder_jupyter.codec import encode
 from autocoder_jupyter.codec.codec import KINDS as CROSSING
-from autocoder_jupyter.engine.type_words import meant_type
-from autocoder_jupyter.engine.vacuity import stub_program
+from autocoder_jupyter.engine.plan import meant_type
+from autocoder_jupyter.engine.verdict import stub_program
 from autocoder_jupyter.kinds.table import KINDS, type_name
 from autocoder_jupyter.kinds.values import REFUSED, TypeName
 from autocoder_jupyter.sandbox.protocol import Program

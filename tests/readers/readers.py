@@ -27,22 +27,19 @@ from autocoder_jupyter.display.codemode.charts import specification
 from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.reading import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.engine import kept_tests, own_tests, vacuity
-from autocoder_jupyter.engine.adapting import _with_default
-from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.entry import without_entry
+from autocoder_jupyter.engine import acceptance, tests, verdict
 from autocoder_jupyter.engine.evidence.conditions import _below, reads
 from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
 from autocoder_jupyter.engine.evidence.mutants import CHARACTERS, mutants, ways_of_size
 from autocoder_jupyter.engine.evidence.second_writer import askable, read_second
 from autocoder_jupyter.engine.evidence.small_inputs import code_with, largest_number, numbers_in
 from autocoder_jupyter.engine.evidence.split_inputs import counts_rows, small_numbers, with_small_products
-from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
-from autocoder_jupyter.engine.patches import excerpt, replace_tests
+from autocoder_jupyter.engine.prompt import interface_problem, without_entry
+from autocoder_jupyter.engine.repair import Brief, excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
-from autocoder_jupyter.engine.start import tests_problem
+from autocoder_jupyter.engine.start import _with_default, tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engine.tests_ahead import whole_statements
 from autocoder_jupyter.engines.claude import python_code
@@ -280,20 +277,20 @@ def _tests_read(text: str, _: Path) -> None:
     names = list(read_suite(text).ids)
     with_tests(read_suite(text), "def test_more(): assert run() == 1\n")
     excerpt(text, names[:1])
-    kept_tests.without_tests(text, names[:1])
-    kept_tests.with_earlier_outputs(text, (OutputSpec(name="before", type="int"),), PLAN.outputs)
-    kept_tests.with_earlier_defaults(text, (InputSpec(name="a", type="int", required=False, default=1),), {"a"})
+    tests.without_tests(text, names[:1])
+    tests.with_earlier_outputs(text, (OutputSpec(name="before", type="int"),), PLAN.outputs)
+    tests.with_earlier_defaults(text, (InputSpec(name="a", type="int", required=False, default=1),), {"a"})
     for name in names[:1]:
-        kept_tests.same_test(text, text, name)
+        tests.same_test(text, text, name)
         replace_tests(text, {name: f"def {name}(): assert run() == 1"})
     tests_problem(text)
     sentences(text)
 
 
 def _joined(text: str, _: Path) -> None:
-    kept_tests.joined(text, "def test_other(): pass")
-    kept_tests.joined("def test_other(): pass", text)
-    kept_tests.joined("def test_a(): pass", "def test_a(): pass\n" * text.count("def ", 0, 100_000))
+    tests.joined(text, "def test_other(): pass")
+    tests.joined("def test_other(): pass", text)
+    tests.joined("def test_a(): pass", "def test_a(): pass\n" * text.count("def ", 0, 100_000))
 
 
 def _second_read(text: str, _: Path) -> None:
@@ -304,9 +301,9 @@ def _second_read(text: str, _: Path) -> None:
 
 def _own_tests(text: str, _: Path) -> None:
     with contextlib.suppress(AutocodeError):
-        own_tests.check_own_tests(text, "growth")
-    own_tests.own_module(text, "growth", PLAN)
-    own_tests.names_in(text)
+        acceptance.check_own_tests(text, "growth")
+    acceptance.own_module(text, "growth", PLAN)
+    acceptance.names_in(text)
 
 
 def _watched(text: str, _: Path) -> None:
@@ -427,11 +424,11 @@ READERS: dict[str, Reader] = {
         _file(".autocode/growth/r1/journal.jsonl", _journal),
         JOURNALS,
         (
-            "engine.run_journal:RunJournal._open",
-            "engine.run_journal:RunJournal._remember",
+            "engine.journal:RunJournal._open",
+            "engine.journal:RunJournal._remember",
             "engine.journal:conversation",
-            "engine.recorded_lines:recorded_lines",
-            "engine.recorded_lines:entry_of",
+            "engine.journal:recorded_lines",
+            "engine.journal:entry_of",
             "untrusted.folder:Folder.lines",
             "untrusted.folder:_skip_line",
         ),
@@ -503,7 +500,7 @@ READERS: dict[str, Reader] = {
     "code that a user edited": Reader(
         _opened,
         _sources("names", "imports", "brackets"),
-        ("versions.store:read_source", "engine.interface:interface_problem", "engine.adapting:_with_default"),
+        ("versions.store:read_source", "engine.prompt:interface_problem", "engine.start:_with_default"),
     ),
     "a file with data": Reader(
         _file("data.json", lambda folder: describe_file(folder / "data.json")),
@@ -652,12 +649,12 @@ READERS: dict[str, Reader] = {
             "engine.tests:suite_problem",
             "engine.tests:with_tests",
             "engine.start:tests_problem",
-            "engine.kept_tests:without_tests",
-            "engine.kept_tests:_through",
-            "engine.kept_tests:_body_of",
-            "engine.patches:replace_tests",
-            "engine.patches:excerpt",
-            "engine.patches:_function_lines",
+            "engine.tests:without_tests",
+            "engine.tests:_through",
+            "engine.tests:_body_of",
+            "engine.repair:replace_tests",
+            "engine.repair:excerpt",
+            "engine.repair:_function_lines",
             "sandbox.host.verdicts:sentences",
         ),
     ),
@@ -667,21 +664,21 @@ READERS: dict[str, Reader] = {
         ("engine.tests_ahead:whole_statements", "engine.tests_ahead:TestsAhead._next"),
     ),
     "tests apart": Reader(
-        lambda text, _: vacuity._keys(read_suite(text), None), _sources("tests", "classes"), ("engine.vacuity:_keys",)
+        lambda text, _: verdict._keys(read_suite(text), None), _sources("tests", "classes"), ("engine.verdict:_keys",)
     ),
     "tests of two versions": Reader(
         _joined,
         _sources("tests", "functions", "names"),
-        ("engine.kept_tests:joined", "engine.kept_tests:_without_future", "engine.kept_tests:_with_free_names"),
+        ("engine.tests:joined", "engine.tests:_without_future", "engine.tests:_with_free_names"),
     ),
     "own tests of a cell": Reader(
         _own_tests,
         _sources("tests", "lambdas", "names", "names that are normalized"),
         (
-            "engine.own_tests:check_own_tests",
-            "engine.own_tests:_free_names",
-            "engine.own_tests:names_in",
-            "engine.own_tests:own_module",
+            "engine.acceptance:check_own_tests",
+            "engine.acceptance:_free_names",
+            "engine.acceptance:names_in",
+            "engine.acceptance:own_module",
             "magics.own_tests:_count",
         ),
     ),
@@ -696,7 +693,7 @@ READERS: dict[str, Reader] = {
     "the end of a module": Reader(
         lambda text, _: without_entry(text),
         {**_sources("names"), "conditions": lambda: 'if __name__ == "__main__": pass\n' * 2_500},
-        ("engine.entry:without_entry",),
+        ("engine.prompt:without_entry",),
     ),
     "imports": Reader(
         lambda text, _: imported_modules(text), _sources("imports", "names"), ("engine.packages:imported_modules",)

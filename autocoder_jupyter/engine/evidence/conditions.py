@@ -14,8 +14,8 @@ from typing import Any
 
 from autocoder_jupyter.engine.evidence.mutants import CHARACTERS
 from autocoder_jupyter.engine.evidence.sides import Side, TrialEnded
-from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.engine.programs import program_text
+from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.protocol import Program

@@ -15,7 +15,6 @@ from typing import Any, Literal
 import pandas as pd
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.engine.checks import checked
 from autocoder_jupyter.engine.evidence.comparison import SMALL_PART, OpinionTrial, Smallest, SmallInput
 from autocoder_jupyter.engine.evidence.conditions import dependences
 from autocoder_jupyter.engine.evidence.mutants import mutants
@@ -26,8 +25,8 @@ from autocoder_jupyter.engine.evidence.second_writer import Names
 from autocoder_jupyter.engine.evidence.sides import Side, TrialEnded
 from autocoder_jupyter.engine.evidence.small_inputs import VariedSample, largest_number
 from autocoder_jupyter.engine.evidence.variations import Tables
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
-from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
+from autocoder_jupyter.engine.sample_run import checked
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
 from autocoder_jupyter.redaction.messages import Redaction

@@ -15,7 +15,7 @@ from itertools import chain, islice, takewhile, zip_longest
 from typing import Any
 
 from autocoder_jupyter.engine.evidence.small_inputs import MOST as ROWS_OF_PART
-from autocoder_jupyter.engine.interface import FUNCTION
+from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.untrusted.parsing import parse
 
 MOST = 200

@@ -17,7 +17,6 @@ from typing import Any
 
 from autocoder_jupyter import codec
 from autocoder_jupyter.engine.acceptance import run_acceptance
-from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.engine.evidence.comparison import Smallest, SmallInput
 from autocoder_jupyter.engine.evidence.derivation import is_complete
@@ -27,12 +26,12 @@ from autocoder_jupyter.engine.evidence.second_opinion import may_be_told
 from autocoder_jupyter.engine.evidence.sides import AT_ONCE, Answer, KnownAnswers, Side, TrialEnded, answers_of_both
 from autocoder_jupyter.engine.evidence.small_inputs import Differs, VariedSample, largest_number, simplified, smallest
 from autocoder_jupyter.engine.evidence.variations import Tables
-from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.kept_tests import joined, without_tests
+from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.prompt import block
+from autocoder_jupyter.engine.repair import Brief
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
-from autocoder_jupyter.engine.tests import TestSuite, blind_id
+from autocoder_jupyter.engine.tests import TestSuite, blind_id, joined, without_tests
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.errors import UnusableAnswer, was_killed
 from autocoder_jupyter.kinds.table import KINDS

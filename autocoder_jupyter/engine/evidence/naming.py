@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.evidence.comparison import OpenPlace
 from autocoder_jupyter.engine.prompt import block, question
+from autocoder_jupyter.engine.repair import Brief
 from autocoder_jupyter.types import Reading
 
 _INSTRUCTIONS = """\

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.evidence.comparison import OpinionTrial
 from autocoder_jupyter.engine.evidence.second_writer import Names, matched_outputs
+from autocoder_jupyter.engine.repair import last_line
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError

@@ -33,7 +33,7 @@ from autocoder_jupyter.engine.evidence.small_inputs import VariedSample, simplif
 from autocoder_jupyter.engine.evidence.split import SplitCheck
 from autocoder_jupyter.engine.evidence.split_inputs import by_groups, by_rows
 from autocoder_jupyter.engine.evidence.variations import SEED, Tables, is_sorted, main_table, taken
-from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.errors import InvalidRequest

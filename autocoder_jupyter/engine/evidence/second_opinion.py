@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.evidence.choices import name_other_choices
 from autocoder_jupyter.engine.evidence.comparison import (
@@ -41,8 +40,8 @@ from autocoder_jupyter.engine.evidence.rehearsal import objections
 from autocoder_jupyter.engine.evidence.second_writer import Names, SecondSolution, ask_names, askable, write_second
 from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP
 from autocoder_jupyter.engine.evidence.variations import is_outside
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
-from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
+from autocoder_jupyter.engine.repair import Brief
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, told_briefly

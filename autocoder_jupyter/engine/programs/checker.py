@@ -1,6 +1,6 @@
 """Evaluates the user's checks over inputs and outputs.
 
-`engine.checks` sets the constants when it sends the program.
+`engine.sample_run` sets the constants when it sends the program.
 """
 
 from __future__ import annotations

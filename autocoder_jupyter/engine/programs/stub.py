@@ -1,6 +1,6 @@
 """A function that returns the same for each output, whatever it gets. Tests that pass on it prove nothing.
 
-`engine.vacuity` sets the constants when it sends the program.
+`engine.verdict` sets the constants when it sends the program.
 """
 
 from __future__ import annotations

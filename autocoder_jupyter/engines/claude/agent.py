@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.withheld import WithheldColumns, sample_files
-from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
-from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.interface import interface_problem
-from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
+from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
+from autocoder_jupyter.engine.packages import refuse_lookalikes
+from autocoder_jupyter.engine.prompt import interface_problem, without_entry
 from autocoder_jupyter.engine.tests import read_suite, suite_problem
 from autocoder_jupyter.engines.claude import prompts
 from autocoder_jupyter.engines.claude.gateway import Gateway, SessionListener

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from autocoder_jupyter.engine.blame import Blame
-from autocoder_jupyter.engine.first_tests import write_first_tests
-from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.generation import GenerationState
+from autocoder_jupyter.engine.loop import write_first_tests
 from autocoder_jupyter.engine.tests import TestSuite, blind_id, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure

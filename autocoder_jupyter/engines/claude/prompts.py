@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autocoder_jupyter.engine.code_rules import code_rules
-from autocoder_jupyter.engine.failures import failures_text
-from autocoder_jupyter.engine.figures import how_it_comes_back
-from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.prompt import approach_text
+from autocoder_jupyter.engine.generation import GenerationState
+from autocoder_jupyter.engine.prompt import approach_text, code_rules, how_it_comes_back
+from autocoder_jupyter.engine.repair import failures_text
 from autocoder_jupyter.types import TestFailure
 
 SOLUTION, TESTS, PACKAGES = "solution.py", "tests.py", "packages.txt"

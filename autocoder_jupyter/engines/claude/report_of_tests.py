@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.diagnose import shortened
+from autocoder_jupyter.engine.repair import shortened
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.sandbox.protocol import TestRun

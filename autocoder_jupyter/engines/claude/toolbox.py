@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engines.claude.classify import classify
 from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
 from autocoder_jupyter.engines.claude.session import AgentTool

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from autocoder_jupyter.engine.blame import Blame
-from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.interface import interface_problem
+from autocoder_jupyter.engine.generation import GenerationState
+from autocoder_jupyter.engine.prompt import interface_problem
+from autocoder_jupyter.engine.repair import last_line
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engines.claude.agent import Agent

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.code_rules import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.entry import without_entry
-from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
-from autocoder_jupyter.engine.prompt import approach_text, extended
+from autocoder_jupyter.engine.prompt import (
+    FUNCTION,
+    approach_text,
+    code_rules,
+    extended,
+    interface_problem,
+    without_entry,
+)
+from autocoder_jupyter.engine.repair import Brief
 from autocoder_jupyter.errors import UnusableAnswer
 
 _ROLE = "You write one module that answers the request, as an expert in Python and pandas."

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from autocoder_jupyter.engine.patches import PatchError
+from autocoder_jupyter.engine.repair import PatchError
 from autocoder_jupyter.types import Edit
 from autocoder_jupyter.untrusted.parsing import complaint, parse, same_code
 

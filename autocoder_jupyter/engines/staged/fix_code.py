@@ -7,14 +7,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.code_rules import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.entry import without_entry
-from autocoder_jupyter.engine.failures import failures_text
-from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
-from autocoder_jupyter.engine.patches import PatchError
-from autocoder_jupyter.engine.prompt import block
+from autocoder_jupyter.engine.prompt import FUNCTION, block, code_rules, interface_problem, without_entry
+from autocoder_jupyter.engine.repair import Brief, PatchError, failures_text
 from autocoder_jupyter.engines.staged.code_edits import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import CodePlan, Edit, TestFailure

@@ -8,7 +8,7 @@ from functools import partial
 
 from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.first_tests import write_first_tests
-from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.generation import GenerationState
+from autocoder_jupyter.engine.loop import write_first_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engines.staged.code import write_code
 from autocoder_jupyter.engines.staged.fixer import Fixer

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.claude import toolbox as toolbox_module
 from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN

@@ -1,0 +1,360 @@
+"""The state of a generation after its plan: the brief, and code and tests, which change with each attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.data.constraints import tables_of
+from autocoder_jupyter.data.value_drift import TableValues, recorded_values, value_drift, value_profiles
+from autocoder_jupyter.data.withheld import WithheldColumns
+from autocoder_jupyter.engine.acceptance import for_judges
+from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.engine.constraints import Constraints
+from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.engine.difference_words import changes
+from autocoder_jupyter.engine.evidence.sides import KnownAnswers
+from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
+from autocoder_jupyter.engine.prepare import Prepared
+from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.sample_run import run_on_sample
+from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
+from autocoder_jupyter.engine.tests import TestSuite, same_test
+from autocoder_jupyter.engine.verdict import StubRuns
+from autocoder_jupyter.equality import compare
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.redaction.messages import Redaction, hidden_values
+from autocoder_jupyter.request import AgentConfig, Earlier, Request, Share, secret_values
+from autocoder_jupyter.run.events import Emit, SourceWritten, StageFinished, StageStarted
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.settings.choices import EFFORTS
+from autocoder_jupyter.types import Changes, Exchange, OutputChange, TestChoice
+from autocoder_jupyter.types.records import Glimpse, StageName
+from autocoder_jupyter.versions.store import Version
+
+# Runs the stages of a generation and emits an event when a stage begins or ends.
+
+
+T = TypeVar("T")
+
+
+class StageRunner:
+    """Runs stages, and counts attempts.
+
+    Args:
+        emit: called with an event when a stage begins or ends.
+        exchanges: returns all exchanges with models so far.
+        attempts_allowed: the maximum number of attempts.
+
+    Attributes:
+        attempt: the number of the current attempt, from 1.
+        attempts_allowed: see above; the loop may raise it.
+        answers_at_fault: the answers that would cause a failure: those of the newest sources, or the unusable ones.
+    """
+
+    def __init__(self, emit: Emit, exchanges: Callable[[], Sequence[Exchange]], attempts_allowed: int) -> None:
+        self._emit = emit
+        self.exchanges = exchanges
+        self.attempt = 1
+        self.attempts_allowed = attempts_allowed
+        self.answers_at_fault: Sequence[Exchange] = ()
+
+    def started(self, stage: StageName) -> None:
+        """Emit that a stage begins."""
+        self._emit(StageStarted(stage, self.attempt, self.attempts_allowed))
+
+    def finished(self, stage: StageName, ok: bool, *, replayed: bool = False) -> None:
+        """Emit how a stage ended."""
+        self._emit(StageFinished(stage, self.attempt, ok, replayed=replayed))
+
+    async def run(self, stage: StageName, work: Callable[[], Awaitable[T]]) -> T:
+        """Run the work of a stage."""
+        self.started(stage)
+        before = len(self._exchanges_of(stage))
+        try:
+            outcome = await work()
+        except BaseException as error:
+            if isinstance(error, Exception) and isinstance(innermost(error), UnusableAnswer):
+                self.answers_at_fault = self._exchanges_of(stage)[before:]
+            self.finished(stage, False)
+            raise
+        exchanges = self._exchanges_of(stage)[before:]
+        replayed = bool(exchanges) and all(exchange.replayed for exchange in exchanges)
+        self.finished(stage, True, replayed=replayed)
+        return outcome
+
+    def _exchanges_of(self, stage: StageName) -> list[Exchange]:
+        return [exchange for exchange in self.exchanges() if exchange.stage == stage]
+
+
+def innermost(error: Exception) -> Exception:
+    """The first error of the first failed task, if a task group has wrapped it."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+# The setup of one generation. It is complete before the first question to the model, and does not change.
+
+
+@dataclass(frozen=True)
+class GenerationSetup:
+    """The request, the settings, and the tools of one generation.
+
+    Args:
+        request: the request.
+        config: the settings.
+        services: model, sandbox, journal, and the tracker of the run.
+        prepared: the inputs, the data context and the key of the request.
+        budget: the budget of all questions to models.
+        talk: the conversation with the model.
+        second_talk: the conversation for the second opinion.
+        session: the sandbox of this generation.
+        stages: runs the stages.
+    """
+
+    request: Request
+    config: AgentConfig
+    services: Services
+    prepared: Prepared
+    budget: Budget
+    talk: Conversation
+    second_talk: Conversation
+    session: SandboxSession
+    stages: StageRunner
+
+    @classmethod
+    def of(
+        cls,
+        request: Request,
+        config: AgentConfig,
+        services: Services,
+        prepared: Prepared,
+        budget: Budget,
+    ) -> GenerationSetup:
+        """Make the tools from the services. The time of `budget` has already started."""
+        emit = services.emit
+        record = services.journal.add_stopped
+        talk = Conversation(services.model, budget, emit, record)
+        second_talk = Conversation(services.second_model or services.model, budget, emit, record)
+        session = SandboxSession(services, config, prepared.pinned)
+        unguided = config.skip_tests and not (request.has_acceptance or request.split)
+        attempts_allowed = 1 if unguided else config.max_iterations
+        stages = StageRunner(emit, lambda: (*talk.exchanges, *second_talk.exchanges), attempts_allowed)
+        return cls(request, config, services, prepared, budget, talk, second_talk, session, stages)
+
+    @property
+    def emit(self) -> Emit:
+        """The function that sends an event to the listeners."""
+        return self.services.emit
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All exchanges with models; those of the second opinion are last."""
+        return tuple(self.stages.exchanges())
+
+    @property
+    def told_samples(self) -> Mapping[str, Any]:
+        """The samples without the hidden columns."""
+        return WithheldColumns.of(self.config.hide, self.config.mask).told(self.request.samples)
+
+    @property
+    def hidden_values(self) -> dict[str, str]:
+        """The values of secrets and variables, which are told to nobody, by name."""
+        return hidden_values(secret_values(self.config.secrets), self.config.env_vars)
+
+    @property
+    def share_of_runs(self) -> Share:
+        """The sharing level for the output of runs: no values where columns are hidden or masked."""
+        held_back = self.config.hide or self.config.mask
+        return "stats" if held_back and self.config.share == "rows" else self.config.share
+
+
+# What the docstring of this file says.
+
+
+MOST_PROGRAMS = 2
+"""The function and the second solution: of earlier attempts no answer is kept."""
+
+
+@dataclass
+class GenerationState:
+    """The state of a generation that has a plan.
+
+    Args:
+        setup: the setup of the generation.
+        brief: the request, the plan and the data context.
+        constraints: the request's constraints, as checks on the outputs of the plan.
+        choices: for each test of an earlier version whether it is kept or dropped; empty if there is no such version.
+        code: the current solution; "" until it is written.
+        suite: the current tests; None until they are written, or if tests are skipped.
+        has_code: set when there is code.
+
+    Attributes:
+        stub_runs: the tests on stubs.
+        varied: the tables among the inputs of the function, with what is made from them.
+        seen: the outputs that were shown last, and their previews.
+    """
+
+    setup: GenerationSetup
+    brief: Brief
+    constraints: Constraints
+    choices: tuple[TestChoice, ...] = ()
+    code: str = ""
+    suite: TestSuite | None = None
+    has_code: asyncio.Event = field(default_factory=asyncio.Event)
+    stub_runs: StubRuns = field(init=False)
+    varied: VariedSample = field(init=False)
+    seen: tuple[Mapping[str, Any], tuple[Glimpse, ...]] | None = None
+    _known: list[tuple[Program, KnownAnswers]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.stub_runs = StubRuns(self.setup.session, self.brief.plan)
+        samples = self.brief.request.samples
+        given = {spec.name: samples[spec.name] for spec in self.brief.plan.inputs if spec.name in samples}
+        tables = {name: value for name, value in given.items() if isinstance(value, pd.DataFrame | pd.Series)}
+        self.varied = VariedSample(tables, EFFORTS[self.setup.config.effort].parts)
+
+    @property
+    def judges_brief(self) -> Brief:
+        """The brief for stages that blame code or tests, with the user's own tests if they may be shown."""
+        own = for_judges(self.brief.request.own_tests, self.setup.share_of_runs)
+        told = (self.brief.context, own)
+        return replace(self.brief, context="\n\n".join(text for text in told if text))
+
+    @property
+    def redaction(self) -> Redaction:
+        """The redaction of messages from a run of the current solution on the real sample."""
+        plan = self.brief.plan
+        tables = tables_of(self.setup.told_samples, plan.outputs).columns
+        columns = [column for names in tables.values() for column in names]
+        names = (*(spec.name for spec in plan.inputs), *(spec.name for spec in plan.outputs), *columns)
+        return Redaction.over(self.setup.share_of_runs, self.code, names, self.setup.hidden_values)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The modules that run in the sandbox."""
+        own_tests = self.brief.request.own_tests
+        suites = self.suite.modules if self.suite else ()
+        return (self.code, *(suite.source for suite in suites), *((own_tests,) if own_tests else ()))
+
+    def set_code(self, code: str) -> None:
+        """Replace the solution and emit the event."""
+        self.code = code
+        self.has_code.set()
+        self.setup.emit(SourceWritten("solution", self.setup.stages.attempt, code))
+
+    def set_suite(self, suite: TestSuite) -> None:
+        """Replace the tests and emit the event."""
+        self.suite = suite
+        self.setup.emit(SourceWritten("tests", self.setup.stages.attempt, suite.source))
+
+    def program(self) -> Program:
+        """The current solution as a program for the sandbox."""
+        config, plan = self.setup.config, self.brief.plan
+        variables = {**config.env_vars, **secret_values(config.secrets)}
+        return Program(self.code, plan.inputs, plan.outputs, env_vars=variables)
+
+    def known_answers(self, program: Program) -> KnownAnswers:
+        """The answers of a program that may be needed again. Those of the last few programs are kept."""
+        with self._lock:
+            for one, known in self._known:
+                if one == program:
+                    return known
+            self._known[:] = [*self._known[1 - MOST_PROGRAMS :], (program, KnownAnswers())]
+            return self._known[-1][1]
+
+
+# How a version differs from its parent version: in its outputs on the sample, and in its tests.
+
+
+async def changes_since(
+    state: GenerationState,
+    earlier: Earlier,
+    values: Mapping[str, Any],
+    tests: str,
+    choices: tuple[TestChoice, ...],
+) -> Changes:
+    """Run the earlier version on the same sample, and compare.
+
+    Args:
+        state: the state of the generation of the new version.
+        earlier: its parent version.
+        values: the outputs of the new version on the sample; empty if it did not run on it.
+        tests: the final tests of the new version.
+        choices: which tests of the earlier version were kept or dropped when the new one was planned.
+    """
+    return Changes(
+        plan=earlier.plan,
+        code=earlier.code,
+        tests=_in_the_end(choices, earlier.tests, tests),
+        outputs=await _outputs(state, earlier, values),
+    )
+
+
+def _in_the_end(choices: tuple[TestChoice, ...], before: str, now: str) -> tuple[TestChoice, ...]:
+    """The final choices: a test that was to be kept but was re-derived later counts as changed."""
+    return tuple(
+        choice if choice.fate == "dropped" or same_test(before, now, choice.id) else _rederived(choice)
+        for choice in choices
+    )
+
+
+def _rederived(choice: TestChoice) -> TestChoice:
+    return choice.model_copy(update={"fate": "changed", "reason": "It did not hold, and was derived anew."})
+
+
+async def _outputs(
+    state: GenerationState, earlier: Earlier, values: Mapping[str, Any]
+) -> tuple[OutputChange, ...] | None:
+    if not values:
+        return None
+    now = state.program()
+    program = Program(earlier.code, earlier.plan.inputs, earlier.plan.outputs, env_vars=now.env_vars)
+    run = await run_on_sample(state.setup.session, program, state.brief.request.samples, state.redaction)
+    if run is None or run.error is not None:
+        return None
+    shows = state.redaction.shows_values
+    changed = []
+    for name in (name for name in values if name in run.values):
+        before, after = run.values[name], values[name]
+        found = await call_blocking(partial(compare, before, after))
+        lines = changes(found, show_values=shows)
+        if lines:
+            changed.append(OutputChange(name=name, lines=lines))
+    return tuple(changed)
+
+
+# The values of today's samples: what of them is recorded, and how they differ from those of an existing function.
+
+
+def recordable_values(setup: GenerationSetup) -> dict[str, dict[str, Any]]:
+    """The values of the samples in figures, as far as they may be recorded. Reads up to 20,000 rows of each."""
+    config = setup.config
+    return value_profiles(setup.request.samples, config.share, WithheldColumns.of(config.hide, config.mask))
+
+
+def sample_drift(setup: GenerationSetup, version: Version) -> tuple[str, ...]:
+    """How the values of the samples differ from those of a version. Its record is untrusted."""
+    report, config = version.report, setup.config
+    reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
+    withheld, words = {*config.hide, *config.mask}, []
+    for name, record in report.sample_values.items():
+        value, then = setup.request.samples.get(name), recorded_values(record)
+        if not isinstance(value, pd.DataFrame) or then is None:
+            continue
+        if config.share == "schema":  # numbers of rows may be told
+            then = TableValues(rows=then.rows)
+        told = value[[label for label in value.columns if str(label) not in withheld]] if withheld else value
+        shows = setup.share_of_runs == "rows"
+        words += [one.words for one in value_drift(name, told, then, reads, is_sample=True, show_values=shows)]
+    return tuple(words)
