@@ -11,8 +11,8 @@ from autocoder_jupyter.engine.plan import PlanAnswer, merge, plan_messages
 from autocoder_jupyter.engine.prepare import prepare, with_versions
 from autocoder_jupyter.engine.repair import Brief, DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engine.tests import tests_messages
-from autocoder_jupyter.engines.staged.code import code_messages
-from autocoder_jupyter.engines.staged.fix_code import CodeFix, fix_messages
+from autocoder_jupyter.engines.staged.fixer import CodeFix, fix_messages
+from autocoder_jupyter.engines.staged.writer import code_messages
 from autocoder_jupyter.models.answers import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import TestOutcome

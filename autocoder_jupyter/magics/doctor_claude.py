@@ -22,7 +22,7 @@ _LONGEST = 200
 
 def claude_rows(settings: Settings) -> Iterator[DoctorRow]:
     """A row for the backend, then one for each of its parts: what was checked, its state, and the next step."""
-    from autocoder_jupyter.engines.claude.installed import require_program
+    from autocoder_jupyter.engines.claude.session import require_program
 
     used = settings["backend"] == "claude"
     try:
@@ -79,7 +79,7 @@ def _key(settings: Settings) -> _Part:
 
 def _version_of(program: str) -> tuple[str, str]:
     """The version that the program prints, and ""; or "" and the reason why it does not start."""
-    from autocoder_jupyter.engines.claude.program import home
+    from autocoder_jupyter.engines.claude.session import home
 
     try:
         with home(program, {}) as place:

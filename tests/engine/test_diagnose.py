@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autocoder_jupyter.engine.repair import Brief, DiagnosisAnswer, complete, diagnosis_messages
-from autocoder_jupyter.engines.staged.fix_code import CodeFix, fix_messages
+from autocoder_jupyter.engines.staged.fixer import CodeFix, fix_messages
 from autocoder_jupyter.models.answers import read_record
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, OutputSpec, TestOutcome

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engine.repair import PatchError, excerpt, replace_tests
-from autocoder_jupyter.engines.staged.code_edits import add_imports, apply_edits, changed_in_substance
+from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.types import Edit
 
 MODULE = "import math\n\n\ndef run(x: int) -> int:\n    # keep me\n    y = x + 1   \n    return y\n"

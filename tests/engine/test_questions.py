@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.prompt import plan_text
 from autocoder_jupyter.engine.repair import Brief
 from autocoder_jupyter.engine.tests import tests_messages as messages_of_tests
-from autocoder_jupyter.engines.staged.code import code_messages
+from autocoder_jupyter.engines.staged.writer import code_messages
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 from tests.questions import shared, texts_of_all_stages

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engines.claude import installed
+from autocoder_jupyter.engines.claude import session
 from autocoder_jupyter.magics.doctor_claude import claude_rows
 from autocoder_jupyter.magics.settings import resolve
 
@@ -70,7 +70,7 @@ def test_a_program_that_does_not_start_says_why(
     program = tmp_path / "claude"
     program.write_text(script)
     program.chmod(0o755)
-    monkeypatch.setattr(installed, "require_program", lambda: str(program))
+    monkeypatch.setattr(session, "require_program", lambda: str(program))
     told = rows(tmp_path)
     assert told["program"][0] == "does not start" and why in told["program"][1]
     assert told["claude backend"][0] == "cannot be used"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from autocoder_jupyter.data.constraints import ParsedConstraints
 from autocoder_jupyter.engine.plan import PlanAnswer
 from autocoder_jupyter.engine.repair import Rederivation
-from autocoder_jupyter.engines.staged.fix_code import CodeFix
+from autocoder_jupyter.engines.staged.fixer import CodeFix
 from autocoder_jupyter.models.protocol import schema_in_words, strict_schema
 from autocoder_jupyter.types import CodeSolution, ErrorDiagnosis, InputSpec
 

@@ -42,11 +42,11 @@ from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.start import _with_default, tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engine.tests_ahead import whole_statements
-from autocoder_jupyter.engines.claude import python_code
-from autocoder_jupyter.engines.claude.judgement import SAFE
-from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
+from autocoder_jupyter.engines.claude import classify
+from autocoder_jupyter.engines.claude.agent import SuiteWatch
+from autocoder_jupyter.engines.claude.shell import SAFE
 from autocoder_jupyter.engines.claude.wire import EventReader, Message
-from autocoder_jupyter.engines.staged.code_edits import add_imports, apply_edits, changed_in_substance
+from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.evaluate.task_folder import read_tasks
 from autocoder_jupyter.jobs.code_record import load_record
@@ -617,13 +617,11 @@ READERS: dict[str, Reader] = {
         {**_sources("names", "fences and code", "brackets"), "fences": lambda: hostile.repeated("```\n")},
         ("codemode.source:runnable",),
     ),
-    "edits of code": Reader(
-        _edited, _sources("names", "functions", "imports"), ("engines.staged.code_edits:apply_edits",)
-    ),
+    "edits of code": Reader(_edited, _sources("names", "functions", "imports"), ("engines.staged.fixer:apply_edits",)),
     "imports of an edit": Reader(
         lambda text, _: add_imports(text, ["import json"]),
         _sources("names", "imports"),
-        ("engines.staged.code_edits:add_imports",),
+        ("engines.staged.fixer:add_imports",),
     ),
     "a second solution": Reader(
         _second_read,
@@ -683,12 +681,12 @@ READERS: dict[str, Reader] = {
         ),
     ),
     "tests that an agent changes": Reader(
-        _watched, _sources("tests", "names", "functions"), ("engines.claude.suite_watch:_parts",)
+        _watched, _sources("tests", "names", "functions"), ("engines.claude.agent:_parts",)
     ),
     "a program that an agent runs": Reader(
-        lambda text, _: python_code.judge(text, _no_shell),
+        lambda text, _: classify.judge(text, _no_shell),
         _sources("names", "imports", "f-strings"),
-        ("engines.claude.python_code:judge",),
+        ("engines.claude.classify:judge",),
     ),
     "the end of a module": Reader(
         lambda text, _: without_entry(text),
@@ -742,7 +740,7 @@ READERS: dict[str, Reader] = {
     "two versions of code": Reader(
         lambda text, _: (parsing.same_code(text, text + "\n"), changed_in_substance(text, text + "\n")),
         _sources("names", "f-strings", "names that are normalized"),
-        ("untrusted.parsing:same_code", "engines.staged.code_edits:changed_in_substance"),
+        ("untrusted.parsing:same_code", "engines.staged.fixer:changed_in_substance"),
     ),
     "code for a cell": Reader(
         lambda text, _: (insertable("# \u202e\n" + text, "growth"), renamed(text, "growth")),
@@ -869,7 +867,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "a file of this package, of litellm, or of the user's own arguments": (
         "codemode.agent:_texts",
         "codemode.programs:text",
-        "engines.claude.program:_launcher",
+        "engines.claude.session:_launcher",
         "models.catalogue:_table",
         "models.catalogue:_text",
         "models.catalogue:provider_names",
@@ -937,7 +935,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "engine.tests:write_tests",
         "engines.claude.agent:Agent._tested",
         "engines.claude.agent:Agent._tests_problem",
-        "engines.claude.blind:BlindTests.judge",
+        "engines.claude.prompts:BlindTests.judge",
         "engines.claude.writer:ClaudeWriter._take_tests",
         "engines.staged.fixer:Fixer._fix_tests",
         "types.interface:InputSpec.default_value",
@@ -957,7 +955,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "engine.evidence.comparison:Trial._told",
         "engine.evidence.comparison:Trial._open",
         "equality.comparison:_Walk._file",
-        "engines.claude.loopback:_handled",
+        "engines.claude.gateway:_handled",
         "engines.claude.service:_refusal",
         "engines.claude.wire:message_of",
         "models.response:_object",

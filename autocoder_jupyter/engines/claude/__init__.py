@@ -16,8 +16,8 @@ def require(model: ModelConfig) -> None:
         InvalidRequest: the model is not a Claude model.
         ModelError: the SDK or its program is not installed.
     """
-    from autocoder_jupyter.engines.claude.installed import require_program
     from autocoder_jupyter.engines.claude.service import require_claude
+    from autocoder_jupyter.engines.claude.session import require_program
 
     require_claude(model.model)
     require_program()

@@ -7,19 +7,178 @@ unchanged: otherwise the program would read files that an `@` in them names, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+import contextlib
+import importlib.util
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.engines.claude import sdk_import
 from autocoder_jupyter.engines.claude.gateway import Gateway
-from autocoder_jupyter.engines.claude.installed import not_installed, require_program
-from autocoder_jupyter.engines.claude.program import home
 from autocoder_jupyter.errors import ModelError
-from autocoder_jupyter.sandbox.temporary_folder import remove_abandoned
+from autocoder_jupyter.models.library import collecting_rarely
+from autocoder_jupyter.sandbox.temporary_folder import remove_abandoned, temporary_folder
 from autocoder_jupyter.untrusted.parsing import visible_block
+
+# Checks that the Claude Agent SDK and its program are installed, without importing them.
+
+
+_PIP = 'pip install "autocoder-jupyter[agent]"'
+
+
+def require_program() -> str:
+    """The path of the SDK's bundled program, or of one that is installed on this machine.
+
+    Raises:
+        ModelError: the SDK is not installed, or there is no executable program.
+    """
+    origin = _origin()
+    if origin is None:
+        raise not_installed()
+    name = "claude.exe" if sys.platform == "win32" else "claude"
+    bundled = Path(origin).parent / "_bundled" / name
+    program = str(bundled) if bundled.is_file() else shutil.which(name)
+    if program is None:
+        raise ModelError(
+            "The Claude Agent SDK is installed without its program.",
+            why=f"There is no {bundled}, and no {name} on the path.",
+            hint=f"Install it again: {_PIP} --force-reinstall. There are wheels with the program for most systems.",
+        )
+    if not os.access(program, os.X_OK):
+        raise ModelError(
+            "The program of the Claude Agent SDK cannot be started.",
+            why=f"{program} is not executable.",
+            hint=f"Make it executable (chmod +x), or install it again: {_PIP} --force-reinstall.",
+        )
+    return program
+
+
+def not_installed(why: str = "") -> ModelError:
+    """The error if the SDK cannot be imported."""
+    return ModelError(
+        "The Claude backend needs the Claude Agent SDK, which is not installed.",
+        why=why,
+        hint=f"Install it and restart the kernel: {_PIP}. Or leave out --backend claude.",
+    )
+
+
+def _origin() -> str | None:
+    """The path of the SDK's package; None if there is none."""
+    with suppress(ImportError, ValueError):  # raised by a hidden or broken module
+        spec = importlib.util.find_spec("claude_agent_sdk")
+        return spec.origin if spec is not None else None
+    return None
+
+
+# Runs the program of the Claude Agent SDK in its own folders, and with few environment variables.
+#
+# The SDK passes all environment variables of the kernel to its program; its option `env` only adds variables. So the
+# SDK starts a launcher of this package, which replaces itself by the program with only the variables on a list.
+
+
+_OF_THE_SYSTEM = ("LANG", "LC_ALL", "TZ")
+"""Variables that keep their value. Proxies may contain a password and are not needed: the program asks only us."""
+
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_OF_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
+
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+
+
+@dataclass(frozen=True)
+class Home:
+    """The options of a session: `cli_path`, `cwd` (an empty folder) and `env`."""
+
+    cli_path: str
+    cwd: str
+    env: Mapping[str, str]
+
+
+@contextmanager
+def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
+    """A folder for the program during a session. It is removed afterwards.
+
+    Args:
+        program: path of its executable.
+        variables: further environment variables, such as its key and the address of the model's service.
+    """
+    with temporary_folder("claude") as root:  # the program writes the session there, so it must be removed
+        folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}
+        env = {
+            **dict(variables),
+            "PATH": _PATH,
+            **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), folders["home"]),
+            "TMPDIR": folders["tmp"],
+            "CLAUDE_CONFIG_DIR": folders["config"],
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+        for folder in folders.values():
+            Path(folder).mkdir()
+        yield Home(_launcher(root, program, [*_OF_THE_SYSTEM, *_OF_THE_SDK, *env]), folders["cwd"], env)
+
+
+def _launcher(root: Path, program: str, kept: list[str]) -> str:
+    """A script that starts `program` with the variables `kept`. No value is in it or on a command line."""
+    file = root / "launcher"
+    command = shlex.join([sys.executable, "-I", "-S", "-c", _LAUNCHER.read_text("utf-8"), program, ",".join(kept)])
+    file.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")
+    file.chmod(0o700)
+    return str(file)
+
+
+# The import of the Claude Agent SDK, without what its imports would compute in advance.
+
+
+_GRAMMARS = "rfc3987_syntax"
+"""A package that JupyterLab installs. Its import compiles 38 grammars, which takes longer than all other imports."""
+
+
+def load() -> None:
+    """Import the SDK. Blocks for a second.
+
+    Raises:
+        ImportError: the SDK or something that it needs is not installed.
+    """
+    with collecting_rarely():
+        with _grammars_compiled_later():
+            importlib.import_module("jsonschema")
+        importlib.import_module("claude_agent_sdk")
+
+
+@contextlib.contextmanager
+def _grammars_compiled_later() -> Iterator[None]:
+    """Let an import of jsonschema not compile the grammars.
+
+    jsonschema uses them only to check the formats `iri` and `iri-reference`. It gets a function that compiles them at
+    the first such check.
+    """
+    if _GRAMMARS in sys.modules or importlib.util.find_spec(_GRAMMARS) is None:
+        yield
+        return
+    stand_in = ModuleType(_GRAMMARS)
+    vars(stand_in)["is_valid_syntax"] = _is_valid_syntax
+    sys.modules[_GRAMMARS] = stand_in
+    try:
+        yield
+    finally:
+        if sys.modules.get(_GRAMMARS) is stand_in:
+            del sys.modules[_GRAMMARS]
+
+
+def _is_valid_syntax(term: str, text: str) -> bool:
+    """Whether a text has the syntax of a term of RFC 3987, like the function of the package."""
+    return bool(importlib.import_module(_GRAMMARS).is_valid_syntax(term, text))
+
+
+# What the docstring of this file says.
+
 
 SERVER = "workspace"
 """The name of the tools' server. The model sees the tools as `mcp__workspace__Bash`."""
@@ -62,7 +221,7 @@ async def preload() -> None:
     """
     await call_blocking(require_program)
     try:
-        await call_blocking(sdk_import.load)
+        await call_blocking(load)
     except ImportError as error:  # it is partly installed
         raise not_installed(f"{error}.") from error
 

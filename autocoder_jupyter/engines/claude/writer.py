@@ -19,8 +19,7 @@ from autocoder_jupyter.engine.repair import last_line
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engines.claude.agent import Agent
-from autocoder_jupyter.engines.claude.blind import VACUOUS, BlindTests, unseen
-from autocoder_jupyter.engines.claude.prompts import TESTS
+from autocoder_jupyter.engines.claude.prompts import TESTS, VACUOUS, BlindTests, unseen
 from autocoder_jupyter.engines.claude.session import preload
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.protocol import ModelConfig

@@ -72,7 +72,7 @@ def test_a_request_that_is_right_at_once(run_script: ScriptedRun) -> None:
     # The second run finds the function kept: it asks no model, and needs neither a key nor the SDK.
     os.environ.pop("ANTHROPIC_API_KEY")
     with pytest.MonkeyPatch.context() as hidden:
-        hidden.setattr("autocoder_jupyter.engines.claude.installed.require_program", _unreachable)
+        hidden.setattr("autocoder_jupyter.engines.claude.session.require_program", _unreachable)
         again = run_script.run_script([])
     assert again.report.success and again.report.kept and not again.model.requests
     assert again.report.trace == report.trace

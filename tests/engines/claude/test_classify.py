@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.engines.claude.classify import classify, classify_command
-from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
+from autocoder_jupyter.engines.claude.shell import OTHERS_NOT_RUN
 
 MAIN = b"import pytest\ndef test_it(): ...\nif __name__ == '__main__':\n    raise SystemExit(pytest.main([__file__]))\n"
 FILES = {

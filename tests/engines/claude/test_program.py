@@ -19,8 +19,7 @@ import pytest
 
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.engines.claude.gateway import Gateway
-from autocoder_jupyter.engines.claude.program import home
-from autocoder_jupyter.engines.claude.session import Session
+from autocoder_jupyter.engines.claude.session import Session, home
 from autocoder_jupyter.sandbox.temporary_folder import remove_abandoned
 from tests.scripted_model import ScriptedModel
 

@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import sys
-from autocoder_jupyter.engines.claude import sdk_import
+from autocoder_jupyter.engines.claude import session as sdk_import
 sdk_import.load()
 before = [name in sys.modules for name in ("claude_agent_sdk", "jsonschema", "lark", "rfc3987_syntax")]
 from jsonschema import FormatChecker

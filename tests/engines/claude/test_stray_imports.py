@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.engines.claude.stray_imports import stray_import
+from autocoder_jupyter.engines.claude.prompts import stray_import
 
 PATHS = ["solution.py", "tests.py", "helpers.py", "pkg/__init__.py", "pkg/deep.py", "data/sales.csv"]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.engines.claude.suite_watch import OUTSIDE, SuiteWatch
+from autocoder_jupyter.engines.claude.agent import OUTSIDE, SuiteWatch
 
 FIRST = '''import pandas as pd
 import pytest

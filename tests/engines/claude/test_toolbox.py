@@ -13,7 +13,7 @@ import pytest
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.claude import toolbox as toolbox_module
-from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN
+from autocoder_jupyter.engines.claude.agent import WAS_RUN
 from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
 from autocoder_jupyter.errors import AutocodeError, EngineGone
 from autocoder_jupyter.request import AgentConfig
