@@ -23,7 +23,7 @@ def __getattr__(name: str) -> CodeGenEvalResult:
     """
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from autocoder_jupyter.agent.recorded import load
+    from autocoder_jupyter.agent.agent import load
     from autocoder_jupyter.errors import InvalidRequest
 
     try:
@@ -33,6 +33,6 @@ def __getattr__(name: str) -> CodeGenEvalResult:
 
 
 def __dir__() -> list[str]:
-    from autocoder_jupyter.agent.recorded import loadable
+    from autocoder_jupyter.agent.agent import loadable
 
     return loadable()

@@ -14,7 +14,7 @@ from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
     from autocoder_jupyter.agent import AutoCoderAgent
-    from autocoder_jupyter.agent.recorded import load
+    from autocoder_jupyter.agent.agent import load
     from autocoder_jupyter.codemode import AgentResult, CodeModeAgent, tool
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.types import (
@@ -47,7 +47,7 @@ _HOMES = {
     "Resources": "autocoder_jupyter.types",
     "Secret": "autocoder_jupyter.types",
     "TestFailure": "autocoder_jupyter.types",
-    "load": "autocoder_jupyter.agent.recorded",
+    "load": "autocoder_jupyter.agent.agent",
     "tool": "autocoder_jupyter.codemode",
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.agent.tracing import export_spans
+from autocoder_jupyter.agent.generation import export_spans
 from autocoder_jupyter.run.events import (
     AgentSaid,
     Finished,
@@ -131,7 +131,8 @@ def test_spans_have_the_times_of_the_steps_and_no_words_of_the_request() -> None
 
 def test_who_uses_no_opentelemetry_gets_none_imported() -> None:
     code = (
-        "import sys; from autocoder_jupyter.agent.tracing import export_spans; from tests.test_observing import REPORT;"
+        "import sys; from autocoder_jupyter.agent.generation import export_spans; from tests.test_observing "
+        "import REPORT;"
         "export_spans(REPORT); print('opentelemetry' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.agent.tracing import export_spans
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.journal import Journal
@@ -20,9 +21,56 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker, write_log
 from autocoder_jupyter.settings.choices import ENGINES
 from autocoder_jupyter.types import PlanQuestion, Report
+from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
+
+
+# Exports OpenTelemetry spans of a finished generation, if the process uses OpenTelemetry. It does not import it.
+#
+# Spans have only names of stages, tests and tools, times and numbers of tokens.
+
+
+def export_spans(report: Report) -> None:
+    """Export the timeline of a report to the configured tracer, if there is one. Never raises."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None or report.started is None:
+        return
+    with suppress(Exception):  # an error of an exporter must not lose the function
+        began = report.started.timestamp()
+        tracer = trace.get_tracer("autocoder_jupyter", VERSION)
+        whole = tracer.start_span(f"autocode {report.name}", start_time=_nanoseconds(began))
+        whole.set_attributes(
+            {
+                "autocode.success": report.success,
+                "autocode.version": report.run_id,
+                "autocode.attempts": report.attempts,
+                "gen_ai.usage.input_tokens": report.usage.input_tokens,
+                "gen_ai.usage.output_tokens": report.usage.output_tokens,
+            }
+        )
+        inside = trace.set_span_in_context(whole)
+        for step in report.timeline:
+            start, end = began + step.begin, began + step.begin + step.seconds
+            span = tracer.start_span(f"{step.kind} {step.name}", context=inside, start_time=_nanoseconds(start))
+            span.set_attributes({"autocode.attempt": step.attempt, "autocode.replayed": step.replayed})
+            if step.kind == "tool":
+                span.set_attributes({"gen_ai.tool.name": step.name, "autocode.tool.class": step.detail})
+            if not step.ok:
+                span.set_status(trace.StatusCode.ERROR)
+            span.end(_nanoseconds(end))
+        if not report.success:
+            whole.set_status(trace.StatusCode.ERROR)
+        whole.end(_nanoseconds(began + report.seconds))
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(seconds * 1e9)
+
+
+# What the docstring of this file says.
+
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.agent.recorded import load
+from autocoder_jupyter.agent.agent import load
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
 from autocoder_jupyter.magics.doctor_row import DoctorRow
