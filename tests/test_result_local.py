@@ -1,4 +1,4 @@
-"""`result.run()` in the real local sandbox."""
+"""`result.handle()` in the real local sandbox."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ class AutoCoderAgent(Constructor):
             schema: free text about the data, sent to the model unchanged.
             constraints: sentences that must be true.
             samples: DataFrame, Series, `File` or `Dir` by name. The model gets a description of them, the function is
-                run on them, and they are the defaults of `result.run()`. Of a lazy frame, a query, a dataset, a frame
-                of Dask and a path of Parquet files, at most 10,000 rows are drawn; `result.over(…)` computes all.
+                run on them, and they are the defaults of `result.handle()`. Of a lazy frame, a query, a dataset, a
+                frame of Dask and a path of Parquet files, at most 10,000 rows are drawn; `result.over(…)` computes all.
             inputs: classes or type names by name, such as `{"min_orders": int}`; an `InputSpec` for more details; a
                 pandera schema or `DataFrameModel` for a table that must satisfy it.
             outputs: classes or type names by name; an `OutputSpec` for more details; a pandera schema for a table. By

@@ -1,4 +1,4 @@
-"""Async methods that can also be called without await: `result.run(df)` or `await result.run.aio(df)`."""
+"""Async methods that can also be called without await: `result.handle(df)` or `await result.run.aio(df)`."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ async def run_again(
 ) -> SampleRun | None:
     """Run the function once more as the user will, in a worker that has not run it, and compare the outputs.
 
-    The call has the same options as `result.run()`, and comes after the tests. Two interpreters have different hash
+    The call has the same options as `result.handle()`, and comes after the tests. Two interpreters have different hash
     seeds and random numbers, so an output that depends on them, or on the order of a set, differs. Numbers may differ
     by the tolerance of `equality`, because sums on several cores do.
 

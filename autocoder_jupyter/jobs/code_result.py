@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.result.pending import Pending
-from autocoder_jupyter.result.waited import Waited
+from autocoder_jupyter.result.pending import Pending, Waited
 from autocoder_jupyter.run.events import EndState
 from autocoder_jupyter.untrusted.parsing import visible
 

@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import copy
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from autocoder_jupyter.calls.binding import misfit
 from autocoder_jupyter.calls.call import fetched, on_this_machine, require_output
-from autocoder_jupyter.calls.callable import DocumentationOfInstance, Live, SignatureOfInstance
+from autocoder_jupyter.calls.callable import Called, DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.calls.function import Function, SplitWatch, ValueWatch
 from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taking
 from autocoder_jupyter.calls.options import CallOptions
@@ -23,10 +23,7 @@ from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
-from autocoder_jupyter.result.fields import ReportFields
-from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.result.run import Run
-from autocoder_jupyter.result.waited import Waited
+from autocoder_jupyter.result.pending import Pending, ReportFields, Resolution, Waited
 from autocoder_jupyter.run.events import state_words
 from autocoder_jupyter.run.of_report import RUNNING
 from autocoder_jupyter.scaling.mapped import LastMap
@@ -38,6 +35,45 @@ from autocoder_jupyter.untrusted.parsing import visible
 if TYPE_CHECKING:
     from autocoder_jupyter.scaling.map import Map
     from autocoder_jupyter.scaling.over import Over
+
+
+# `growth.run`: the function of a result. A call before it is ready waits.
+
+
+class Run(Called):
+    """Call it, or await its `.aio`, with the inputs by position or name. Once ready, it can be pickled as a task.
+
+    Args:
+        name: the name of the result.
+        interface: the known part of the interface.
+        options: the options of its calls.
+        ready: waits for the function and returns it.
+        as_task: returns the task that is pickled.
+        word: the attribute of the result.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        interface: Interface,
+        options: CallOptions,
+        ready: Callable[[], Awaitable[Function]],
+        as_task: Callable[[], Task],
+        *,
+        word: str = "run",
+    ) -> None:
+        super().__init__(f"{name}.{word}", interface, options)
+        self._ready = ready
+        self._as_task = as_task
+
+    async def _function(self) -> Function:
+        return await self._ready()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._as_task().__reduce__()
+
+
+# What the docstring of this file says.
 
 
 _LONGEST_REASON = 200
@@ -185,7 +221,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @Live
     def run(self) -> Run:
-        """The function: call `result.run(df)`, or `await result.run.aio(df)` on your own loop.
+        """The function: call `result.handle(df)`, or `await result.run.aio(df)` on your own loop.
 
         Its arguments are the inputs, by position or name, and options of this call: `name`, `resources`, `retries`,
         `timeout`, `env_vars`, `secrets`, `cache`, `reuse`, `output_dir`, `tables`. If an input has the name of an
@@ -413,7 +449,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             SandboxUnavailable: there is no sandbox.
         """
         from autocoder_jupyter.data.sampling import sampled
-        from autocoder_jupyter.result.verification import verified
+        from autocoder_jupyter.result.storage import verified
 
         resolution = self._settled(await self._pending.settled())._pending.wait()
         given = {**self._samples, **await sampled(await fetched(samples, self._options.timeout))}

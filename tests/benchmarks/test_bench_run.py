@@ -1,4 +1,4 @@
-"""The time of `result.run(df)` with a warm worker, compared with the same function in this process.
+"""The time of `result.handle(df)` with a warm worker, compared with the same function in this process.
 
     python -m pytest tests/benchmarks/test_bench_run.py --benchmark-only --benchmark-group-by=group
 
