@@ -70,7 +70,7 @@ def require_frames(notebook: Notebook, command: CellCommand, request: CodeReques
     Raises:
         InvalidRequest: nothing is to be sent, or there is no user to ask.
     """
-    from autocoder_jupyter.jobs.code_record import load_record
+    from autocoder_jupyter.jobs.code_job import load_record
 
     own = [command.name, *request.tools, *request.functions]
     found = _forgotten(command, request.frames, own, notebook.namespace)

@@ -34,7 +34,7 @@ _log = redacting_logger(__name__)
 RESULT_TYPE = ("autocoder_jupyter.result.handle", "CodeGenEvalResult")
 """Module and name of the type that a cell binds. It is checked by name, so that its module need not be imported."""
 
-CODE_RESULT_TYPE = ("autocoder_jupyter.jobs.code_result", "CodeModeResult")
+CODE_RESULT_TYPE = ("autocoder_jupyter.jobs.code_job", "CodeModeResult")
 """The same for a cell with `--mode tools`."""
 
 

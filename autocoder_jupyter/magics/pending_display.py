@@ -15,7 +15,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.redaction.logs import redacting_logger
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.jobs.code_result import CodeModeResult
+    from autocoder_jupyter.jobs.code_job import CodeModeResult
     from autocoder_jupyter.result import CodeGenEvalResult
 
 _log = redacting_logger(__name__)

@@ -49,7 +49,7 @@ from autocoder_jupyter.engines.claude.wire import EventReader, Message
 from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.evaluate.task_folder import read_tasks
-from autocoder_jupyter.jobs.code_record import load_record
+from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.kinds.table import KINDS, elements_of
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.inserting import insertable
@@ -469,7 +469,7 @@ READERS: dict[str, Reader] = {
             **_json("numbers", "keys", "brackets"),
             "many messages": lambda: '{"history":' + _many('{"role":"user","content":"a"}', 4_500_000) + "}",
         },
-        ("jobs.code_record:load_record",),
+        ("jobs.code_job:load_record",),
     ),
     "the choice of a version": Reader(
         _file(

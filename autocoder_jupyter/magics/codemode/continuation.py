@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest, EarlierRun
-from autocoder_jupyter.jobs.code_record import load_record
+from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest, EarlierRun, load_record
 from autocoder_jupyter.magics.notebook import Notebook, is_code_result, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.untrusted.folder import Folder

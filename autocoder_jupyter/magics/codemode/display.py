@@ -9,7 +9,7 @@ from autocoder_jupyter.magics.pending_display import PendingDisplay, unfinished
 from autocoder_jupyter.magics.terminal import columns
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.jobs.code_result import CodeModeResult
+    from autocoder_jupyter.jobs.code_job import CodeModeResult
 
 
 class AnswerDisplay:

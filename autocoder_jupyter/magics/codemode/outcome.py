@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.jobs.code_job import CodeJob
-from autocoder_jupyter.jobs.code_result import CodeModeResult
+from autocoder_jupyter.jobs.code_job import CodeJob, CodeModeResult
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.steps import Steps
 from autocoder_jupyter.types.records import Glimpse

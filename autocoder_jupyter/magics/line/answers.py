@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 from autocoder_jupyter.display.shown import card_html, card_text
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.jobs.code_job import CodeJob
-from autocoder_jupyter.jobs.code_record import CodeRecord, load_record
+from autocoder_jupyter.jobs.code_job import CodeJob, CodeRecord, load_record
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.codemode.cell import launch_code, retried
 from autocoder_jupyter.magics.codemode.outcome import read_sent_messages, state_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from autocoder_jupyter.codemode.journal import PREFIX
 from autocoder_jupyter.display.shown import status_line
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.jobs.code_record import load_record
+from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import launch, refuse_to_shadow
 from autocoder_jupyter.magics.launching import waits

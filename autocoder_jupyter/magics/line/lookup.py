@@ -72,7 +72,7 @@ def is_answer(notebook: Notebook, name: str) -> bool:
         return is_code_result(job.result)
     if is_ours(notebook.namespace.get(name)):
         return is_code_result(notebook.namespace[name])
-    from autocoder_jupyter.jobs.code_record import load_record
+    from autocoder_jupyter.jobs.code_job import load_record
 
     return name.isidentifier() and load_record(notebook.journal_root, name) is not None
 

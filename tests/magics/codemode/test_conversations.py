@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter import jobs
 from autocoder_jupyter.codemode.journal import block_key
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.jobs.code_record import load_record
+from autocoder_jupyter.jobs.code_job import load_record
 
 FIRST = "%%autocode first --mode tools --tool fetch_price --tool order --wait\nOrder the cheapest of @orders."
 SECOND = "%%autocode second --mode tools --continue first --wait\nWhat did it cost?"
