@@ -102,7 +102,7 @@ ORIGINS = {
     "sandbox/worker/remote.py::_exception_of": INSIDE,
     "sandbox/worker/tester.py::Tests._getobj": INSIDE,
     "sandbox/worker/warmup.py::warm_up": INSIDE,
-    "tasks/flyte_resolver.py::TaskResolver.load_task": FLYTE,
+    "tasks/flyte.py::TaskResolver.load_task": FLYTE,
 }
 
 NAMESPACES = {"namespace", "_namespace", "user_ns"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.tasks.readable import readable
-from autocoder_jupyter.tasks.renamed import renamed
+from autocoder_jupyter.tasks.export import readable, renamed
 
 
 def insertable(code: str, name: str) -> str:

@@ -27,7 +27,7 @@ from autocoder_jupyter.result.pending import Pending, ReportFields, Resolution, 
 from autocoder_jupyter.run.events import state_words
 from autocoder_jupyter.run.of_report import RUNNING
 from autocoder_jupyter.scaling.mapped import LastMap
-from autocoder_jupyter.tasks.task import Task
+from autocoder_jupyter.tasks.flyte import Task
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.types.interface import KnownSplits, Split
 from autocoder_jupyter.untrusted.parsing import visible
@@ -517,7 +517,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             GenerationFailed: there is no function that passed.
             InvalidRequest: an argument is invalid, or an output cannot be one of Flyte.
         """
-        from autocoder_jupyter.tasks.flyte_task import to_flyte
+        from autocoder_jupyter.tasks.flyte import to_flyte
 
         options = self._options.changed({"output": output} if output is not None else {})
         return to_flyte(self._usable(), options, env, retries=retries, timeout=timeout, cache=cache)
@@ -551,7 +551,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
             return export_package(self.report, function, Path(path), tests=tests)
         if kind == "flyte":
-            from autocoder_jupyter.tasks.flyte_module import export_for_flyte
+            from autocoder_jupyter.tasks.flyte import export_for_flyte
 
             return export_for_flyte(self.report, function, Path(path), tests=tests)
         raise InvalidRequest(f"There is no kind {kind!r} of export.", hint=f"Kinds: {', '.join(get_args(ExportKind))}.")

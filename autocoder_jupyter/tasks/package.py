@@ -24,9 +24,8 @@ from autocoder_jupyter.engine.packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIO
 from autocoder_jupyter.errors import InvalidRequest, writing
 from autocoder_jupyter.sandbox.environments.pins import check_pins, pin_of
 from autocoder_jupyter.tasks import export
-from autocoder_jupyter.tasks.harness import command_line, functions, recorded_tables
-from autocoder_jupyter.tasks.quoting import literal
-from autocoder_jupyter.tasks.readable import readable
+from autocoder_jupyter.tasks.command_line import command_line, functions, literal, recorded_tables
+from autocoder_jupyter.tasks.export import readable
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import visible

@@ -33,7 +33,7 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CallSpec, WorkerNotReady
-from autocoder_jupyter.tasks.task import Task
+from autocoder_jupyter.tasks.flyte import Task
 from autocoder_jupyter.types import Dir, Figure, File, ImageConfig, InputSpec, OutputSpec, Secret
 from autocoder_jupyter.untrusted.parsing import hides
 

@@ -18,7 +18,7 @@ from autocoder_jupyter.engine.verdict import stub_program
 from autocoder_jupyter.kinds.table import KINDS, type_name
 from autocoder_jupyter.kinds.values import REFUSED, TypeName
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.tasks import harness
+from autocoder_jupyter.tasks import command_line
 from autocoder_jupyter.types import CodePlan, Dir, Figure, File, OutputSpec
 
 VALUES: dict[TypeName, Any] = {
@@ -91,7 +91,7 @@ def test_what_a_stub_returns_crosses_as_that_kind(
 def test_every_input_can_be_given_on_the_command_line_of_a_script() -> None:
     plain = {"str", "int", "float"}
     for name, kind in KINDS.items():
-        assert not kind.is_input or kind.reader in harness.functions().keys() | plain, name
+        assert not kind.is_input or kind.reader in command_line.functions().keys() | plain, name
         assert kind.metavar or not kind.is_input or name == "bool"  # --flag and --no-flag take nothing
 
 

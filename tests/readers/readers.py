@@ -66,9 +66,8 @@ from autocoder_jupyter.sandbox.environments.pylock import read_pylock
 from autocoder_jupyter.sandbox.host.exchange import Malformed, _parse
 from autocoder_jupyter.sandbox.host.verdicts import sentences
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.tasks.export import tests_for
-from autocoder_jupyter.tasks.harness import entered
-from autocoder_jupyter.tasks.renamed import renamed
+from autocoder_jupyter.tasks.command_line import entered
+from autocoder_jupyter.tasks.export import renamed, tests_for
 from autocoder_jupyter.types import CodePlan, CodeSolution, Edit, Exchange, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted import parsing, plain_json, plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
@@ -748,12 +747,12 @@ READERS: dict[str, Reader] = {
             **_sources("names", "functions"),
             "calls of the function": lambda: "def run(): pass\n" + "run()\n" * 7_000,
         },
-        ("untrusted.readable_code:readable_code", "tasks.renamed:places"),
+        ("untrusted.readable_code:readable_code", "tasks.export:places"),
     ),
     "code for a script": Reader(
         lambda text, _: (entered(text), tests_for(text, "growth", "# how")),
         _sources("names", "imports", "functions"),
-        ("tasks.harness:below_the_head", "tasks.export:_imports_renamed", "tasks.export:_imported"),
+        ("tasks.command_line:below_the_head", "tasks.export:_imports_renamed", "tasks.export:_imported"),
     ),
     "code in colours": Reader(
         lambda text, _: source.python(text),
@@ -882,7 +881,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.readers:read_table",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",
-        "tasks.harness:_parts",
+        "tasks.command_line:_parts",
         "tasks.export:figures_as_data",
         "versions.request_fields:changes_differences",
         "view.markup:_rules",

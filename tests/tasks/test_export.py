@@ -24,7 +24,7 @@ from uv import find_uv_bin
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.errors import InvalidRequest, PackageRefused
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.tasks import harness
+from autocoder_jupyter.tasks import command_line
 from autocoder_jupyter.tasks.export import export, script
 from autocoder_jupyter.types import (
     CheckOutcome,
@@ -371,7 +371,7 @@ def run(text, number, ratio, flag, at, day, span, file, folder, table, column, f
 
 
 def test_each_part_of_the_writer_is_for_a_form_that_outputs_have() -> None:
-    regions = re.findall(r"# region (\w+)", harness.functions()["_cli_write"])
+    regions = re.findall(r"# region (\w+)", command_line.functions()["_cli_write"])
     assert regions == ["parts", "table", "path", "figure"]
     assert set(regions[1:]) <= {kind.form for kind in KINDS.values()}
 
@@ -619,7 +619,7 @@ def test_the_solution_is_never_main_in_the_script(report: Any, tmp_path: Path, c
 
 @pytest.mark.parametrize("first", ['"é"; ', "from __future__ import annotations ;", "...; 'x'; "])
 def test_code_on_the_line_of_the_docstring_stands_below_the_way_in(first: str) -> None:
-    text = harness.entered(f"{first}FACTOR = [\n    2]\n\n\ndef run():\n    return FACTOR\n")
+    text = command_line.entered(f"{first}FACTOR = [\n    2]\n\n\ndef run():\n    return FACTOR\n")
     kinds = [type(node) for node in ast.parse(text).body]
     assert kinds[-3:] == [ast.If, ast.Assign, ast.FunctionDef] and ast.Assign not in kinds[:-3]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.tasks.renamed import places, renamed
+from autocoder_jupyter.tasks.export import places, renamed
 
 
 @pytest.mark.parametrize(

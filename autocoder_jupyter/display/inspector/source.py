@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.tasks.renamed import places
+from autocoder_jupyter.tasks.export import places
 from autocoder_jupyter.view.document import Source
 from autocoder_jupyter.view.markup import plain
 

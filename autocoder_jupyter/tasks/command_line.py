@@ -21,11 +21,25 @@ from typing import Any
 
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, MASKED, ColumnsRead
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import literal as read_literal
-from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.parsing import parse, visible
 from autocoder_jupyter.untrusted.plain_json import shortened
+
+# Quotes untrusted text for a script: as a comment of one line, or as a literal. No other form is used.
+
+
+def comment(text: str) -> str:
+    """One line of comment. Line breaks and hidden characters are escaped."""
+    return f"# {visible(text)}".rstrip()
+
+
+def literal(value: str) -> str:
+    """A string literal on one line. Hidden characters are escaped."""
+    return visible(repr(value))  # `repr` escapes what is not printable; some printable characters are blank
+
+
+# What the docstring of this file says.
 
 
 def command_line(
