@@ -17,9 +17,7 @@ from pathlib import Path
 from autocoder_jupyter.agent.generation import reached
 from autocoder_jupyter.agent.settings import agent_config
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.evaluate.score_table import markdown
-from autocoder_jupyter.evaluate.task_folder import SHIPPED, read_tasks
-from autocoder_jupyter.evaluate.trial import UNASKED, TaskScore, try_model
+from autocoder_jupyter.evaluate.trial import SHIPPED, UNASKED, TaskScore, markdown, read_tasks, try_model
 from autocoder_jupyter.models import preflight
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.settings.choices import SANDBOXES

@@ -15,12 +15,19 @@ import pytest
 
 from autocoder_jupyter.agent.settings import agent_config
 from autocoder_jupyter.errors import InvalidRequest, UnknownModel
-from autocoder_jupyter.evaluate import task_folder
+from autocoder_jupyter.evaluate import trial
 from autocoder_jupyter.evaluate.__main__ import main
-from autocoder_jupyter.evaluate.known_task import KnownTask, is_right
-from autocoder_jupyter.evaluate.score_table import markdown
-from autocoder_jupyter.evaluate.task_folder import SHIPPED, read_tasks, write_task
-from autocoder_jupyter.evaluate.trial import SPENT, TaskScore, try_model
+from autocoder_jupyter.evaluate.trial import (
+    SHIPPED,
+    SPENT,
+    KnownTask,
+    TaskScore,
+    is_right,
+    markdown,
+    read_tasks,
+    try_model,
+    write_task,
+)
 from tests.benchmarks.trust.shipped import shipped
 from tests.benchmarks.trust.task import Change, Task
 from tests.benchmarks.trust.tasks import checks, orders, series
@@ -204,9 +211,9 @@ def test_all_values_of_a_folder_together_are_bounded(tmp_path: Path, monkeypatch
     for task in (REVENUE, STREAK):
         write_task(tmp_path, task.known())
     size = sum(file.stat().st_size for file in tmp_path.rglob("*.bin"))
-    monkeypatch.setattr(task_folder, "_FOLDER_BYTES", size)
+    monkeypatch.setattr(trial, "_FOLDER_BYTES", size)
     assert len(read_tasks(tmp_path)) == 2
-    monkeypatch.setattr(task_folder, "_FOLDER_BYTES", size - 1)
+    monkeypatch.setattr(trial, "_FOLDER_BYTES", size - 1)
     with pytest.raises(InvalidRequest, match="cannot be read"):
         read_tasks(tmp_path)
 

@@ -48,7 +48,7 @@ from autocoder_jupyter.engines.claude.shell import SAFE
 from autocoder_jupyter.engines.claude.wire import EventReader, Message
 from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.evaluate.task_folder import read_tasks
+from autocoder_jupyter.evaluate.trial import read_tasks
 from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.kinds.table import KINDS, elements_of
 from autocoder_jupyter.magics.command import parse_cell
@@ -378,7 +378,7 @@ READERS: dict[str, Reader] = {
     "a folder of tasks": Reader(
         _file("one/task.json", lambda folder: read_tasks(folder)),
         _json("numbers", "keys", "brackets"),
-        ("evaluate.task_folder:_read", "evaluate.task_folder:_read.case"),
+        ("evaluate.trial:_read", "evaluate.trial:_read.case"),
     ),
     "a request in a folder": Reader(
         _file(

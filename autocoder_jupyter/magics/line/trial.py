@@ -36,9 +36,7 @@ def try_models(notebook: Notebook, arguments: Arguments) -> None:
     given = arguments.given
     max_cost, max_tokens = given.get("max_cost"), given.get("max_tokens")
 
-    from autocoder_jupyter.evaluate.score_table import markdown
-    from autocoder_jupyter.evaluate.task_folder import SHIPPED, read_tasks
-    from autocoder_jupyter.evaluate.trial import SPENT, try_model
+    from autocoder_jupyter.evaluate.trial import SHIPPED, SPENT, markdown, read_tasks, try_model
 
     tasks = read_tasks(SHIPPED)
     if max_cost is None and max_tokens is None:
@@ -63,8 +61,7 @@ def try_models(notebook: Notebook, arguments: Arguments) -> None:
 
 def _blocks(scores: Sequence[TaskScore], config: AgentConfig) -> tuple[Block, ...]:
     """The tables for the page. Tasks for which the budget was too small are named once, below."""
-    from autocoder_jupyter.evaluate.score_table import MODEL_HEADINGS, TASK_HEADINGS, markdown, model_rows, task_rows
-    from autocoder_jupyter.evaluate.trial import SPENT
+    from autocoder_jupyter.evaluate.trial import MODEL_HEADINGS, SPENT, TASK_HEADINGS, markdown, model_rows, task_rows
 
     tried = task_rows([score for score in scores if score.failed_stage != SPENT])
     unfinished = ", ".join(score.task for score in scores if score.failed_stage == SPENT)

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from autocoder_jupyter.evaluate import known_task
-from autocoder_jupyter.evaluate.known_task import Tables
+from autocoder_jupyter.evaluate import trial
+from autocoder_jupyter.evaluate.trial import Tables
 from tests.benchmarks.trust.task import HEAD, Change, Task
 
 
@@ -39,7 +39,7 @@ def is_right(task: Task, given: Any, tables: Tables) -> bool:
     known = answer(task, task.right, tables)
     if isinstance(given, Exception) or isinstance(known, Exception):
         return False
-    return known_task.is_right(known, given)
+    return trial.is_right(known, given)
 
 
 def shows_on(task: Task, change: Change) -> tuple[str, ...]:

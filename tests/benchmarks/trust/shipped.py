@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.evaluate.known_task import KnownCase, KnownTask
-from autocoder_jupyter.evaluate.task_folder import SHIPPED, write_task
+from autocoder_jupyter.evaluate.trial import SHIPPED, KnownCase, KnownTask, write_task
 from tests.benchmarks.trust.tasks import FAMILIES
 
 NAMES = (

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from autocoder_jupyter.evaluate.known_task import KnownCase, KnownTask, Tables, TaskWords
+from autocoder_jupyter.evaluate.trial import KnownCase, KnownTask, Tables, TaskWords
 
 Change = str | tuple[str, str]
 """The body of a function, or a text of the right body with its replacement."""

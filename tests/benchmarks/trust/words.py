@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.evaluate.known_task import OUTPUT
+from autocoder_jupyter.evaluate.trial import OUTPUT
 from tests.benchmarks.trust.known import answer, tables_of
 from tests.benchmarks.trust.task import Change, Task
 from tests.runner import fenced

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.evaluate.known_task import Tables
+from autocoder_jupyter.evaluate.trial import Tables
 from tests.benchmarks.trust.task import Task
 
 
