@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.display.codemode.charts import chart_block
+from autocoder_jupyter.display.codemode.card import chart_block
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.untrusted.charts import CHART as MIME

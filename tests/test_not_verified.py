@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import load
-from autocoder_jupyter.display.inspector.static import render_html, render_text
+from autocoder_jupyter.display.inspector.document import render_html, render_text
 from autocoder_jupyter.errors import InvalidRequest, NotVerifiedWarning
 from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.result import CodeGenEvalResult

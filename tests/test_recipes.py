@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display import pane
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display import strip
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.engines.staged.writer import StagedWriter
 from autocoder_jupyter.errors import Locked
 from autocoder_jupyter.models.protocol import LockedModel, ModelConfig, Question
@@ -296,9 +296,9 @@ MOOD = {
 }
 
 FOUND = """
-from autocoder_jupyter.display.inspector import static
+from autocoder_jupyter.display.inspector import document as static
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.run.events import Finished, MoodFound
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import facts_of, run_of
@@ -433,7 +433,7 @@ async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for state in during:
         assert "Reviewing the code" in card_text(state)
         assert "Review</span>" in card_html(state)
-        assert "The review, as the model writes it" in pane.render_html(state)
+        assert "The review, as the model writes it" in strip.render_html(state)
     assert "✓ Review" in card_html(states[-2])  # a ready card has no ticks
     assert [step.name for step in produced.report.timeline if step.name == review]
     with pytest.raises(Locked, match="must be asked to review the code"):

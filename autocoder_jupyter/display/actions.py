@@ -5,14 +5,25 @@ Two facts only a page knows, and adds: whether the cell of a run is in its noteb
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display.split import OFFER, can_be_checked
+from autocoder_jupyter.display.inspector.form import call_line
+from autocoder_jupyter.display.verified import OFFER, can_be_checked
+from autocoder_jupyter.display.wait_line import html_widget
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.settings.config import RECORDS
+from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.view.document import Beside, Row, Span, line
+from autocoder_jupyter.view.markup import element, escape
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import PlanQuestion
+
 
 _State = FunctionRun | CodeRun
 
@@ -119,3 +130,137 @@ def raised_limit(state: _State, limit: float) -> float:
         return 2 * limit
     unit = 10.0 ** (math.floor(math.log10(needed)) - 1)  # two digits
     return float(f"{math.ceil(needed / unit) * unit:.2g}")
+
+
+# Commands to type after a run, for front ends without our buttons, exports and terminals.
+
+
+WORDS = "autocode-words"
+"""Our lab extension hides it where it has the buttons."""
+
+
+def approval_row(name: str, *, is_asked: bool) -> Row:
+    """How to approve without our buttons; empty if nothing is asked."""
+    how = f"Allow it with %autocode approve {name}, refuse it with %autocode decline {name}."
+    return Row("Answer", (line(how),) if is_asked else (), prefix="", kind=WORDS)
+
+
+def next_steps(state: FunctionRun) -> Row:
+    """The row with the commands; empty while the run is active."""
+    steps = tuple(line(Span(typed, "code"), Span(does, "muted")) for typed, does in _steps(state))
+    return Row("Next", (Beside(steps),) if steps else (), kind=WORDS)
+
+
+def _steps(state: FunctionRun) -> Iterator[tuple[str, str]]:
+    name, plan, offered = state.name, state.plan, buttons(state)
+    if "call" in offered:
+        if plan:
+            yield call_line(name, plan.inputs, [spec.name for spec in plan.inputs]), "runs it"
+        yield f"%autocode insert {name}", "copies its code into a new cell"
+    if "check-split" in offered:
+        yield f"{name}.split", "checks how it may be split, for large tables"
+    if "inspect" in offered:
+        yield name, "shows the whole result"
+    if "retry" in offered:
+        if state.trace and state.phase in ("cancelled", "over_budget"):
+            yield f"%%autocode {name} …", "run again, continues where it stopped"
+        yield f"%autocode retry {name}", "asks the model again"
+    if "raise-limit" in offered and (limit := _limit(state)):
+        raised = f"{raised_limit(state, limit):.12g}"
+        yield f"{limit_flag(state)} {raised}", "in its cell raises the limit, or any other amount"
+    if state.finished and "call" not in offered and state.solution:
+        yield f"%autocode show {name} --code", "shows the best attempt"
+
+
+def _limit(state: FunctionRun) -> float:
+    """The limit that ended the run; 0 if the card does not have it."""
+    turns = state.trace.max_turns if state.trace else 0
+    return {"max_cost": state.max_cost or 0, "max_iterations": state.of, "agent_max_turns": turns}.get(state.limit, 0)
+
+
+# The questions of a plan, asked before code is written: as numbered lines and as a form below the card.
+
+
+ASKED = "autocode-asked"
+"""The class of the questions on a card. The form hides them where it is shown."""
+
+_LEFT_OPEN = "Let the plan decide"
+
+
+def question_lines(questions: Sequence[PlanQuestion], name: str) -> Iterator[str]:
+    """Each question with its numbered options, and how to answer."""
+    for number, question in enumerate(questions, 1):
+        yield f"{number}. {question.text}"
+        for place, option in enumerate(question.options, 1):
+            yield f"      {place}  {option}{'  (as planned)' if option == question.assumed else ''}"
+    if questions:
+        yield f"Answer by number or in your own words: %autocode answer {name} {' '.join('1' for _ in questions)}"
+
+
+class QuestionForm:
+    """The questions as radio buttons, each with a text field for another answer. `widget` is the form.
+
+    Args:
+        questions: the questions of the plan.
+        answer: called with one answer for each question, "" to keep the plan's choice. It must not block.
+
+    Raises:
+        ImportError: ipywidgets is not installed.
+    """
+
+    def __init__(self, questions: Sequence[PlanQuestion], answer: Callable[[Sequence[str]], object]) -> None:
+        ipywidgets: Any = importlib.import_module("ipywidgets")
+        self._answer = answer
+        self._questions = questions
+        self._choices = [_choice(ipywidgets, question) for question in questions]
+        self._words = [_own_words(ipywidgets, question) for question in questions]
+        titles = [
+            html_widget(element("div", escape(f"{number}. {question.text}"), look="text"))
+            for number, question in enumerate(questions, 1)
+        ]
+        self._go = ipywidgets.Button(description="Answer", button_style="primary", layout={"width": "auto"})
+        self._leave = ipywidgets.Button(description=_LEFT_OPEN, layout={"width": "auto"})
+        self._go.on_click(lambda _: self.send())
+        self._leave.on_click(lambda _: answer([""] * len(questions)))
+        rows = [row for group in zip(titles, self._choices, self._words, strict=True) for row in group]
+        buttons = ipywidgets.HBox((self._go, self._leave))
+        hides = html_widget(element("style", escape(f".{ASKED} {{ display: none !important; }}")), {"display": "none"})
+        self.widget = ipywidgets.VBox((*rows, buttons, hides), layout={"max_width": "1292px", "margin": "6px 20px 0 0"})
+        self.widget.add_class("autocode-questions")
+
+    def send(self) -> None:
+        """Send the answers; text that the user typed wins over a selected option."""
+        self._answer(
+            [
+                words.value.strip() or (question.options[choice.index] if choice.index is not None else "")
+                for question, choice, words in zip(self._questions, self._choices, self._words, strict=True)
+            ]
+        )
+
+    def close(self) -> None:
+        """Close all widgets."""
+        for child in self.widget.children:
+            for part in (*getattr(child, "children", ()), child):
+                part.close()
+        self.widget.close()
+
+
+def _choice(ipywidgets: Any, question: PlanQuestion) -> Any:
+    shown = [visible(option) for option in question.options]
+    place = question.options.index(question.assumed) if question.assumed in question.options else None
+    return ipywidgets.RadioButtons(
+        options=list(zip(shown, range(len(shown)), strict=True)),
+        index=place,
+        tooltip=visible(question.text),
+        layout={"width": "max-content", "max_width": "100%", "margin": "0 0 0 1em"},
+    )
+
+
+def _own_words(ipywidgets: Any, question: PlanQuestion) -> Any:
+    return ipywidgets.Text(
+        description="Other",
+        placeholder="in your own words",
+        tooltip=visible(question.text),
+        style={"description_width": "initial"},
+        layout={"width": "30em", "max_width": "calc(100% - 1em)", "margin": "0 0 6px 1em"},
+    )

@@ -7,15 +7,19 @@ is updated only after an event.
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import agent_part, parts, readings, tool_calls
-from autocoder_jupyter.display.changes import change_blocks
+from autocoder_jupyter.display import folds, parts
+from autocoder_jupyter.display.actions import ASKED, approval_row, next_steps, question_lines
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
-from autocoder_jupyter.display.next_steps import approval_row, next_steps
-from autocoder_jupyter.display.phases import ENDS, TONES, reason_of, waits_for
-from autocoder_jupyter.display.questions import ASKED, question_lines
-from autocoder_jupyter.display.sample_outputs import output_blocks
-from autocoder_jupyter.display.split import split_blocks
-from autocoder_jupyter.display.verified import verified_blocks
+from autocoder_jupyter.display.parts import change_blocks
+from autocoder_jupyter.display.verified import (
+    ENDS,
+    TONES,
+    output_blocks,
+    reason_of,
+    split_blocks,
+    verified_blocks,
+    waits_for,
+)
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.run.of_report import SECOND
 from autocoder_jupyter.types.records import STAGES, StageName
@@ -73,7 +77,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         approval_row(state.name, is_asked=bool(state.approval)),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
         Row("Status", lines(_waits(state)), prefix=""),
-        Row("Agent", agent_part.agent_blocks(state)),
+        Row("Agent", folds.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("Keep it", _keeping(state)),
@@ -90,7 +94,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Call", lines([clipped(signature(state), 600)], "signature"), prefix=""),
         Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
-        Row("Second opinion", readings.opinion_blocks(refines, state.second_opinion)),
+        Row("Second opinion", parts.opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
         Row("Written by", lines([clipped(state.writer, 600)]) if has_code else (), prefix="written by"),
         Row("Sandbox", parts.sandbox_blocks(state.sandbox) if has_code else ()),
@@ -128,7 +132,7 @@ def facts(state: FunctionRun) -> tuple[str, ...]:
         _headline(state),
         "edited by you" if state.author == "you" else "",
         f"backend: {state.backend}" if state.backend else "",
-        tool_calls.turns(state.trace, finished=state.finished) if state.trace else "",
+        folds.turns(state.trace, finished=state.finished) if state.trace else "",
         _tests(state),
         _attempts(state),
         duration(state.seconds) if state.finished and state.seconds else "",

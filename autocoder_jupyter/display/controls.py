@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, Protocol
 
-from autocoder_jupyter.display.bundles import widget_bundle
-from autocoder_jupyter.display.questions import QuestionForm
-from autocoder_jupyter.display.shown import Shown, is_unverified, pictures_html, strip_html
-from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
-from autocoder_jupyter.display.window import LAST_HTML
+from autocoder_jupyter.display.actions import QuestionForm
+from autocoder_jupyter.display.live import Shown, is_unverified, pictures_html, strip_html, widget_bundle
+from autocoder_jupyter.display.strip import LAST_HTML
+from autocoder_jupyter.display.wait_line import HtmlWidget, html_widget
 from autocoder_jupyter.view.markup import EMPTY, Html, clipped, element, escape, html_output
 
 FOLDED_SECONDS = 0.3

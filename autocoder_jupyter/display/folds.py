@@ -2,15 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, get_args
 
-from autocoder_jupyter.display import parts
-from autocoder_jupyter.display.agent_part import folded_calls
-from autocoder_jupyter.display.tool_calls import call_line
+from autocoder_jupyter.display import parts as display_parts
 from autocoder_jupyter.run.function_run import FunctionRun, LogLine
-from autocoder_jupyter.view.amounts import clock
-from autocoder_jupyter.view.document import Block, Diff, Section, Source, lines, muted
+from autocoder_jupyter.types import ToolClass, Trace
+from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.amounts import clock, counted, duration
+from autocoder_jupyter.view.as_text import item_text
+from autocoder_jupyter.view.document import (
+    Block,
+    Diff,
+    Item,
+    Items,
+    Line,
+    Section,
+    Source,
+    Span,
+    Tone,
+    line,
+    lines,
+    muted,
+)
 from autocoder_jupyter.view.markup import clipped
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import ToolOutcome, ToolUse
+
+
+# Tool calls of an agent on cards and in the inspector: each with its class and outcome, and a summary.
+
+
+CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
+
+MARKS: dict[ToolOutcome, tuple[str, Tone]] = {
+    "ok": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "denied": ("⊘", "bad"),
+    "cancelled": ("–", "quiet"),
+    "uncertain": ("?", "warn"),
+}
+"""Sign and tone of each outcome."""
+
+RUNS: tuple[str, Tone] = ("◐", "busy")
+ASKS: tuple[str, Tone] = ("?", "warn")
+
+LONGEST_ARGUMENT = 120
+LONGEST_REASON = 160
+NOTEWORTHY_SECONDS = 0.05
+MOST_TOOLS = 8
+MOST_DENIED = 3
+"""Denied calls that are shown with the summary."""
+
+
+def turns(trace: Trace, *, finished: bool) -> str:
+    """`turn 4 of 50` while it works, `14 of 50 turns` afterwards; "" before the first turn."""
+    if not trace.turns:
+        return ""
+    if finished:
+        return f"{trace.turns} of {counted(trace.max_turns, 'turn')}"
+    return f"turn {trace.turns} of {trace.max_turns}"
+
+
+def distribution(calls: Sequence[ToolUse]) -> str:
+    """`7 calls: Bash 4, Write 3; 5 safe, 1 intercepted, 1 denied; 1 failed; 2 replayed`."""
+    tools = Counter(call.tool for call in calls)
+    kinds = Counter(call.kind for call in calls)
+    outcomes = Counter(call.outcome for call in calls)
+    rest = len(calls) - sum(count for _, count in tools.most_common(MOST_TOOLS))
+    named = [f"{markup.clipped(tool, 40)} {count}" for tool, count in tools.most_common(MOST_TOOLS)]
+    parts = (
+        f"{counted(len(calls), 'call')}: {', '.join([*named, *([f'others {rest}'] if rest else [])])}",
+        ", ".join(f"{kinds[kind]} {kind}" for kind in CLASSES if kinds[kind]),
+        ", ".join(f"{outcomes[how]} {how}" for how in ("failed", "cancelled") if outcomes[how]),
+        f"{replayed} replayed" if (replayed := sum(call.replayed for call in calls)) else "",
+    )
+    return "; ".join(filter(None, parts)) if calls else "no calls"
+
+
+def denied(calls: Iterable[ToolUse]) -> list[ToolUse]:
+    """The first calls that were denied."""
+    return [call for call in calls if call.outcome == "denied"][:MOST_DENIED]
+
+
+def calls_block(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> tuple[Block, ...]:
+    """The calls as a list, then the calls that are running."""
+    items = (*(call_item(call) for call in calls), *(call_item(call, runs=True) for call in under_way))
+    return (Items(items),) if items else ()
+
+
+def call_item(call: ToolUse, below: tuple[Block, ...] = (), *, runs: bool = False) -> Item:
+    """One call.
+
+    Args:
+        call: the call.
+        below: what is shown below it.
+        runs: whether it is still running.
+    """
+    about = " · ".join(filter(None, (judged(call), "" if runs else _took(call))))
+    denied = call.outcome == "denied" and not runs
+    return Item(outcome(call, runs=runs), _asked(call), about, below=below, edge=denied)
+
+
+def short_line(call: ToolUse, *, runs: bool = False) -> Line:
+    """A call in one short line, without its class."""
+    return line(outcome(call, runs=runs), *_asked(call))
+
+
+def outcome(call: ToolUse, *, runs: bool = False) -> Span:
+    """The outcome with its sign."""
+    sign, tone = RUNS if runs else MARKS[call.outcome]
+    return Span(f"{sign} {'runs' if runs else call.outcome}", tone)
+
+
+def _asked(call: ToolUse) -> tuple[Span, Span]:
+    return Span(call.tool, "strong"), Span(argument(call), "code")
+
+
+def call_line(call: ToolUse) -> str:
+    """A call in one line of text: `⊘ denied  Bash curl https://…  network is not reached`."""
+    return markup.line(item_text(call_item(call)))
+
+
+def argument(call: ToolUse) -> str:
+    """The first line of the argument, and the number of further lines."""
+    first, *more = call.argument.strip().splitlines() or [""]
+    shown = markup.clipped(first, LONGEST_ARGUMENT)
+    return f"{shown} … (+{counted(len(more), 'line')})" if more else shown
+
+
+def judged(call: ToolUse) -> str:
+    """The class of a call and its reason, as `intercepted: runs in our own runner`; if denied, the reason only."""
+    reason = markup.clipped(call.reason, LONGEST_REASON)
+    if call.outcome == "denied":
+        return reason or call.kind
+    return f"{call.kind}: {reason}" if reason else call.kind
+
+
+def _took(call: ToolUse) -> str:
+    if call.replayed:
+        return "↺ replayed"
+    return duration(call.seconds) if call.seconds >= NOTEWORTHY_SECONDS else ""
+
+
+# What a card shows of an agent: the newest tool calls while the agent works, a summary at the end.
+
+
+NEWEST = 5
+"""Calls in the row while the agent works; earlier calls are in a collapsible part."""
+
+MOST_FOLDED = 60
+
+
+def agent_blocks(state: FunctionRun) -> tuple[Block, ...]:
+    """The content of the row; nothing without an agent, or before its first turn."""
+    agent = state.agent
+    if agent is None or not agent.trace.turns:
+        return ()
+    calls = agent.trace.calls
+    if state.finished:
+        return (*lines(_summary(state, agent.trace)), *calls_block(denied(calls)))
+    listed = calls_block(calls[-NEWEST:], (use for _, use in agent.under_way))
+    return (*_before(len(calls) - NEWEST, ", see Tool calls below"), *(listed or (muted("no tool call yet"),)))
+
+
+def folded_calls(state: FunctionRun, most: int = MOST_FOLDED) -> tuple[Block, ...]:
+    """The calls in order, at most the newest `most`; while the agent works, without those in the row."""
+    calls = state.trace.calls if state.trace else ()
+    shown = calls if state.finished else calls[:-NEWEST]
+    return (*_before(len(shown) - most), *calls_block(shown[-most:]))
+
+
+def _before(count: int, where: str = "") -> tuple[Block, ...]:
+    return (muted(f"{counted(count, 'earlier call')}{where}"),) if count > 0 else ()
+
+
+def _summary(state: FunctionRun, trace: Trace) -> Iterator[str]:
+    """The calls by tool and class; the packages that the code needs, and the image of the sandbox."""
+    yield distribution(trace.calls)
+    if state.environment:
+        packages = ", ".join(state.packages) or "only the preinstalled ones"
+        yield f"packages: {clipped(packages)}; image: {state.environment}"
+
+
+# What the docstring of this file says.
+
 
 LAST_LINES = 12
 """Lines of the log that are shown if the whole log is too long."""
@@ -31,7 +209,7 @@ def folded_sections(state: FunctionRun) -> tuple[Section, ...]:
         CODE_CHANGES: _code_changes(state),
         code: (*_change(state), Source(state.solution, python=True)),
         tests: (*_reported(state), Source(state.tests, python=True)),
-        "Plan": parts.plan_blocks(state.plan) if state.plan else (),
+        "Plan": display_parts.plan_blocks(state.plan) if state.plan else (),
         "Log": (Source(_log(state.log)),),
         SENT: (Source(state.sent),),
     }
@@ -93,5 +271,5 @@ def _code_changes(state: FunctionRun) -> tuple[Block, ...]:
 
 
 def _reported(state: FunctionRun) -> tuple[Block, ...]:
-    checks = parts.checks(state.evidence.checks) if state.evidence else ()
-    return (*parts.tests(state.outcomes, state.pending), *checks)
+    checks = display_parts.checks(state.evidence.checks) if state.evidence else ()
+    return (*display_parts.tests(state.outcomes, state.pending), *checks)

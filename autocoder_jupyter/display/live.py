@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.display import card, folds, strip
+from autocoder_jupyter.display.codemode import card as code_card
+from autocoder_jupyter.display.verified import picture_blocks
 from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, SampleOutputs
-from autocoder_jupyter.run.function_run import RunRecord
+from autocoder_jupyter.run.function_run import FunctionRun, RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
+from autocoder_jupyter.view import as_html, as_text
+from autocoder_jupyter.view.amounts import clock
+from autocoder_jupyter.view.document import Document
+from autocoder_jupyter.view.markup import EMPTY, Html, element, html_output
 
 logger = redacting_logger(__name__)
 
@@ -124,3 +133,186 @@ class LiveCard(Generic[S]):
         except Exception:
             logger.exception("the last state of the card could not be completed")
             return state
+
+
+# What is shown of a run of either kind; the type of the state selects its view.
+
+
+Shown = FunctionRun | CodeRun
+
+MAX_CHARACTERS = 19_400
+"""Characters of HTML; a card stays under 20 KB in a saved notebook."""
+
+
+def document_of(state: Shown) -> Document:
+    """The document of a run."""
+    return code_card.card(state) if isinstance(state, CodeRun) else card.card(state)
+
+
+def title(state: Shown) -> str:
+    """The state in a few words."""
+    return code_card.title(state) if isinstance(state, CodeRun) else card.title(state)
+
+
+def card_html(state: Shown) -> Html:
+    """The card."""
+    return as_html.document_html(document_of(state), MAX_CHARACTERS)
+
+
+def card_text(state: Shown, columns: int = 0) -> str:
+    """The card in a few lines of text, for a terminal that is so wide; 0 for none."""
+    return as_text.document_text(document_of(state), columns)
+
+
+def status_line(state: Shown) -> str:
+    """The current step in one line of text."""
+    return as_text.status_line(document_of(state), "" if state.finished else clock(state.seconds))
+
+
+def ended_calls(state: Shown) -> dict[str, str]:
+    """The tool calls that have ended, each in one line of text, by their id."""
+    if isinstance(state, CodeRun):
+        return {call.call: code_card.call_line(call) for call in state.calls if call.outcome}
+    calls = state.trace.calls if state.trace else ()
+    return {str(number): folds.call_line(call) for number, call in enumerate(calls)}
+
+
+def current_step(state: Shown) -> Hashable:
+    """Identifies the step of a run; it changes when a terminal should print a new line."""
+    if isinstance(state, CodeRun):
+        return state.phase, state.turn, len(state.blocks)
+    return state.phase, state.stage, state.attempt
+
+
+def strip_html(state: Shown) -> Html:
+    """The live part below the card."""
+    return code_card.render_html(state) if isinstance(state, CodeRun) else strip.render_html(state)
+
+
+def pictures_html(state: Shown) -> Html:
+    """The pictures of the outputs of a run under way, whose card has only their words; empty if there are none."""
+    blocks = () if isinstance(state, CodeRun) else picture_blocks(state.outputs)
+    return element("div", as_html.blocks_html(blocks), look="text spaced within") if blocks else EMPTY
+
+
+def is_unverified(state: Shown) -> bool:
+    """Whether the outputs are of code that has not passed its tests."""
+    return isinstance(state, FunctionRun) and state.outputs is not None and not state.outputs.is_verified
+
+
+# Outputs by mime type. Our lab extension renders two types of its own; other front ends use the standard types.
+#
+# An output can be older than the run that it shows: a page is reloaded, a notebook is saved while a job runs, a kernel
+# ends. So a card names its run and its progress, and our page can then show what became of the run.
+
+
+FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
+"""An output that our lab extension keeps up to date: the run and the progress shown."""
+
+OUR_WIDGET = "application/vnd.autocoder-jupyter.widget+json"
+"""A widget that our lab extension shows while its model exists; otherwise it shows the HTML of the same output."""
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def card_bundle(state: Shown, started: float, *, for_page: bool) -> dict[str, Any]:
+    """A card.
+
+    Args:
+        state: the state to show.
+        started: start of the run in seconds since 1970; name and start identify a run of a kernel.
+        for_page: whether our lab extension is present.
+    """
+    own = _followed("card", state.name, started, step(state), finished=state.finished and not _goes_on(state))
+    return {**(own if for_page else {}), **html_output(card_html(state), card_text(state))}
+
+
+def pending_result(name: str, started: float) -> dict[str, Any]:
+    """The data that our lab extension needs to replace an output by the result when the run has ended.
+
+    Args:
+        name: the name of the result.
+        started: start of the run in seconds since 1970.
+    """
+    return _followed("result", name, started)
+
+
+def _followed(
+    shows: Literal["card", "result"], name: str, started: float, step: str = "", *, finished: bool = False
+) -> dict[str, Any]:
+    return {FOLLOWED: {"shows": shows, "name": name, "started": started, "step": step, "finished": finished}}
+
+
+def widget_bundle(model_id: str, *, for_page: bool) -> dict[str, Any]:
+    """A widget, without the HTML that replaces it later.
+
+    Args:
+        model_id: the model id of the widget.
+        for_page: whether our lab extension is present.
+    """
+    if for_page:
+        return {OUR_WIDGET: {"model_id": model_id}}
+    return {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": model_id}}
+
+
+def step(state: Shown) -> str:
+    """The progress of a run as a key: the cards of two states with the same key look the same."""
+    if isinstance(state, CodeRun):
+        return _code_step(state)
+    last = f"{state.log[-1].at:.3f}" if state.log else ""
+    there = (state.plan is not None, state.evidence is not None, bool(state.sent))
+    counts = (len(state.log), len(state.outcomes), state.test_count, len(state.solution), len(state.tests))
+    agent = (len(state.agent.trace.calls), len(state.agent.under_way), state.agent.trace.turns) if state.agent else ()
+    tokens = (state.usage.input_tokens, state.usage.output_tokens)
+    splits = (len(state.splits.found), state.splits.doing, state.splits.failed)
+    return " ".join(
+        map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens, *splits))
+    )
+
+
+def _goes_on(state: Shown) -> bool:
+    """Whether something is found out about a run that has ended."""
+    return isinstance(state, FunctionRun) and bool(state.splits.doing)
+
+
+def _code_step(state: CodeRun) -> str:
+    decided = tuple((call.outcome, call.waits) for call in state.calls)
+    blocks = tuple(block.ok for block in state.blocks)
+    key = (state.phase, state.turn, blocks, decided, state.fault, state.loading, len(state.summary), bool(state.sent))
+    return " ".join(map(str, (*key, state.usage.input_tokens, state.usage.output_tokens)))
+
+
+# The card in a notebook's output: one display, updated in place.
+
+
+class NotebookView:
+    """Shows states in the output of the cell that made it. Make it in the cell; call it from any thread.
+
+    Args:
+        state: the first state.
+        started: start of the run, in seconds since 1970.
+        has_page: whether our lab extension is present; that may change.
+    """
+
+    def __init__(self, state: Shown, started: float, has_page: Callable[[], bool]) -> None:
+        display_module: Any = importlib.import_module("IPython.display")
+        self._started = started
+        self._has_page = has_page
+        self._handle: Any = display_module.DisplayHandle()
+        self._shown = self._key(state)
+        self._handle.display(self._bundle(state), raw=True)
+
+    def __call__(self, state: Shown) -> None:
+        """Show `state`. Nothing is rendered or sent if the card would be the same: rendering holds the interpreter, and
+        an update closes the parts that the user has opened.
+        """
+        key = self._key(state)
+        if key != self._shown:
+            self._shown = key
+            self._handle.update(self._bundle(state), raw=True)
+
+    def _key(self, state: Shown) -> tuple[Shown, bool]:
+        return state.still, self._has_page()
+
+    def _bundle(self, state: Shown) -> dict[str, Any]:
+        return card_bundle(state, self._started, for_page=self._has_page())

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import RAN_OUT_OF_TIME
-from autocoder_jupyter.view.amounts import counted
+from autocoder_jupyter.view.amounts import counted, spending
 from autocoder_jupyter.view.document import (
     Beside,
     Block,
     Bullets,
     Button,
     Fold,
+    Group,
     Item,
     Items,
     Line,
+    Offer,
     Source,
     Span,
+    Tone,
     line,
     lines,
     muted,
@@ -27,15 +30,20 @@ from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import (
+        Changes,
         CheckOutcome,
         CodePlan,
+        Difference,
         Evidence,
         InputSpec,
         OutputSpec,
+        Reading,
+        SecondOpinion,
         Strength,
         TestOutcome,
         Trace,
     )
+
 
 MOST_ASSUMPTIONS = 20
 MOST_FAILURES = 3
@@ -300,3 +308,246 @@ def _check(check: CheckOutcome, message: str) -> Item:
 
 def _mark(good: bool, words: str) -> Span:
     return Span(words, "good" if good else "bad")
+
+
+# Changes since the earlier version: interface, assumptions, outputs on the sample and tests.
+#
+# They are lines with the signs of a diff. The code has a separate diff.
+
+
+CHANGES_MOST = 12
+"""Lines of one kind that are shown; the others are counted."""
+
+TONES: dict[str, Tone] = {"+": "good", "−": "bad", "→": "busy", "=": "quiet"}
+"""The signs: added, removed, changed, unchanged."""
+
+Change = tuple[str, str]
+"""A sign and its text."""
+
+
+def change_blocks(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> tuple[Block, ...]:
+    """The changes, grouped by kind.
+
+    Args:
+        changes: the changes since the earlier version.
+        plan: the plan of this version.
+        tests: the outcomes of this version's tests.
+    """
+    return tuple(Group(kind, _lines(found)) for kind, found in change_lines(changes, plan, tests).items())
+
+
+def _lines(found: Sequence[Change]) -> tuple[Block, ...]:
+    shown = [line(Span(sign, TONES[sign]), clipped(words), look="hanging") for sign, words in found[:CHANGES_MOST]]
+    more = len(found) - CHANGES_MOST
+    return (*shown, *([muted(f"and {more} more")] if more > 0 else []))
+
+
+def change_lines(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Mapping[str, Sequence[Change]]:
+    """The lines by kind, in the order in which they are shown; kinds without lines are left out."""
+    found = {
+        "Interface": [*_inputs(changes.plan.inputs, plan.inputs), *_outputs(changes.plan.outputs, plan.outputs)],
+        "Assumptions": _texts(changes.plan.assumptions, plan.assumptions),
+        "On the sample": _on_the_sample(changes, plan),
+        "Tests": _tests(changes, [test.id for test in tests]),
+    }
+    return {kind: lines for kind, lines in found.items() if lines}
+
+
+def _inputs(before: Sequence[InputSpec], now: Sequence[InputSpec]) -> list[Change]:
+    old, new = ({spec.name: _input(spec) for spec in specs} for specs in (before, now))
+    return _changes_compared("input", old, new)
+
+
+def _input(spec: InputSpec) -> str:
+    return f"{spec.name}: {spec.written_type}" + ("" if spec.required else f" = {spec.default!r}")
+
+
+def _outputs(before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> list[Change]:
+    old, new = ({spec.name: f"{spec.name}: {spec.written_type}" for spec in specs} for specs in (before, now))
+    lines = _changes_compared("output", old, new)
+    columns = {spec.name: {column.name: column.dtype for column in spec.columns} for spec in before}
+    for spec in now:
+        if columns.get(spec.name) and spec.columns:
+            were, are = columns[spec.name], {column.name: column.dtype for column in spec.columns}
+            names = ({name: f"{spec.name}.{name}: {dtype}" for name, dtype in some.items()} for some in (were, are))
+            lines += _changes_compared("column", *names)
+    return lines
+
+
+def _changes_compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
+    return [
+        *(("−", f"{what} {old[name]}") for name in old if name not in new),
+        *(("→", f"{what} {new[name]}, was {old[name]}") for name in new if name in old and new[name] != old[name]),
+        *(("+", f"{what} {new[name]}") for name in new if name not in old),
+    ]
+
+
+def _texts(before: Sequence[str], now: Sequence[str]) -> list[Change]:
+    return [*(("−", text) for text in before if text not in now), *(("+", text) for text in now if text not in before)]
+
+
+def _on_the_sample(changes: Changes, plan: CodePlan) -> list[Change]:
+    if changes.outputs is None:
+        return []
+    lines = [("→", f"{output.name}: {words}") for output in changes.outputs for words in output.lines]
+    changed = {output.name for output in changes.outputs}
+    before = {output.name for output in changes.plan.outputs}
+    same = [output.name for output in plan.outputs if output.name in before and output.name not in changed]
+    return [*lines, *([("=", f"{', '.join(same)}: as before")] if same else [])]
+
+
+def _tests(changes: Changes, now: Sequence[str]) -> list[Change]:
+    by_choice = {
+        choice: [test for test in changes.tests if test.fate == choice] for choice in ("kept", "changed", "dropped")
+    }
+    kept = by_choice["kept"]
+    known = {test.id for test in changes.tests}
+    names = dict.fromkeys(test.partition("[")[0] for test in now)
+    new = [name for name in names if name not in known] if changes.tests else []
+    return [
+        *([("=", f"{counted(len(kept), 'earlier test')} kept")] if kept else []),
+        *(("→", f"{test.id}: {test.reason}") for test in by_choice["changed"]),
+        *(("−", f"{test.id}: {test.reason or test.sentence}") for test in by_choice["dropped"]),
+        *([("+", f"{counted(len(new), 'new test')}: {', '.join(new)}")] if new else []),
+    ]
+
+
+# The row *Second opinion* on cards and in the inspector: the differences in numbers, and other readings.
+
+
+LONGEST = 400
+"""Characters of a sentence."""
+
+MOST = 3
+"""Differences that are shown without a reading that explains them."""
+
+
+def opinion_blocks(name: str, opinion: SecondOpinion | None) -> tuple[Block, ...]:
+    """The content of the row; empty without a second opinion.
+
+    Args:
+        name: the name of the result if it is ready, so that a reading can be applied; otherwise "".
+        opinion: the second opinion.
+    """
+    if opinion is None:
+        return ()
+    if opinion.state == "running":
+        return (muted("running …"),)
+    if opinion.state == "none":
+        none = line(Span("none.", only="text"), Span(clipped(opinion.note, LONGEST), "muted"))
+        return (none, *lines([_unanswered(opinion)], "muted"))
+    return (*lines(_found_wrong(opinion)), *_compared(name, opinion), *lines(_notes(opinion), "muted"))
+
+
+def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
+    if opinion.state in ("agree", "not compared"):
+        yield line(Span("✓", "good") if opinion.state == "agree" else Span("–", "quiet"), _agrees(opinion))
+        yield from lines(map(_sentence, opinion.differences[:MOST]), "muted")
+        yield from _readings(name, opinion)
+        return
+    yield from _readings(name, opinion)
+    rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
+    yield from (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
+    yield from _judged(opinion)
+
+
+def _readings(name: str, opinion: SecondOpinion) -> Iterator[Block]:
+    for number, reading in enumerate(opinion.readings, 1):
+        yield line(Span("≠", "warn"), _read(opinion, number))
+        if reading.assumption:
+            yield muted(f"It depends on: {clipped(reading.assumption, LONGEST)}")
+        if name:
+            yield _use(name, number, reading)
+
+
+def _use(name: str, number: int, reading: Reading) -> Offer:
+    """How to apply a reading."""
+    cell = f"%%autocode {name} --refine\n{reading.line}"
+    command = f"%autocode reading {name} {number}"
+    return Offer("Use this reading", cell, command, f"adds to the request: {reading.line}")
+
+
+def _notes(opinion: SecondOpinion) -> tuple[str, str, str]:
+    return _not_compared(opinion), _unanswered(opinion), _cost(opinion)
+
+
+def _unanswered(opinion: SecondOpinion) -> str:
+    asked = " and ".join(opinion.unanswered)
+    return f"A question for {clipped(asked, LONGEST)} had no answer. The next run asks it again." if asked else ""
+
+
+def _agrees(opinion: SecondOpinion) -> str:
+    count = len(opinion.tried)
+    inputs = f"on the sample and {counted(count, 'variation')} of it" if count else "on the sample"
+    if opinion.state == "agree" and not opinion.not_compared:
+        return f"A second solution gives the same result {inputs}."
+    if opinion.state == "agree":
+        return f"In what was compared, a second solution gives the same result {inputs}."
+    if not opinion.compared:
+        return "There is a second solution, but none of its outputs could be compared."
+    same = clipped(" and ".join(opinion.compared), LONGEST)
+    return f"Not all outputs were compared. A second solution gives the same {same} {inputs}."
+
+
+def _read(opinion: SecondOpinion, number: int) -> str:
+    """`With the reading “year on year”, best_month would be 2024-03 instead of 2024-11.`"""
+    words = opinion.readings[number - 1].words.removeprefix("read ")
+    if opinion.state == "agree":
+        return f"With the reading “{words}”, the result is the same on this data, and may differ on other data."
+    if number > 1 or not opinion.differences:
+        return f"With the reading “{words}”, the result differs too."
+    return f"With the reading “{words}”, {_described(opinion.differences[0])}."
+
+
+def _sentence(difference: Difference) -> str:
+    text = _described(difference)
+    return f"{text[0].upper() if difference.on else text[0]}{text[1:]}."
+
+
+def _described(difference: Difference) -> str:
+    """`best_month would be 2024-03 instead of 2024-11`."""
+    where, first, second = difference.where, difference.first, difference.second
+    if not first and not second:  # values are withheld
+        rows = f" in {difference.count} of {difference.of} rows" if difference.of > 1 else ""
+        text = f"{where} would differ{rows}"
+    elif second.endswith((" rows", " entries")):
+        at = f" ({difference.at})" if difference.at else ""
+        text = f"{where} would have {second} instead of {first}{at}"
+    elif difference.of > 1:
+        at = f" at {difference.at}" if difference.at else ""
+        text = f"{where} would differ in {difference.count} of {difference.of} rows: {second} instead of {first}{at}"
+    else:
+        text = f"{where} would be {second} instead of {first}"
+    text = f"{difference.on}, {text}" if difference.on else text
+    return clipped(text, LONGEST)
+
+
+def _judged(opinion: SecondOpinion) -> Iterator[Block]:
+    if opinion.confirms == "first":
+        yield muted(
+            "A third derivation on a small input, made from the request and the plan's assumptions, confirms that the "
+            "function follows the plan. It does not confirm the assumptions."
+        )
+    elif opinion.confirms == "second":
+        words = "A third derivation on a small input confirms the second solution, so the function may be wrong."
+        yield line(Span("⚠", "warn"), words)
+        if opinion.stays:
+            yield muted(f"The function stays as it is. {clipped(opinion.stays, LONGEST)}")
+
+
+def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:
+    if opinion.tests:
+        yield f"It found an input on which the code was wrong. It is a test now: {', '.join(opinion.tests)}."
+
+
+def _cost(opinion: SecondOpinion) -> str:
+    spent = spending(opinion.usage, None)
+    return " ".join(filter(None, (f"It cost {spent}, included in the total above." if spent else "", opinion.note)))
+
+
+def _not_compared(opinion: SecondOpinion) -> str:
+    if not opinion.not_compared:
+        return ""
+    more = f" and {len(opinion.not_compared) - MOST} more" if len(opinion.not_compared) > MOST else ""
+    shown = "; ".join(clipped(note, LONGEST) for note in opinion.not_compared[:MOST])
+    return f"Not compared: {shown}{more}."

@@ -6,16 +6,16 @@ import importlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, Watch, print_obstacles
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import so_far
-from autocoder_jupyter.view.markup import element, escape, html_output
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, html_output
 
 logger = redacting_logger(__name__)
 
@@ -157,3 +157,31 @@ def wait_text(awaited: Awaited, now: float, since: float, done: int = 0, waiting
 def _notebook_display() -> Any:
     display_module: Any = importlib.import_module("IPython.display")
     return display_module.DisplayHandle()
+
+
+# Widgets that show HTML. ipywidgets is imported when one is made, because it may be missing.
+
+
+class HtmlWidget(Protocol):
+    """A widget of ipywidgets that shows its `value`."""
+
+    value: Html
+
+    def close(self) -> None:
+        """Close it on the page and in the kernel."""
+        ...
+
+
+def html_widget(value: Html = EMPTY, layout: Mapping[str, str] | None = None) -> HtmlWidget:
+    """A widget that shows HTML.
+
+    Args:
+        value: what it shows first.
+        layout: its CSS properties as ipywidgets names them, such as `min_width`.
+
+    Raises:
+        ImportError: ipywidgets is not installed.
+    """
+    ipywidgets: Any = importlib.import_module("ipywidgets")
+    shown: HtmlWidget = ipywidgets.HTML(value, **({} if layout is None else {"layout": dict(layout)}))
+    return shown

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from autocoder_jupyter.calls.outputs import field_names
-from autocoder_jupyter.display.bundles import card_bundle
-from autocoder_jupyter.display.codemode.charts import description, thumbnail
-from autocoder_jupyter.display.inspector.call_code import call_line
+from autocoder_jupyter.display.codemode.card import description, thumbnail
+from autocoder_jupyter.display.inspector.form import call_line
+from autocoder_jupyter.display.live import card_bundle
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.lab.messages import CellProblem, CheckedPart, ReadyModels, RequestOutcome
 from autocoder_jupyter.magics.doctor import examine

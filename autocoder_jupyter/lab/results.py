@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import actions
-from autocoder_jupyter.display.bundles import step
-from autocoder_jupyter.display.shown import Shown, document_of
+from autocoder_jupyter.display.live import Shown, document_of, step
 from autocoder_jupyter.lab.messages import JobMessage, JobRun, JobState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.run.code_run import CodeRun

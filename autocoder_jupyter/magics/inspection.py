@@ -13,8 +13,8 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.parsing import visible
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.display.inspector.inspector import Inspector
     from autocoder_jupyter.display.inspector.subject import Editor, VersionActions
-    from autocoder_jupyter.display.inspector.widget import Inspector
     from autocoder_jupyter.magics.notebook import Notebook
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
@@ -211,7 +211,7 @@ class Inspectors:
         version_manager: VersionActions | None,
         outputs: SampleOutputs | None,
     ) -> Inspector:
-        from autocoder_jupyter.display.inspector.widget import Inspector
+        from autocoder_jupyter.display.inspector.inspector import Inspector
 
         known = self._open.pop(result.name, None)
         if known is not None and known[0] is result and known[1].subject.report is result.report:

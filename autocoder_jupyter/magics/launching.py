@@ -108,7 +108,7 @@ def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:
     if notebook.is_terminal:
         return
     yield from notebook.front_end.views
-    from autocoder_jupyter.display.view import NotebookView
+    from autocoder_jupyter.display.live import NotebookView
 
     has_page = notebook.front_end.has_page
     yield NotebookView(started.card.state, started.started, has_page)

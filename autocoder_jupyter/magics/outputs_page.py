@@ -14,7 +14,7 @@ OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
 def outputs_page(outputs: Any) -> Html:
     """A named tuple of outputs as static HTML."""
     from autocoder_jupyter.data.overview import excerpt
-    from autocoder_jupyter.display.inspector.outputs import outputs_html
+    from autocoder_jupyter.display.inspector.evidence import outputs_html
     from autocoder_jupyter.view.markup import NO_FORMULAS, element
 
     values = {name: _of_pandas(value) for name, value in outputs._asdict().items()}

@@ -28,7 +28,7 @@ def unfinished(notebook: Notebook, result: CodeGenEvalResult | CodeModeResult) -
     words = repr(result)
     if notebook.is_terminal:
         return {"text/plain": words}
-    from autocoder_jupyter.display.inspector.static import pending_html
+    from autocoder_jupyter.display.inspector.document import pending_html
     from autocoder_jupyter.view.markup import html_output
 
     return {**html_output(pending_html(words, waits=result.state.startswith("waiting")), words)}
@@ -55,7 +55,7 @@ class PendingDisplay:
         """
         if result.done or self._notebook.is_terminal or self._notebook.is_headless:
             raise NotImplementedError
-        from autocoder_jupyter.display.inspector.static import pending_html
+        from autocoder_jupyter.display.inspector.document import pending_html
         from autocoder_jupyter.view.markup import html_output
 
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
@@ -73,7 +73,7 @@ class PendingDisplay:
 
     def _for_page(self, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any]:
         """A mime type for pages with the extension: they update outputs themselves after the page was reloaded."""
-        from autocoder_jupyter.display.bundles import pending_result
+        from autocoder_jupyter.display.live import pending_result
 
         launch = self._notebook.launched.get(result.name)
         if launch is None or launch.job.result is not result or not self._notebook.front_end.has_page():

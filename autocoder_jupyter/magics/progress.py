@@ -6,8 +6,7 @@ import os
 import sys
 from typing import Any
 
-from autocoder_jupyter.display.live import LiveCard
-from autocoder_jupyter.display.shown import Shown, card_text, current_step, ended_calls, status_line
+from autocoder_jupyter.display.live import LiveCard, Shown, card_text, current_step, ended_calls, status_line
 from autocoder_jupyter.magics.terminal import columns, drawn
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.view import markup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display.questions import question_lines
+from autocoder_jupyter.display.actions import question_lines
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import NotebookJob
 from autocoder_jupyter.untrusted.parsing import visible

@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.pending_display import unfinished
 from autocoder_jupyter.magics.terminal import columns
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.widget import Inspector
+    from autocoder_jupyter.display.inspector.inspector import Inspector
     from autocoder_jupyter.display.live import View
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.run.events import SampleOutputs
@@ -61,8 +61,8 @@ class ResultDisplay:
         """The mime bundle of a result; IPython applies `include` and `exclude`. Never waits."""
         if (shown := unfinished(self._notebook, result)) is not None:
             return shown
-        from autocoder_jupyter.display.bundles import widget_bundle
-        from autocoder_jupyter.display.inspector.static import render_html, render_text
+        from autocoder_jupyter.display.inspector.document import render_html, render_text
+        from autocoder_jupyter.display.live import widget_bundle
 
         outputs = outputs_of(self._notebook, result)
         if self._notebook.is_terminal:

@@ -19,8 +19,8 @@ from autocoder_jupyter.data.overview import (
     TOO_LARGE,
     glimpses,
 )
-from autocoder_jupyter.display.sample_outputs import glimpse_blocks, output_blocks
-from autocoder_jupyter.display.shown import card_html
+from autocoder_jupyter.display.live import card_html
+from autocoder_jupyter.display.verified import glimpse_blocks, output_blocks
 from autocoder_jupyter.run.events import Finished, SampleOutputs
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Figure

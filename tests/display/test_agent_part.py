@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display import pane
-from autocoder_jupyter.display.bundles import step
-from autocoder_jupyter.display.shown import card_html, card_text, status_line
+from autocoder_jupyter.display import strip
+from autocoder_jupyter.display.live import card_html, card_text, status_line, step
 from autocoder_jupyter.run.events import (
     AgentSaid,
     EnvironmentReady,
@@ -138,15 +137,15 @@ def test_the_end_of_a_call_that_nobody_heard_begin_is_not_counted() -> None:
 
 
 def test_the_strip_shows_what_it_says_and_what_runs(read: Any) -> None:
-    text = read(pane.render_html(fold(AgentSaid(4, "Let me "), AgentSaid(4, "look."), LOOKS[0]))).text
+    text = read(strip.render_html(fold(AgentSaid(4, "Let me "), AgentSaid(4, "look."), LOOKS[0]))).text
     assert "The agent · turn 4 of 50" in text
     assert text.endswith("Let me look.◐ runs Bash ls")
 
 
 def test_the_strip_says_why_an_agent_is_silent_until_it_speaks_again(read: Any) -> None:
     silent = fold(Retrying("code", "overloaded", 4.0))
-    assert "Model service: overloaded; next try after 4 s." in read(pane.render_html(silent)).text
-    assert "overloaded" not in read(pane.render_html(silent.apply(AgentSaid(4, "So")))).text
+    assert "Model service: overloaded; next try after 4 s." in read(strip.render_html(silent)).text
+    assert "overloaded" not in read(strip.render_html(silent.apply(AgentSaid(4, "So")))).text
 
 
 def test_each_call_changes_what_its_card_is_known_by() -> None:

@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
-from autocoder_jupyter.display.shown import card_html
-from autocoder_jupyter.display.view import NotebookView
+from autocoder_jupyter.display.live import (
+    FOLLOWED,
+    OUR_WIDGET,
+    WIDGET,
+    NotebookView,
+    card_bundle,
+    card_html,
+    step,
+    widget_bundle,
+)
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run import events as code_events
 from autocoder_jupyter.run.code_run import CodeRun
@@ -131,7 +138,7 @@ def test_a_view_draws_what_changed_only_and_says_it_to_a_page_that_comes_later(
     pages: list[str] = []
     view = NotebookView(BEGUN, 7.5, lambda: bool(pages))
     with monkeypatch.context() as patch:
-        patch.setattr("autocoder_jupyter.display.view.card_bundle", lambda *_, **__: pytest.fail("it is drawn again"))
+        patch.setattr("autocoder_jupyter.display.live.card_bundle", lambda *_, **__: pytest.fail("it is drawn again"))
         view(replace(BEGUN, seconds=9.0))
         view(BEGUN.apply(events.TextStreamed("plan", "words"), 9.5))
     assert len(shown) == 1 and FOLLOWED not in shown[0]

@@ -8,7 +8,7 @@ import pytest
 
 from autocoder_jupyter.display import card
 from autocoder_jupyter.display.actions import buttons
-from autocoder_jupyter.display.shown import card_html, card_text, document_of, status_line
+from autocoder_jupyter.display.live import card_html, card_text, document_of, status_line
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.events import (
     EnvironmentReady,

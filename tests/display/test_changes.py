@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autocoder_jupyter.display.changes import change_lines
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text
+from autocoder_jupyter.display.parts import change_lines
 from autocoder_jupyter.run.events import PlanReady, VersionsCompared
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import (

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.display.actions import ASKED
 from autocoder_jupyter.display.controls import SEEN_SECONDS, Controls
-from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard
-from autocoder_jupyter.display.questions import ASKED
-from autocoder_jupyter.display.shown import card_html
-from autocoder_jupyter.display.window import LAST_HTML
+from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard, card_html
+from autocoder_jupyter.display.strip import LAST_HTML
 from autocoder_jupyter.run.events import Finished, SampleOutputs, StageStarted, TextStreamed
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker

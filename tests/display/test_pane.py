@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.pane import render_html
-from autocoder_jupyter.display.window import LINES, SHOWN_CHARACTERS
+from autocoder_jupyter.display.strip import LINES, SHOWN_CHARACTERS, render_html
 from autocoder_jupyter.run.events import (
     ApprovalNeeded,
     EnvironmentProgress,

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from autocoder_jupyter.display.inspector import static
+from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
-from autocoder_jupyter.display.inspector.opinion import opinion_section
+from autocoder_jupyter.display.inspector.evidence import opinion_section
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.display.readings import opinion_blocks
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text
+from autocoder_jupyter.display.parts import opinion_blocks
 from autocoder_jupyter.run.events import Finished, OpinionGiven, StageFinished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Difference, Exchange, Reading, Report, SecondOpinion, Usage
@@ -162,7 +162,7 @@ def test_what_was_not_compared_is_said_in_every_form(opinion: SecondOpinion, sig
         assert sign == "✓" or "✓  A second" not in words(html)
     for text in (
         card_text(card),
-        static.render_text(Subject(report, "ready")),
+        document.render_text(Subject(report, "ready")),
         "\n".join(lines_of("", opinion)),
     ):
         assert f"second opinion: {sign} {said}" in text and f"second opinion: {note}" in text

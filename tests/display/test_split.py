@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display.actions import buttons
-from autocoder_jupyter.display.bundles import FOLLOWED, card_bundle, step
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import FOLLOWED, card_bundle, card_html, card_text, step
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits, Split

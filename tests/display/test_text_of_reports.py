@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from autocoder_jupyter.display.inspector.static import render_html, render_text
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.inspector.document import render_html, render_text
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.types import Report
 from tests.display.inspector.results import HOSTILE, subject

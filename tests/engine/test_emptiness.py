@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.card import title, tone
-from autocoder_jupyter.display.inspector import static
+from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.engine.sample_run import remarks
 from autocoder_jupyter.run.events import EvidenceGathered, Finished
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -88,6 +88,6 @@ async def test_a_function_that_everything_agrees_on_is_not_green_if_its_answer_i
     state = FunctionRun("growth").apply(EvidenceGathered(1, report.evidence)).apply(Finished("ready"))
     assert title(state) == "Ready, look at the outputs" and tone(state) == "warn"
     said = "Totals is empty on 6 rows of data. Look at the outputs before you rely on it."
-    for shown in (card_html(state), card_text(state), static.render_text(Subject(report, "ready"))):
+    for shown in (card_html(state), card_text(state), document.render_text(Subject(report, "ready"))):
         assert said in shown
     assert verified(report.evidence, report.second_opinion, 1).lacks[-1] == "totals is empty on 6 rows of data"

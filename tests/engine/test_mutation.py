@@ -13,7 +13,7 @@ import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.evidence import evidence_section
-from autocoder_jupyter.display.shown import card_text
+from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.evidence.mutants import mutants
 from autocoder_jupyter.engine.evidence.mutation import MutationTrial
 from autocoder_jupyter.engine.evidence.sides import KnownAnswers

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.display.shown import card_text
+from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.evidence.examiner import OtherInputs, is_general, on_other_inputs
 from autocoder_jupyter.engine.evidence.sides import Side
 from autocoder_jupyter.engine.evidence.small_inputs import VariedSample

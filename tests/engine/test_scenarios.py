@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display import card
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.engine.planning import preview
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig, Request

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.display.readings import opinion_blocks
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text
+from autocoder_jupyter.display.parts import opinion_blocks
 from autocoder_jupyter.engine.evidence.choices import name_other_choices
 from autocoder_jupyter.engine.evidence.second_opinion import Adviser
 from autocoder_jupyter.request import Example

@@ -10,7 +10,7 @@ import pytest
 from autocoder_jupyter.agent.arguments import _inputs, _outputs
 from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.outputs import Interface
-from autocoder_jupyter.display.inspector.reading import read
+from autocoder_jupyter.display.inspector.form import read
 from autocoder_jupyter.display.parts import signature as shown_signature
 from autocoder_jupyter.engine.plan import PlanAnswer, merge
 from autocoder_jupyter.engine.prompt import signature

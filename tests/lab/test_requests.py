@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.bundles import FOLLOWED
+from autocoder_jupyter.display.live import FOLLOWED
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome
 from autocoder_jupyter.lab.requests import answer, problems, sentence

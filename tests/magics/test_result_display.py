@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import magics
-from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET
-from autocoder_jupyter.display.inspector.static import render_text
+from autocoder_jupyter.display.inspector.document import render_text
+from autocoder_jupyter.display.live import FOLLOWED, OUR_WIDGET, WIDGET
 from autocoder_jupyter.magics import inspection
 from autocoder_jupyter.magics.inspection import Inspectors, NotebookCaller, outputs_of, subject_of
 from autocoder_jupyter.result import CodeGenEvalResult

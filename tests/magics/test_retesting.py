@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.inspector.edit import EditForm
+from autocoder_jupyter.display.inspector.inspector import EditForm
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.result_display import NotebookEditor
 from autocoder_jupyter.magics.retesting import sources

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
-from autocoder_jupyter.display.inspector.versions import VersionsPage
+from autocoder_jupyter.display.inspector.inspector import VersionsPage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest

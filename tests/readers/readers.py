@@ -23,9 +23,9 @@ from autocoder_jupyter.codemode.source import runnable
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.files import describe_file
 from autocoder_jupyter.data.readers import read_table, require_moderate
-from autocoder_jupyter.display.codemode.charts import specification
-from autocoder_jupyter.display.inspector import static
-from autocoder_jupyter.display.inspector.reading import read as read_form
+from autocoder_jupyter.display.codemode.card import specification
+from autocoder_jupyter.display.inspector import document
+from autocoder_jupyter.display.inspector.form import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.engine import acceptance, tests, verdict
 from autocoder_jupyter.engine.evidence.conditions import _below, reads
@@ -203,8 +203,8 @@ def _shown(text: str, _: Path) -> None:
     report = Report.model_validate(plain_json.parse(text))
     check_report(report)
     subject = Subject(report, "ready")
-    static.render_html(subject)
-    static.render_text(subject)
+    document.render_html(subject)
+    document.render_text(subject)
 
 
 def _exchange_with(field: str, value: str) -> str:
@@ -804,7 +804,7 @@ READERS: dict[str, Reader] = {
             "a duration": lambda: "P" + "1" * hostile.BYTES + "D",
         },
         (
-            "display.inspector.reading:read",
+            "display.inspector.form:read",
             "kinds.values:json_of.reader",
             "kinds.values:iso_date",
             "kinds.values:iso_datetime",
@@ -819,7 +819,7 @@ READERS: dict[str, Reader] = {
             "traces": lambda: '{"data":' + _many('{"x":[]}', 495_000) + "}",
             "rows": lambda: '{"mark":"bar","data":{"values":' + _many('{"a":1}', 495_000) + "}}",
         },
-        ("display.codemode.charts:_parsed",),
+        ("display.codemode.card:_parsed",),
     ),
     # The search does not find it: Pillow is imported by name, and what it calls has the names of many functions.
     "a picture in a terminal": Reader(
@@ -949,7 +949,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.text_formats:_is_json",
         "data.renames:likely_renames",
         "data.value_drift:recorded_values",
-        "display.inspector.outputs:_file",
+        "display.inspector.evidence:_file",
         "engine.constraints:Constraints.recall",
         "engine.evidence.comparison:Trial._told",
         "engine.evidence.comparison:Trial._open",

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from autocoder_jupyter.display.inspector import static
+from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.types import (
@@ -69,8 +69,8 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
     solution = CodeSolution(code="def run(a):\n    return 1")
     found = {"plan": PLAN, "evidence": FULL, "second_opinion": AGREES, "solution": solution}
     saved = Subject(Report(name="growth", run_id="1", prompt="p", success=True).model_copy(update=found), "ready")
-    page = static.render_html(saved)
-    assert LINE in static.render_text(saved) and LINE.removeprefix("verified: ") in page
+    page = document.render_html(saved)
+    assert LINE in document.render_text(saved) and LINE.removeprefix("verified: ") in page
     assert [found[0] for found in re.findall("– not noticed|✓ noticed", page)] == ["–"] * 2 + ["✓"] * 10
 
 

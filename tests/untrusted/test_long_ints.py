@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from IPython.lib.pretty import pretty
 
-from autocoder_jupyter.display.inspector.outputs import value_text
+from autocoder_jupyter.display.inspector.evidence import value_text
 from autocoder_jupyter.untrusted.plain_json import pretty_int, shortened
 
 LONG = 10**4_999 + 7

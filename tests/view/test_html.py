@@ -22,7 +22,7 @@ HOSTILE = """<script>alert("1")</script> & 'x'\x1b[2J\u202e"""
 TYPED = """
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.markup import Html, element, escape, html_output, join
-from autocoder_jupyter.display.widgets import html_widget
+from autocoder_jupyter.display.wait_line import html_widget
 
 def unescaped(text: str) -> None:
     element("div", text)                        # refused
@@ -73,7 +73,7 @@ def test_only_one_module_makes_html_of_text() -> None:
 
 def test_html_reaches_a_page_only_through_functions_that_take_html() -> None:
     assert places("HTML", lambda node: isinstance(node, ast.Attribute) and node.attr == "HTML") == {
-        "display/widgets.py"
+        "display/wait_line.py"
     }
     # IPython's formatters are found by the same word; the functions that they call give `Html`.
     assert places("html", lambda node: isinstance(node, ast.Constant) and node.value == "text/html") == {

@@ -27,7 +27,7 @@ class AnswerDisplay:
         """The mime bundle of an answer. Never waits."""
         if (shown := unfinished(self._notebook, result)) is not None:
             return shown
-        from autocoder_jupyter.display.shown import card_html, card_text
+        from autocoder_jupyter.display.live import card_html, card_text
         from autocoder_jupyter.magics.codemode.outcome import state_of
         from autocoder_jupyter.view.markup import html_output
 
@@ -49,7 +49,7 @@ class AnswerDisplay:
     def _show_with_charts(self, result: CodeModeResult) -> None:
         if self._notebook.is_terminal:
             raise NotImplementedError
-        from autocoder_jupyter.display.codemode.charts import drawn
+        from autocoder_jupyter.display.codemode.card import drawn
 
         for_page = self._notebook.front_end.has_page()
         shown = (drawn(chart, for_page=for_page) for chart in result.charts)

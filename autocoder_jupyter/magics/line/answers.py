@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from autocoder_jupyter.display.shown import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeJob, CodeRecord, load_record
 from autocoder_jupyter.magics.arguments import Arguments

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from autocoder_jupyter.codemode.journal import PREFIX
-from autocoder_jupyter.display.shown import status_line
+from autocoder_jupyter.display.live import status_line
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.magics.arguments import Arguments

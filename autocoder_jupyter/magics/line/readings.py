@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.display.readings import opinion_blocks
+from autocoder_jupyter.display.parts import opinion_blocks
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import launch

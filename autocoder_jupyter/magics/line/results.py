@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocoder_jupyter.display.inspector.static import Part, pending_html, render_html, render_text
+from autocoder_jupyter.display.inspector.document import Part, pending_html, render_html, render_text
 from autocoder_jupyter.display.timeline import render_html as timeline_html
 from autocoder_jupyter.display.timeline import render_text as timeline_text
 from autocoder_jupyter.errors import InvalidRequest

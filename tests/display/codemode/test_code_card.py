@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from autocoder_jupyter.codemode.approval import BOX_CHARACTERS, shown_arguments
-from autocoder_jupyter.display.codemode.strip import render_html as strip_html
+from autocoder_jupyter.display.codemode.card import render_html as strip_html
 from autocoder_jupyter.display.controls import Controls
-from autocoder_jupyter.display.shown import MAX_CHARACTERS, card_html, card_text
+from autocoder_jupyter.display.live import MAX_CHARACTERS, card_html, card_text
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.types import Usage

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.inspector.call_code import Given, call_code, call_line
-from autocoder_jupyter.display.inspector.function import example
+from autocoder_jupyter.display.inspector.document import example
+from autocoder_jupyter.display.inspector.form import Given, call_code, call_line
 from autocoder_jupyter.types import File, InputSpec
 from tests.display.inspector.results import HOSTILE, MENDED
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.overview import excerpt
-from autocoder_jupyter.display.inspector.outputs import DOWNLOAD_BYTES, error_html, outputs_html
+from autocoder_jupyter.display.inspector.evidence import DOWNLOAD_BYTES, error_html, outputs_html
 from autocoder_jupyter.errors import SolutionError
 from autocoder_jupyter.types import Dir, Figure, File
 from tests.display.inspector.results import HOSTILE

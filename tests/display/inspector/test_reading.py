@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.inspector.reading import read, written
+from autocoder_jupyter.display.inspector.form import read, written
 from autocoder_jupyter.types import Dir, File, InputSpec, TypeName
 
 

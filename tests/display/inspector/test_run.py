@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.display.inspector.run import RunForm
+from autocoder_jupyter.display.inspector.form import RunForm
 from autocoder_jupyter.magics.inspection import NotebookCaller
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution

@@ -9,14 +9,25 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes, changes_blocks
-from autocoder_jupyter.display.inspector.conversation import LIVE, ConversationBounds, conversation_section
-from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab, sent_blocks
-from autocoder_jupyter.display.inspector.environment import LOCK_LINES, environment_section
-from autocoder_jupyter.display.inspector.evidence import evidence_section
-from autocoder_jupyter.display.inspector.function import example, function_section
-from autocoder_jupyter.display.inspector.source import source
-from autocoder_jupyter.display.inspector.trace import TraceBounds, trace_section
+from autocoder_jupyter.display.inspector.conversation import (
+    LIVE,
+    SCHEMA_CHARACTERS,
+    ConversationBounds,
+    TraceBounds,
+    conversation_section,
+    data_section,
+    data_tab,
+    sent_blocks,
+    trace_section,
+)
+from autocoder_jupyter.display.inspector.document import LOCK_LINES, environment_section, example, function_section
+from autocoder_jupyter.display.inspector.evidence import (
+    attempts_section,
+    attempts_with_changes,
+    changes_blocks,
+    evidence_section,
+    source,
+)
 from autocoder_jupyter.display.parts import MESSAGE_CHARACTERS
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.display.inspector.static import pending_html, render_html, render_text
+from autocoder_jupyter.display.inspector.document import pending_html, render_html, render_text
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.types.records import Bar, ColumnOverview, Overview
 from tests.display.inspector.large import large

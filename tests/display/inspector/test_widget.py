@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ipywidgets.widgets.widget import _instances
 
-from autocoder_jupyter.display.inspector.widget import Inspector
+from autocoder_jupyter.display.inspector.inspector import Inspector
 from autocoder_jupyter.types.interface import FoundSplit, KnownSplits, Split
 from autocoder_jupyter.types.records import Bar, ColumnOverview, Overview
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, TRACED, subject

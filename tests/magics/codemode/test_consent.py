@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.shown import card_html
+from autocoder_jupyter.display.live import card_html
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import answer
 from tests.magics.codemode.test_conversations import wait_for_question

@@ -13,30 +13,225 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.display.inspector import trace
-from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_blocks
-from autocoder_jupyter.display.inspector.conversation import LIVE, conversation_section
-from autocoder_jupyter.display.inspector.data import data_tab
-from autocoder_jupyter.display.inspector.edit import EditForm
-from autocoder_jupyter.display.inspector.environment import environment_section
-from autocoder_jupyter.display.inspector.evidence import evidence_section
-from autocoder_jupyter.display.inspector.function import function_section, record_of
-from autocoder_jupyter.display.inspector.opinion import opinion_section
-from autocoder_jupyter.display.inspector.profile import profiles
-from autocoder_jupyter.display.inspector.run import RunForm
-from autocoder_jupyter.display.inspector.static import head, render_html
-from autocoder_jupyter.display.inspector.trace import trace_section
-from autocoder_jupyter.display.inspector.versions import VersionsPage
-from autocoder_jupyter.display.split import OFFER, can_be_checked
-from autocoder_jupyter.display.tool_calls import CLASSES
-from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
+from autocoder_jupyter.display.folds import CLASSES
+from autocoder_jupyter.display.inspector import conversation
+from autocoder_jupyter.display.inspector.conversation import (
+    LIVE,
+    conversation_section,
+    data_tab,
+    profiles,
+    trace_section,
+)
+from autocoder_jupyter.display.inspector.document import (
+    environment_section,
+    function_section,
+    head,
+    record_of,
+    render_html,
+)
+from autocoder_jupyter.display.inspector.evidence import (
+    attempts_section,
+    changes_blocks,
+    error_html,
+    evidence_section,
+    opinion_section,
+)
+from autocoder_jupyter.display.inspector.form import RunForm
+from autocoder_jupyter.display.live import card_html
+from autocoder_jupyter.display.verified import OFFER, can_be_checked
+from autocoder_jupyter.display.wait_line import HtmlWidget, html_widget
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, head_html
 from autocoder_jupyter.view.document import Block, Row, Tone
-from autocoder_jupyter.view.markup import EMPTY, Html, element, style
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join, style
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionActions
+    from autocoder_jupyter.run.function_run import FunctionRun
+
+
+# The tab *Edit*: code and tests of a version in two text fields, and the result of testing them.
+#
+# The text of the user is never lost: it is saved as a new version before it is tested.
+
+
+_STYLE = element(
+    "style",
+    escape(
+        ".autocode-editor .widget-label{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"
+        ".autocode-editor textarea{font-family:var(--jp-code-font-family,monospace);"
+        "font-size:var(--jp-code-font-size,13px);white-space:pre;overflow:auto;tab-size:4}"
+    ),
+)
+_HELP = (
+    "Your text is tested in the sandbox as it is. No model is asked, and nothing is fixed. The text becomes a new "
+    "version; the earlier version is kept."
+)
+
+_HIDDEN = (
+    "The text contains invisible characters or characters that change its direction. The tabs Function and Evidence "
+    "show them as escapes."
+)
+
+
+class EditForm:
+    """The fields and the button. `widget` is the form.
+
+    Args:
+        editor: reads the sources and tests the edited ones.
+
+    Raises:
+        ImportError: ipywidgets is not installed.
+    """
+
+    def __init__(self, editor: Editor) -> None:
+        ipywidgets: Any = importlib.import_module("ipywidgets")
+        self._editor = editor
+        self._recorded = editor.sources()
+        self._code, self._tests = (
+            _field(ipywidgets, text, words) for text, words in zip(self._recorded, ("Code", "Tests"), strict=True)
+        )
+        self._retest = ipywidgets.Button(
+            description="Re-test", button_style="primary", tooltip=_HELP, layout={"width": "auto"}
+        )
+        self._undo = ipywidgets.Button(
+            description="Undo", tooltip="Discard the edits that were not tested", layout={"width": "auto"}
+        )
+        self._retest.on_click(lambda _: self.retest())
+        self._undo.on_click(lambda _: self.undo())
+        self._shown = html_widget(layout={"flex": "none"})
+        titles = [html_widget(element("div", escape(words), look="text")) for words in ("Code", "Tests")]
+        hides = any(visible_block(text) != text for text in self._recorded)
+        warning = [markup.coloured(_HIDDEN, "warn")] if hides else []
+        help_line = element("div", join(markup.muted(_HELP), *warning, between=" "), look="text spaced")
+        intro = html_widget(join(_STYLE, help_line), {"flex": "none"})
+        buttons = ipywidgets.HBox((self._retest, self._undo), layout={"flex": "none"})
+        rows = (intro, buttons, self._shown, titles[0], self._code, titles[1], self._tests)
+        self.widget = ipywidgets.VBox(rows, layout={"flex": "none"})
+
+    def retest(self) -> None:
+        """Test the text in the fields."""
+        written = self._code.value, self._tests.value
+        if written == self._recorded:
+            self._say(markup.muted("Nothing was changed yet."))
+            return
+        try:
+            self._editor.retest(*written, self.show)
+        except AutocodeError as error:
+            self._say(error_html(error))
+
+    def undo(self) -> None:
+        """Restore the recorded text."""
+        self._code.value, self._tests.value = self._recorded
+        self._say(EMPTY)
+
+    def show(self, state: FunctionRun) -> None:
+        """Show the card of the test; called from the thread of the card."""
+        self._retest.disabled = not state.finished
+        self._say(card_html(state))
+
+    def _say(self, shown: Html) -> None:
+        self._shown.value = element("div", shown, look="text spaced within") if shown else EMPTY
+
+
+def _field(ipywidgets: Any, text: str, words: str) -> Any:
+    field = ipywidgets.Textarea(
+        value=text,
+        continuous_update=False,
+        description=words,
+        rows=min(max(text.count("\n") + 2, 8), 20),
+        layout={"width": "98%", "flex": "none"},
+    )
+    field.add_class("autocode-editor")
+    return field
+
+
+# The tab *Versions*: the versions of a name, the current one, and the changes between two versions.
+
+
+class VersionsPage:
+    """The table and the buttons. `widget` is the page.
+
+    Args:
+        version_manager: manages the versions of the name.
+
+    Raises:
+        ImportError: ipywidgets is not installed.
+    """
+
+    def __init__(self, version_manager: VersionActions) -> None:
+        ipywidgets: Any = importlib.import_module("ipywidgets")
+        self._version_manager = version_manager
+        self._table, self._message = (
+            html_widget(layout={"flex": "none", "margin": "0", "min_width": "0", "max_width": "100%"}) for _ in range(2)
+        )
+        self._version, self._other = (
+            ipywidgets.Dropdown(
+                description=words, tooltip=tooltip, style={"description_width": "initial"}, layout={"width": "11em"}
+            )
+            for words, tooltip in (
+                ("Version", "The version that the buttons act on"),
+                ("with", "The version to compare with"),
+            )
+        )
+        buttons = (
+            (
+                "Restore",
+                "Make this version current and bind the name to it",
+                lambda: version_manager.restore(self._chosen),
+            ),
+            ("Pin", "Keep this version current even if the request changes", lambda: version_manager.pin(self._chosen)),
+            ("Unpin", "Let the request choose the current version again", version_manager.unpin),
+            ("Remove", "Delete it from disk", lambda: version_manager.remove(self._chosen)),
+        )
+        made = [self._button(ipywidgets, words, tooltip, act) for words, tooltip, act in buttons]
+        compare = ipywidgets.Button(
+            description="Compare", tooltip="Compare request, assumptions and code", layout={"width": "auto"}
+        )
+        compare.on_click(lambda _: self._tell(self._difference))
+        rows = (
+            ipywidgets.HBox((self._version, *made), layout={"flex": "none", "flex_flow": "row wrap"}),
+            ipywidgets.HBox((self._other, compare), layout={"flex": "none", "flex_flow": "row wrap"}),
+        )
+        self.widget = ipywidgets.VBox((self._table, *rows, self._message), layout={"flex": "none"})
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the versions again."""
+        numbers = [row[0] for row in self._version_manager.rows()]
+        self._table.value = element("div", self._version_manager.table(), look="text wide")
+        for dropdown, place in ((self._version, -1), (self._other, -2)):
+            chosen = dropdown.value
+            dropdown.options = numbers
+            if numbers:
+                dropdown.value = chosen if chosen in numbers else numbers[max(place, -len(numbers))]
+
+    def _difference(self) -> Html:
+        return self._version_manager.difference(str(self._other.value or ""), self._chosen)
+
+    @property
+    def _chosen(self) -> str:
+        return str(self._version.value or "")
+
+    def _button(self, ipywidgets: Any, words: str, tooltip: str, act: Callable[[], str]) -> Any:
+        button = ipywidgets.Button(description=words, tooltip=tooltip, layout={"width": "auto"})
+        button.on_click(lambda _: self._tell(lambda: escape(act())))
+        return button
+
+    def _tell(self, act: Callable[[], Html]) -> None:
+        """Call `act` and show its result or its error."""
+        try:
+            shown = act()
+        except AutocodeError as error:
+            shown = error_html(error)
+        self._message.value = element("div", shown, look="text spaced within")
+        self.refresh()
+
+
+# What the docstring of this file says.
+
 
 HEIGHT = "max(34em, 65vh)"
 """Largest height of a page; longer content scrolls."""
@@ -166,7 +361,7 @@ class Inspector:
         """The calls of an agent, with a menu of classes if there are several."""
         report = self.subject.report
         calls = report.trace.calls if report.trace else ()
-        listed = self._blocks(trace_section(report, trace.LIVE))
+        listed = self._blocks(trace_section(report, conversation.TRACE_LIVE))
         kinds = [kind for kind in CLASSES if any(call.kind == kind for call in calls)]
         if len(kinds) < 2:
             return (listed,)
@@ -179,7 +374,7 @@ class Inspector:
 
         def show(_: object = None) -> None:
             kind = kinds[choice.index - 1] if choice.index else None
-            listed.value = _framed(blocks_html(trace_section(report, trace.LIVE, kind)))
+            listed.value = _framed(blocks_html(trace_section(report, conversation.TRACE_LIVE, kind)))
 
         choice.observe(show, names="index")
         return choice, listed
