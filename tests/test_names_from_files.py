@@ -39,7 +39,7 @@ ORIGINS = {
     "engine/prepare.py::request_record": CODE,
     "engines/claude/session.py::_grammars_compiled_later": CODE,
     "engines/claude/session.py::_is_valid_syntax": CODE,
-    "lab/results.py::_of_launch": CODE,
+    "lab/messages.py::_of_launch": CODE,
     "magics/codemode/settings.py::agent_settings": CODE,
     "models/library.py::_load_tokenizer": CODE,
     "models/library.py::load_client": CODE,

@@ -338,7 +338,7 @@ STAR = """
 
 OFFERED = """
 import json
-from autocoder_jupyter.lab.results import _of_state
+from autocoder_jupyter.lab.messages import _of_state
 from autocoder_jupyter.run.function_run import FunctionRun
 
 running, ready = (_of_state("growth", FunctionRun("growth", phase=phase)) for phase in ("running", "ready"))

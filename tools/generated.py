@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.lab.vocabulary import vocabulary
+from autocoder_jupyter.lab.messages import vocabulary
 from autocoder_jupyter.settings import config
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig
 from autocoder_jupyter.settings.setting import SettingRecord

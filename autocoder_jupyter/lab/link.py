@@ -8,15 +8,15 @@ are read on the main thread: after a cell, or when it is idle.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextvars import Context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from autocoder_jupyter.lab.channel import Channel, CommChannel, OnMessage, OnRefused
 from autocoder_jupyter.lab.server import can_serve_extension
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -25,6 +25,109 @@ from autocoder_jupyter.version import VERSION
 if TYPE_CHECKING:
     from autocoder_jupyter.lab.messages import JobMessage, Message, NotebookData
     from autocoder_jupyter.run.function_run import FunctionRun
+
+
+# The comm to the pages of this kernel. The kernel opens it, all pages share it, and it stays open if one closes it.
+
+
+TARGET = "autocoder_jupyter"
+"""The target name of the comm."""
+
+
+class Channel(Protocol):
+    """Sends messages to all connected pages."""
+
+    def open(self, data: dict[str, Any]) -> None:
+        """Open it for the connected pages; pages that connect later find it."""
+        ...
+
+    def send(self, message: Message) -> None:
+        """Send to all pages, from any thread."""
+        ...
+
+    def close(self) -> None:
+        """Close it for all pages."""
+        ...
+
+
+OnMessage = Callable[[Any], None]
+"""Called with the data of a message, on the thread that received it: the main thread, or that of a subshell."""
+
+OnRefused = Callable[[], None]
+"""Called when a front end without our extension closes the comm."""
+
+
+class CommChannel:
+    """A channel over a Jupyter comm.
+
+    Args:
+        on_message: called with the data of each message.
+        on_refused: called when a front end closes the comm.
+
+    Raises:
+        ImportError: this kernel has no comms.
+    """
+
+    def __init__(self, on_message: OnMessage, on_refused: OnRefused) -> None:
+        import comm
+
+        self._on_message = on_message
+        self._on_refused = on_refused
+        self._lock = threading.Lock()
+        # `primary=False` does not open it yet, because a page may answer before the next line runs.
+        self._comm: Any = self._listening(comm.create_comm(target_name=TARGET, primary=False))
+
+    def open(self, data: dict[str, Any]) -> None:
+        """Open it for the connected pages; pages that connect later find it."""
+        with self._lock:
+            self._comm.open(data=data)
+
+    def send(self, message: Message) -> None:
+        """Send to all pages, from any thread; messages stay complete and in order."""
+        with self._lock:
+            self._comm.send(data=message)
+
+    def close(self) -> None:
+        """Close it for all pages."""
+        with self._lock:
+            self._comm.on_msg(None)
+            self._comm.on_close(None)
+            self._comm.close()
+
+    def _listening(self, opened: Any) -> Any:
+        opened.on_msg(lambda message: self._on_message(message["content"].get("data")))
+        opened.on_close(lambda message: self._closed_by_a_page())
+        _handle_on_subshell(opened)
+        return opened
+
+    def _closed_by_a_page(self) -> None:
+        """Register the kernel's side of the comm again, without a message.
+
+        Only one page closed it, usually one without our extension, which does not know the target. The other pages
+        still use it. A new comm would be closed by the first page as well, in an endless loop.
+        """
+        import comm
+
+        with self._lock:
+            again = comm.create_comm(target_name=TARGET, comm_id=self._comm.comm_id, primary=False)
+            self._comm = self._listening(again)
+            comm.get_comm_manager().register_comm(again)
+        self._on_refused()
+
+
+def _handle_on_subshell(opened: Any) -> None:
+    """Handle a message on the subshell that it was sent to, so that a busy kernel answers.
+
+    ipykernel 7.4 sends the messages of a comm to the shell that last published on it. There they wait for the running
+    cell. Our handler only puts a message into a queue, so it can run on any thread.
+    """
+    if hasattr(opened, "_reply_subshell_for"):
+        with contextlib.suppress(AttributeError):
+            opened._reply_subshell_for = lambda data, asked: asked
+
+
+# What the docstring of this file says.
+
 
 PROTOCOL = 2
 """Version of the messages; a page with another version does not connect."""
@@ -209,7 +312,7 @@ class PageLink:
             _log.info("a page sent an unknown message: %.100r", message)
 
     def _greet(self, client: str) -> None:
-        from autocoder_jupyter.lab.vocabulary import vocabulary
+        from autocoder_jupyter.lab.messages import vocabulary
 
         self._greeted = True
         self._send(
@@ -226,7 +329,7 @@ class PageLink:
         self._when_free(self._read_variables)
 
     def _take_settings(self, values: dict[str, Any]) -> None:
-        from autocoder_jupyter.lab.settings import take_settings
+        from autocoder_jupyter.lab.requests import take_settings
 
         try:
             self._send({"kind": "settings", **take_settings(self._notebook, values)})
@@ -237,7 +340,7 @@ class PageLink:
         self._jobs_due = True
 
     def _send_jobs(self) -> None:
-        from autocoder_jupyter.lab.results import listed, without_clock
+        from autocoder_jupyter.lab.messages import listed, without_clock
 
         self._jobs_due, self._jobs_not_before = False, self._now() + UPDATE_SECONDS
         jobs = listed(self._notebook)

@@ -11,13 +11,21 @@ from autocoder_jupyter.display.codemode.card import description, thumbnail
 from autocoder_jupyter.display.inspector.form import call_line
 from autocoder_jupyter.display.live import card_bundle
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.lab.messages import CellProblem, CheckedPart, ReadyModels, RequestOutcome
+from autocoder_jupyter.lab.messages import (
+    CellProblem,
+    CheckedPart,
+    ReadyModels,
+    RequestOutcome,
+    SettingValue,
+    TakenSettings,
+)
 from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.line.first_steps import ready
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_code_result
 from autocoder_jupyter.magics.problems import find_problems
+from autocoder_jupyter.magics.settings import read_lab
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -264,3 +272,25 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
 
 _OF_NO_RESULT = {"doctor", "ready"}
 """Actions that are about the notebook, so they need no name."""
+
+
+# Receives the settings of JupyterLab's settings page, and returns the effective values.
+
+
+def take_settings(notebook: Notebook, given: Mapping[str, Any]) -> TakenSettings:
+    """Replace the earlier values of the page, and return the effective settings."""
+    usable, refused = read_lab(given)
+    notebook.front_end.settings = usable
+    try:
+        settings = notebook.settings()
+    except AutocodeError as error:
+        return {"settings": {}, "refused": refused, "error": sentence(error)}
+    effective: dict[str, SettingValue] = {
+        name: {"value": _plain(value), "origin": settings.origins[name]} for name, value in settings.values.items()
+    }
+    return {"settings": effective, "refused": refused}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON; of a dictionary only the keys, because values may be secrets."""
+    return list(value) if isinstance(value, tuple | list | dict) else value

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from autocoder_jupyter.lab.channel import TARGET
+from autocoder_jupyter.lab.link import TARGET
 from tests.magics.kernel import Kernel
 
 PATIENCE = 60.0

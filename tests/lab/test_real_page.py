@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display.live import AT_ONCE, UPDATE_SECONDS
-from autocoder_jupyter.lab.vocabulary import vocabulary
+from autocoder_jupyter.lab.messages import vocabulary
 from tests.lab.conftest import CELL, DATA, ScriptedRun
 from tests.lab.page import Page
 from tests.magics.forked_kernels import run_all

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.lab.results import listed, without_clock
+from autocoder_jupyter.lab.messages import listed, without_clock
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.lab.settings import take_settings
+from autocoder_jupyter.lab.requests import take_settings
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.lab.conftest import ScriptedJobs
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from autocoder_jupyter.lab.vocabulary import vocabulary
+from autocoder_jupyter.lab.messages import vocabulary
 from autocoder_jupyter.magics.options import FLAGS
 
 BUILT_IN = Path(__file__).parents[2] / "labextension" / "src" / "vocabulary.json"

@@ -128,7 +128,7 @@ def _words(kind: object) -> Iterator[object]:
 CLASSES = _typed_dicts(
     PACKAGE / "view" / "as_text.py",
     PACKAGE / "magics" / "variables.py",
-    PACKAGE / "lab" / "vocabulary.py",
+    PACKAGE / "lab" / "messages.py",
     PACKAGE / "lab" / "messages.py",
 )
 INTERFACES = dict(_interfaces(PAGE / "link" / "tokens.ts", PAGE / "vocabulary.ts"))

@@ -14,7 +14,7 @@ from typing import Any, Self
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from autocoder_jupyter.lab.channel import TARGET
+from autocoder_jupyter.lab.link import TARGET
 from tests.magics import forked_kernels
 
 PATIENCE = 120.0

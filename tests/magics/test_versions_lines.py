@@ -17,8 +17,8 @@ from autocoder_jupyter.display.inspector.inspector import VersionsPage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.lab.messages import listed
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
-from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request

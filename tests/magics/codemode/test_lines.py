@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.lab.results import listed
+from autocoder_jupyter.lab.messages import listed
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 
 CELL = "%%autocode dearest --mode tools --tool fetch_price --wait\nThe dearest."
