@@ -16,8 +16,7 @@ from autocoder_jupyter.data.constraints import parse_sentence
 from autocoder_jupyter.data.text_formats import text_formats
 from autocoder_jupyter.engine.packages import missing_packages
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.arguments import split_words
-from autocoder_jupyter.magics.declarations import parse_input
+from autocoder_jupyter.magics.command import parse_input, split_words
 from autocoder_jupyter.models.answers import NotCode, extract_code, fenced_blocks, objects_in
 from autocoder_jupyter.models.questions import join
 from autocoder_jupyter.redaction.masking import Masker

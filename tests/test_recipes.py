@@ -71,7 +71,7 @@ import pytest
 from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import parse_cell
-from autocoder_jupyter.magics.project import read_project
+from autocoder_jupyter.magics.settings import read_project
 from autocoder_jupyter.magics.settings import Autocode, read_environment, read_lab, resolve
 from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.request import Request
@@ -236,7 +236,7 @@ from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.engine import preview
 from autocoder_jupyter.magics.cell import build_request
 from autocoder_jupyter.magics.command import parse_cell
-from autocoder_jupyter.magics.current_version import recorded_request
+from autocoder_jupyter.magics.versions import recorded_request
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.request_fields import changes

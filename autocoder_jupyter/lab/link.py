@@ -228,7 +228,7 @@ class PageLink:
 
     def _read_variables(self) -> None:
         """Read the variables of the notebook."""
-        from autocoder_jupyter.magics.variables import describe, others
+        from autocoder_jupyter.magics.references import describe, others
 
         namespace = self._notebook.namespace
         data: NotebookData = {"variables": describe(namespace), "others": others(namespace)}

@@ -23,7 +23,7 @@ from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.view.as_text import MOST_CHARACTERS, PageDocument, page_document
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.magics.variables import Variable
+    from autocoder_jupyter.magics.references import Variable
     from autocoder_jupyter.types import Report
 
 
@@ -128,7 +128,7 @@ class CellProblem(TypedDict):
 
 
 class CheckedPart(TypedDict):
-    """A row of `%autocode doctor`, as texts; the others are as in `magics/doctor_row.DoctorRow`."""
+    """A row of `%autocode doctor`, as texts; the others are as in `magics/doctor.DoctorRow`."""
 
     name: str
     state: str
@@ -234,7 +234,7 @@ def _of_result(name: str, result: Any) -> JobMessage:
 
 
 def _of_ended_answer(name: str, result: Any) -> JobMessage:
-    from autocoder_jupyter.magics.codemode.outcome import state_of
+    from autocoder_jupyter.magics.codemode.cell import state_of
 
     state = state_of(result)
     run: JobRun = {

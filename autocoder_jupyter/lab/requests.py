@@ -22,12 +22,11 @@ from autocoder_jupyter.lab.messages import (
 from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.line.first_steps import ready
-from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
+from autocoder_jupyter.magics.line.information import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_code_result
 from autocoder_jupyter.magics.problems import find_problems
-from autocoder_jupyter.magics.settings import read_lab
-from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.magics.version_manager import VersionManager
+from autocoder_jupyter.magics.settings import did_you_mean, read_lab
+from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.messages import without_anything_secret
 from autocoder_jupyter.run.code_run import CodeRun

@@ -12,13 +12,10 @@ from typing import Any
 from autocoder_jupyter.concurrency import awaited
 from autocoder_jupyter.display.wait_line import WaitLine, watch_in_notebook
 from autocoder_jupyter.magics.codemode.display import AnswerDisplay
-from autocoder_jupyter.magics.completion import Completion
 from autocoder_jupyter.magics.empty_cell import keep_empty_cell
+from autocoder_jupyter.magics.inspection import OUTPUTS_TYPE, PendingDisplay, ResultDisplay, outputs_page
 from autocoder_jupyter.magics.magic import AutocodeMagics
-from autocoder_jupyter.magics.notebook import CODE_RESULT_TYPE, RESULT_TYPE, Jobs
-from autocoder_jupyter.magics.outputs_page import OUTPUTS_TYPE, outputs_page
-from autocoder_jupyter.magics.pending_display import PendingDisplay
-from autocoder_jupyter.magics.result_display import ResultDisplay
+from autocoder_jupyter.magics.notebook import CODE_RESULT_TYPE, RESULT_TYPE, Completion, Jobs
 from autocoder_jupyter.untrusted.plain_json import pretty_int
 
 _registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any, WaitLine]] = {}

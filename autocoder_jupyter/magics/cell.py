@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
+from autocoder_jupyter.concurrency.background import POLL_SECONDS
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.display.live import LiveCard, View
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import GenerationFailed, InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.examples import require_fit
 from autocoder_jupyter.magics.help import help_text
-from autocoder_jupyter.magics.launching import show_job, wait_for, waits
 from autocoder_jupyter.magics.no_data import require_data, require_frames
-from autocoder_jupyter.magics.notebook import Notebook, is_ours
+from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_ours, is_result
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import notice
-from autocoder_jupyter.magics.progress import TerminalProgress
-from autocoder_jupyter.magics.questions import ask_at_prompt
+from autocoder_jupyter.magics.progress import TerminalProgress, ask_at_prompt
 from autocoder_jupyter.magics.references import hints, without_rows
-from autocoder_jupyter.magics.refinement import refined_request
-from autocoder_jupyter.magics.request_fields import given_fields
 from autocoder_jupyter.magics.settings import Settings
+from autocoder_jupyter.magics.versions import given_fields, refined_request
 from autocoder_jupyter.request import AgentConfig, Backend, Request
+from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.config import without_effect as settings_without_effect
@@ -33,6 +37,219 @@ from autocoder_jupyter.view.markup import join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
+
+
+# Wait for a job in a cell, with a useful reaction to an interrupt (■).
+
+
+@dataclass(frozen=True)
+class FailureWords:
+    """The text of a failure.
+
+    Args:
+        what: the text after the name.
+        hint: the next step, if there is an attempt to look at; `{name}` is replaced by the name.
+    """
+
+    what: str
+    hint: str
+
+
+NO_FUNCTION = FailureWords("could not be built", "%autocode show {name} shows the best attempt.")
+NO_ANSWER = FailureWords("has no answer", "%autocode show {name} shows what its code did.")
+
+SECOND_CHANCE = 2.0
+"""Seconds after a first interrupt in which a second one cancels the job."""
+
+LAST_UPDATE_SECONDS = 3.0
+"""Seconds to wait until the card shows the end of a job."""
+
+
+def wait_in_cell(
+    launch: Launch,
+    *,
+    progress: Callable[[], None] = lambda: None,
+    ending: FailureWords = NO_FUNCTION,
+    asks: bool = False,
+) -> bool:
+    """Wait until the job ends. A first interrupt ends the waiting, a second one soon after cancels the job.
+
+    Args:
+        launch: the job to wait for.
+        progress: called regularly on this thread.
+        ending: the text of a failure.
+        asks: whether `progress` asks for consent. If not, a message explains how to give it.
+
+    Returns:
+        Whether it ended; False if it continues in the background.
+
+    Raises:
+        GenerationFailed: it ended without a function that passed.
+        AutocodeError: the error of the generation, such as a missing key or sandbox, or a cancellation.
+    """
+    try:
+        _until_done(launch, progress, asks=asks)
+    except KeyboardInterrupt:
+        if not _cancelled_by_second(launch):
+            return False
+    launch.card.wait(LAST_UPDATE_SECONDS)
+    progress()
+    _raise_if_failed(launch, ending)
+    return True
+
+
+def _until_done(
+    launch: Launch, progress: Callable[[], None], limit: float | None = None, *, asks: bool = False
+) -> None:
+    deadline = None if limit is None else time.monotonic() + limit
+    job = launch.job
+    # The card above shows the progress.
+    # `progress` asks the questions of the plan.
+    wait = Wait(Awaited(job.name, str, "", lambda: "" if asks or job.pending_questions else job.obstacle()))
+    with print_obstacles(wait) as tell_obstacle:
+        while not job.done and (deadline is None or time.monotonic() < deadline):
+            progress()
+            tell_obstacle()
+            launch.card.wait(POLL_SECONDS)
+
+
+def _cancelled_by_second(launch: Launch) -> bool:
+    name = launch.job.name
+    print(f"{name} continues in the background. Interrupt again now to cancel it.")
+    try:
+        _until_done(launch, lambda: None, SECOND_CHANCE)
+    except KeyboardInterrupt:
+        launch.job.cancel()
+        _until_done(launch, lambda: None, LAST_UPDATE_SECONDS)
+        return True
+    if launch.job.done:
+        return True
+    print(f"{name}.wait() waits for it, %autocode cancel {name} cancels it.")
+    return False
+
+
+def _raise_if_failed(launch: Launch, ending: FailureWords) -> None:
+    launch.job.result.wait()
+    name, state = launch.job.name, launch.job.state
+    if state in ("failed", "over_budget"):
+        what = "went over its budget" if state == "over_budget" else ending.what
+        shown = launch.card.state
+        has_code = bool(shown.blocks if isinstance(shown, CodeRun) else shown.solution)
+        hint = ending.hint.format(name=name) if has_code else ""
+        raise GenerationFailed(f"{name} {what}.", why=shown.reason, hint=hint)
+
+
+# Show a started job: bind its name, show its card and its buttons, and wait in the cell where that is wanted.
+
+
+def waits(notebook: Notebook, settings: Settings) -> bool:
+    """Whether the cell waits: as `wait` is set; by default in a terminal and in a run without a user."""
+    if settings.origins["wait"] != "default":
+        return bool(settings["wait"])
+    return notebook.is_headless or notebook.is_terminal
+
+
+def show_job(
+    notebook: Notebook,
+    job: NotebookJob,
+    card: LiveCard[Any],
+    *,
+    notices: tuple[str, ...] = (),
+    views: tuple[View[Any], ...] | None = None,
+) -> Launch:
+    """Bind the name of a job to its result and show its card.
+
+    Args:
+        notebook: the notebook of the job.
+        job: the job.
+        card: its card, which already listens to its events.
+        notices: messages to the user. A terminal prints them; elsewhere the card shows them.
+        views: show the card here instead of in the output of the cell.
+    """
+    notebook.namespace[job.name] = job.result
+    started = Launch(job, card, notebook.cell_id)
+    notebook.launched[job.name] = started
+    for view in _views(notebook, started) if views is None else (*notebook.front_end.views, *views):
+        card.add_view(view)
+    card.start()
+    if is_result(job.result):
+        _follow_splits(started)
+    if notebook.is_terminal:  # printed before the cell waits, because the card comes at the end
+        print("\n".join(notices), end="\n" * bool(notices))
+    return started
+
+
+def _follow_splits(started: Launch) -> None:
+    """Show on the card what is known of how the function may be split; also what an earlier kernel found out."""
+    result, card = started.job.result, started.card
+
+    def show() -> None:
+        card.add(splits=result.known_splits)
+
+    def ended() -> None:
+        show()
+        if started.job.tracker.run.is_kept:
+            result.recall_split()
+
+    result.on_split(show)
+    # The thread that ends a job must not wait, and the report can be read only when that has gone on.
+    result.on_done(lambda: start_thread(ended, "autocode-split"))
+
+
+def wait_for(
+    notebook: Notebook,
+    started: Launch,
+    tell: Callable[[], None],
+    ask: Callable[[], None],
+    ending: FailureWords = NO_FUNCTION,
+    *,
+    asks_consent: bool = False,
+) -> None:
+    """Wait in the cell until a job has ended.
+
+    Args:
+        notebook: the notebook of the cell.
+        started: the job to wait for.
+        tell: prints the progress in a terminal.
+        ask: asks the user at a prompt, because clicks do not reach a kernel that runs a cell.
+        ending: the text of a failure.
+        asks_consent: whether `ask` also asks for consent. If not, a message explains how to give it.
+
+    Raises:
+        GenerationFailed, Cancelled: the job failed or was cancelled.
+    """
+
+    def decline() -> None:
+        if started.job.pending_approval is not None:
+            started.job.decline()  # no user can be asked
+
+    def tell_and_ask() -> None:
+        if notebook.is_terminal:
+            tell()
+        ask()
+
+    progress = decline if notebook.is_headless else tell_and_ask
+    wait_in_cell(started, progress=progress, ending=ending, asks=asks_consent)
+
+
+def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:
+    """The views of a job: those of a page, the card, and the buttons if a user can click them. None in a terminal."""
+    if notebook.is_terminal:
+        return
+    yield from notebook.front_end.views
+    from autocoder_jupyter.display.live import NotebookView
+
+    has_page = notebook.front_end.has_page
+    yield NotebookView(started.card.state, started.started, has_page)
+    if notebook.is_headless:
+        return
+    from autocoder_jupyter.display.controls import Controls
+
+    with contextlib.suppress(ImportError):  # without ipywidgets there are no buttons; %autocode cancel works
+        yield Controls(started.job, started.card.state, for_page=has_page())
+
+
+# What the docstring of this file says.
 
 
 def run_cell(notebook: Notebook, line: str, body: str) -> None:

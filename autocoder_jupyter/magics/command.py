@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import json
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.arguments import read_arguments, split_words
+from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of, misfit
 from autocoder_jupyter.magics.codemode.reading import (
     ToolOption,
     mode_of,
@@ -19,14 +20,289 @@ from autocoder_jupyter.magics.codemode.reading import (
     read_tools,
     refuse_options_of_the_other_mode,
 )
-from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import ExampleOption, parse_example
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
+from autocoder_jupyter.magics.settings import did_you_mean
 from autocoder_jupyter.settings.parameters import require_short, require_unicode
-from autocoder_jupyter.settings.setting import Mode
-from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.settings.setting import Mode, Option
+from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import demand_text
-from autocoder_jupyter.untrusted.parsing import hides, require_expression, visible
+from autocoder_jupyter.untrusted.parsing import hides, literal, require_expression, visible
+
+# Split a magic line into words, flags and values. The meaning of an option is not known here.
+
+
+_QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*')"""
+_WORD = re.compile(rf"""\s*((?:[^\s"']|{_QUOTED})+)""", re.DOTALL)
+_WHOLLY_QUOTED = re.compile(_QUOTED, re.DOTALL)
+
+
+LONGEST_LINE = 100_000
+"""Characters of the options of a cell, or of a magic line."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The words of a line, as positional words and options.
+
+    Args:
+        positional: the words without a flag, in order.
+        given: the value by option name; for a repeatable option a tuple of all its values.
+    """
+
+    positional: tuple[str, ...]
+    given: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A flag as it stands on the line, with its value.
+
+    Args:
+        flag: as written: `-o`, `--share`.
+        word: index of its word.
+        option: what the flag stands for; None if there is no such option.
+        text: the value without the quotes around it; None if there is none.
+        text_word: index of the word that holds the value; `word` itself for `--share=rows`.
+        text_start: where the value begins in that word.
+        value: what the text stands for; None if there is an error, and True for a flag.
+        error: what is wrong with it.
+        error_in_value: whether the error is about the value, not about the flag.
+    """
+
+    flag: str
+    word: int
+    option: Option | None
+    text: str | None = None
+    text_word: int = -1
+    text_start: int = 0
+    value: Any = None
+    error: InvalidRequest | None = None
+    error_in_value: bool = False
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a line. Quotes around a word are removed; quotes inside a word stay and protect blanks.
+
+    So `-c "a b"` gives `a b`, and `-s logs=File("my logs.txt")` is one word and still an expression. `shlex` would
+    remove the quotes of that expression.
+
+    Raises:
+        InvalidRequest: a quote is not closed, or the line is too long.
+    """
+    if len(text) > LONGEST_LINE:
+        raise InvalidRequest(
+            f"The options have {len(text):,} characters, at most {LONGEST_LINE:,} can be read.",
+            hint="Put long texts into variables, or into the text of the cell.",
+        )
+    words = []
+    text = text.rstrip()
+    position = 0
+    while position < len(text):
+        match = _WORD.match(text, position)
+        behind = match.end() if match else position
+        if match is None or text[behind : behind + 1] in ('"', "'"):
+            raise InvalidRequest(
+                f"The quote that opens at {text[behind : behind + 60].lstrip()[:30]!r} is not closed.",
+                hint='Write values with blanks or apostrophes in double quotes: -c "isn\'t empty".',
+            )
+        words.append(_unquote(match.group(1)))
+        position = behind
+    return words
+
+
+def read_arguments(words: list[str], flags: Mapping[str, Option]) -> Arguments:
+    """Separate positional words from flags, and convert the values of the flags.
+
+    Raises:
+        InvalidRequest: a flag is unknown or repeated, or its value is missing, unexpected or of the wrong kind.
+    """
+    positional, written = read_flags(words, flags)
+    given: dict[str, Any] = {}
+    for one in written:
+        if one.error is not None:
+            raise one.error
+        assert one.option is not None
+        if one.option.repeatable:
+            values = one.value if isinstance(one.value, tuple) else (one.value,)
+            given[one.option.name] = (*given.get(one.option.name, ()), *values)
+        else:
+            given[one.option.name] = one.value
+    return Arguments(tuple(words[index] for index in positional), given)
+
+
+def read_flags(words: list[str], flags: Mapping[str, Option]) -> tuple[list[int], list[Written]]:
+    """Tell positional words from flags and their values, and find everything that is wrong with the flags.
+
+    Returns:
+        The indices of the positional words, and the flags in order. Nothing is raised: errors are in the flags.
+    """
+    positional: list[int] = []
+    written: list[Written] = []
+    seen: set[str] = set()
+    remaining = iter(range(len(words)))
+    for index in remaining:
+        word = words[index]
+        if not _looks_like_flag(word):
+            positional.append(index)
+            continue
+        flag, equals, attached = word.partition("=")
+        option = flags.get(flag)
+        if option is None:
+            error = InvalidRequest(f"There is no option {flag}.", hint=did_you_mean(flag, flags))
+            written.append(Written(flag, index, None, error=error))
+            continue
+        one = Written(flag, index, option)
+        if equals and option.takes_value:
+            text = _unquote(attached)
+            one = _valued(one, option, text, index, word.find(text, len(flag) + 1))
+        elif equals:
+            one = replace(one, error=InvalidRequest(f"{flag} takes no value."))
+        elif not option.takes_value:
+            one = replace(one, value=True)
+        elif index + 1 < len(words) and words[index + 1] not in flags:
+            following = next(remaining)
+            one = _valued(one, option, words[following], following, 0)
+        else:
+            hint = f"Write {flag} {option.placeholder or option.accepted}."
+            one = replace(one, error=InvalidRequest(f"{flag} needs a value.", hint=hint))
+        if option.name in seen and not option.repeatable:
+            twice = InvalidRequest(f"{flag} is given twice.", hint="Keep one of them.")
+            one = replace(one, error=twice, error_in_value=False)
+        seen.add(option.name)
+        written.append(one)
+    return positional, written
+
+
+def _unquote(word: str) -> str:
+    if not _WHOLLY_QUOTED.fullmatch(word):
+        return word
+    inner = word[1:-1]
+    return re.sub(r'\\(["\\])', r"\1", inner) if word[0] == '"' else inner
+
+
+def _looks_like_flag(word: str) -> bool:
+    return bool(re.match(r"--?[A-Za-z]", word)) and " " not in word.partition("=")[0]
+
+
+def _valued(one: Written, option: Option, text: str, word: int, start: int) -> Written:
+    one = replace(one, text=text, text_word=word, text_start=start)
+    try:
+        return replace(one, value=option.from_text(text, one.flag))
+    except InvalidRequest as error:
+        return replace(one, error=error, error_in_value=True)
+
+
+# Parse the declarations `-o "monthly: DataFrame"` and `-i "min_orders: int = 5"`.
+
+
+_SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_]+)+$")
+"""The suffix of an output that is named like its file."""
+
+
+def parse_output(text: str) -> OutputSpec:
+    """An output from `name: type`. A file may have its suffix in the name: `summary.csv: File`.
+
+    Raises:
+        InvalidRequest: the type does not exist, the name is missing, or there is a default.
+    """
+    name, type_text, default = _parts("-o", text)
+    if default is not None:
+        raise InvalidRequest(f"-o {text!r} has a default, and an output cannot have one.")
+    type_name, elements = _type("-o", name, type_text, TYPE_NAMES)
+    return OutputSpec(name=name, type=type_name, elements=elements)
+
+
+def parse_input(text: str) -> InputSpec:
+    """An input from `name: type` or `name: type = default`. The default is a Python literal; times are ISO text.
+
+    Raises:
+        InvalidRequest: the type does not exist, the name is missing, or the default has another type.
+    """
+    name, type_text, default = _parts("-i", text)
+    type_name, elements = _type("-i", name, type_text, INPUT_TYPE_NAMES)
+    if default is None:
+        return InputSpec(name=name, type=type_name, elements=elements)
+    value = _default(name, type_name, default)
+    if problem := misfit(value, elements):
+        raise InvalidRequest(f"The default of {name!r} is not of type {type_text}: {problem}.")
+    return InputSpec(name=name, type=type_name, required=False, default=value, elements=elements)
+
+
+def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
+    declared, has_default, default = text.partition("=")
+    name, _, type_text = (part.strip() for part in declared.partition(":"))
+    bare = _SUFFIX.sub("", name) if flag == "-o" else name
+    if not bare.isidentifier() or keyword.iskeyword(bare):
+        raise InvalidRequest(
+            f"{name or text!r} in {flag} {text!r} cannot be a name.", hint=f'Write {flag} "name: type".'
+        )
+    if not type_text:
+        raise InvalidRequest(f"{flag} {text!r} has no type.", hint=f'Write {flag} "{name}: DataFrame", for example.')
+    return name, type_text, default.strip() if has_default else None
+
+
+def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tuple[TypeName, str]:
+    """The type, and the type of the elements of a list or dict."""
+    bare = text.removeprefix("pd.").removeprefix("datetime.").removeprefix("dt.")
+    elements = elements_of(bare)
+    if elements in WHOLE and flag == "-i":
+        raise InvalidRequest(
+            f"{name!r} cannot be a {text}: a list or dict of tables or figures is for outputs only.",
+            hint=f"Pass one table: {name}: DataFrame, with a column for what tells them apart.",
+            about=text,
+        )
+    bare = bare.partition("[")[0] if elements else bare
+    for known in allowed:
+        if known == bare:
+            return known, elements
+    if bare in TYPE_NAMES:
+        raise InvalidRequest(f"{name!r} cannot be a {bare}: that type is for outputs only.", about=text)
+    raise InvalidRequest(f"{text!r} is not a type for {flag}.", hint=did_you_mean(bare, allowed), about=text)
+
+
+def _default(name: str, type_name: TypeName, text: str) -> Any:
+    kind = KINDS[type_name]
+    if kind.is_data:
+        raise InvalidRequest(
+            f"{name!r} is a {type_name} and cannot have a default here.",
+            hint=f"Pass it as a sample: -s {name}=EXPRESSION.",
+        )
+    value = _literal(text) if kind.from_iso is None else _time(text, kind.from_iso)
+    if not (kind.takes_json(value) and _is_json(value)):
+        hint = f"Write it in quotes: {name}: str = {text!r}" if type_name == "str" else kind.iso_example
+        raise InvalidRequest(f"The default of {name!r}, {text}, is not of type {type_name}.", hint=hint, about=text)
+    return float(value) if type_name == "float" else value
+
+
+def _literal(text: str) -> Any:
+    try:
+        return literal(text)
+    except ValueError:
+        return _NOTHING
+
+
+_NOTHING = object()
+
+
+def _time(text: str, from_iso: Callable[[str], str]) -> Any:
+    literal = _literal(text)
+    try:
+        return from_iso(literal if isinstance(literal, str) else text)
+    except ValueError:
+        return _NOTHING
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+# What the docstring of this file says.
+
 
 _VARIABLE = re.compile(r"@[^\W\d]\w*(\.[^\W\d]\w*)*")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")

@@ -10,7 +10,7 @@ from typing import Any
 from autocoder_jupyter.contracts.applying import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
-from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.magics.settings import did_you_mean
 from autocoder_jupyter.request import Request
 
 _OF_AN_INPUT = re.compile(r"(?:(?P<input>[^\W\d]\w*)\s*=\s*)?@(?P<variable>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.magics.settings import did_you_mean
 from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.parsing import parse

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.concurrency.threads import start_thread
 from autocoder_jupyter.display.inspector.subject import InputVariable, Subject
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.terminal import columns
+from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.untrusted.parsing import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.inspector import Inspector
     from autocoder_jupyter.display.inspector.subject import Editor, VersionActions
-    from autocoder_jupyter.magics.notebook import Notebook
+    from autocoder_jupyter.display.live import View
+    from autocoder_jupyter.jobs.code_job import CodeModeResult
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.run.events import SampleOutputs
+    from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.types import InputSpec, Report
     from autocoder_jupyter.types.records import Excerpt, Overview
+    from autocoder_jupyter.view.markup import Html
+
 
 MAX_OPEN = 12
 """Maximum number of live inspectors. The one that was shown longest ago is frozen first."""
@@ -238,3 +249,184 @@ class Inspectors:
             for _, inspector in self._open.values():
                 inspector.freeze()
             self._open.clear()
+
+
+# Show the outputs of a call as the last line of a cell: each under its name, as a table, a picture or text.
+
+
+OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
+"""Module and name of the type. It is checked by name, so that its module need not be imported."""
+
+
+def outputs_page(outputs: Any) -> Html:
+    """A named tuple of outputs as static HTML."""
+    from autocoder_jupyter.data.overview import excerpt
+    from autocoder_jupyter.display.inspector.evidence import outputs_html
+    from autocoder_jupyter.view.markup import NO_FORMULAS, element
+
+    values = {name: _of_pandas(value) for name, value in outputs._asdict().items()}
+    page = outputs_html("outputs", values, excerpt)
+    return element("div", page, class_=f"autocode-outputs {NO_FORMULAS}", look="text")
+
+
+def _of_pandas(value: Any) -> Any:
+    """A table of another library converted to pandas, to show it. Any other value is returned unchanged."""
+    from autocoder_jupyter.data.capture import converted
+
+    table = converted(value)
+    return value if table is None else table
+
+
+# Show a pending result: a line that is replaced by the result when it is done.
+#
+# *Run All* executes the cell that shows a result long before the result is done.
+
+
+_log = redacting_logger(__name__)
+
+
+def unfinished(notebook: Notebook, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any] | None:
+    """The mime bundle of a result that cannot be used yet; None for a result to show. Never waits."""
+    if result.is_usable:
+        return None
+    words = repr(result)
+    if notebook.is_terminal:
+        return {"text/plain": words}
+    from autocoder_jupyter.display.inspector.document import pending_html
+    from autocoder_jupyter.view.markup import html_output
+
+    return {**html_output(pending_html(words, waits=result.state.startswith("waiting")), words)}
+
+
+class PendingDisplay:
+    """Shows pending results in a separate output, because the output of a cell's value cannot be updated.
+
+    Args:
+        notebook: the notebook that shows them.
+        finished: formats a result that is done.
+    """
+
+    def __init__(self, notebook: Notebook, finished: Callable[[Any], dict[str, Any]]) -> None:
+        self._notebook = notebook
+        self._finished = finished
+
+    def __call__(self, result: CodeGenEvalResult | CodeModeResult) -> None:
+        """Show a result, and return at once.
+
+        Raises:
+            NotImplementedError: tells IPython to use the other formatters. The result is done, or no user is there
+                to see the output change.
+        """
+        if result.done or self._notebook.is_terminal or self._notebook.is_headless:
+            raise NotImplementedError
+        from autocoder_jupyter.display.inspector.document import pending_html
+        from autocoder_jupyter.view.markup import html_output
+
+        handle: Any = importlib.import_module("IPython.display").DisplayHandle()
+        if result.is_usable:  # verified; the second opinion is added at the end
+            handle.display(self._finished(result), raw=True)
+            result.on_done(lambda: self._show_soon(result, handle))
+            return
+        words = f"{result.name} is {result.state.replace('_', ' ')}: it is shown here when it is ready."
+        if getattr(result, "last_good", None) is not None:
+            words += f" {result.name}.last_good is the last good version."
+        line = pending_html(words, waits=result.state.startswith("waiting"))
+        handle.display({**self._for_page(result), **html_output(line, words)}, raw=True)
+        result.on_usable(lambda: None if result.done else self._show_soon(result, handle))
+        result.on_done(lambda: self._show_soon(result, handle))
+
+    def _for_page(self, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any]:
+        """A mime type for pages with the extension: they update outputs themselves after the page was reloaded."""
+        from autocoder_jupyter.display.live import pending_result
+
+        launch = self._notebook.launched.get(result.name)
+        if launch is None or launch.job.result is not result or not self._notebook.front_end.has_page():
+            return {}
+        return pending_result(result.name, launch.started)
+
+    def _show_soon(self, result: CodeGenEvalResult | CodeModeResult, handle: Any) -> None:
+        # The thread that ends a job must not wait for a display.
+        start_thread(partial(self._show, result, handle), "autocode-result")
+
+    def _show(self, result: CodeGenEvalResult | CodeModeResult, handle: Any) -> None:
+        try:
+            handle.update(self._finished(result), raw=True)
+        except Exception:
+            _log.exception("%s could not be shown", result.name)
+
+
+# Show a result as the last line of a cell: the inspector as a widget, and the same as static HTML.
+#
+# Every output contains the static HTML, for saved notebooks, exports and front ends without widgets.
+
+
+class NotebookEditor:
+    """Tests the code and tests that the user edits in an inspector.
+
+    Args:
+        notebook: the notebook of the result.
+        result: the result that is edited.
+    """
+
+    def __init__(self, notebook: Notebook, result: CodeGenEvalResult) -> None:
+        self._notebook = notebook
+        self._result = result
+
+    def sources(self) -> tuple[str, str]:
+        """Code and tests, as they are on disk now."""
+        from autocoder_jupyter.magics.own_tests import sources
+
+        return sources(self._notebook, self._result.report)
+
+    def retest(self, code: str, tests: str, view: View[FunctionRun]) -> None:
+        """Start to test them. The name is bound to the new result."""
+        from autocoder_jupyter.magics.own_tests import retest
+
+        retest(self._notebook, self._result.name, code, tests, views=(view,))
+
+
+class ResultDisplay:
+    """Formats results for IPython.
+
+    Args:
+        notebook: the notebook that shows them.
+    """
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+        self._inspectors = Inspectors()
+
+    def __call__(self, result: CodeGenEvalResult, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """The mime bundle of a result; IPython applies `include` and `exclude`. Never waits."""
+        if (shown := unfinished(self._notebook, result)) is not None:
+            return shown
+        from autocoder_jupyter.display.inspector.document import render_html, render_text
+        from autocoder_jupyter.display.live import widget_bundle
+
+        outputs = outputs_of(self._notebook, result)
+        if self._notebook.is_terminal:
+            return {"text/plain": render_text(subject_of(result, outputs), columns=columns())}
+        from autocoder_jupyter.view.markup import html_output
+
+        inspector = self._inspector(result, outputs)
+        subject = inspector.subject if inspector else subject_of(result, outputs)
+        live = widget_bundle(inspector.model_id, for_page=self._notebook.front_end.has_page()) if inspector else {}
+        return {**live, **html_output(render_html(subject), repr(result))}
+
+    def _inspector(self, result: CodeGenEvalResult, outputs: SampleOutputs | None) -> Inspector | None:
+        if self._notebook.is_headless:
+            return None
+        from autocoder_jupyter.magics.versions import VersionManager
+
+        with contextlib.suppress(ImportError):  # without ipywidgets there is only the static HTML
+            notebook = self._notebook
+            version_manager = (
+                VersionManager(notebook, result.name) if result.journal_root == notebook.journal_root else None
+            )
+            editor = NotebookEditor(notebook, result)
+            return self._inspectors.of(result, notebook.namespace, editor, version_manager, outputs)
+        return None
+
+    def close(self) -> None:
+        """Freeze all open inspectors."""
+        self._inspectors.freeze()

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.arguments import Written, read_flags, split_words
 from autocoder_jupyter.magics.cell import refuse_to_shadow
 from autocoder_jupyter.magics.codemode.reading import (
     mode_of,
@@ -20,16 +19,20 @@ from autocoder_jupyter.magics.codemode.reading import (
     refuse_options_of_the_other_mode,
 )
 from autocoder_jupyter.magics.command import (
+    Written,
     doubled_names,
     parse_cell,
+    parse_input,
+    parse_output,
     read_check,
     read_contract,
+    read_flags,
     read_name,
     read_sample,
     require_prompt,
     split_cell,
+    split_words,
 )
-from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import parse_example
 from autocoder_jupyter.magics.options import FLAGS
 from autocoder_jupyter.magics.references import mentions, referred, require_variable, told_of, unmarked

@@ -81,7 +81,7 @@ def _version(environ: Mapping[str, str], name: str) -> tuple[int, ...]:
 
 
 def _sixel(picture: bytes) -> str:
-    from autocoder_jupyter.magics.sixel import sixels
+    from autocoder_jupyter.magics.progress import sixels
 
     return sixels(picture)
 

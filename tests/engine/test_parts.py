@@ -14,7 +14,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data.overview import excerpt
 from autocoder_jupyter.display.inspector.evidence import outputs_html
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.declarations import parse_input, parse_output
+from autocoder_jupyter.magics.command import parse_input, parse_output
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.run.events import SampleOutputs

@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.plan import PlanAnswer, merge
 from autocoder_jupyter.engine.prompt import signature
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import elements_of, misfit, python_type, written
-from autocoder_jupyter.magics.declarations import parse_input, parse_output
+from autocoder_jupyter.magics.command import parse_input, parse_output
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.versions.request_fields import RequestKey, content_key

@@ -125,7 +125,7 @@ def test_when_a_result_cannot_be_described_the_link_lives_on(
         raise RuntimeError("no list today")
 
     monkeypatch.setattr("autocoder_jupyter.lab.messages.listed", broken)
-    monkeypatch.setattr("autocoder_jupyter.magics.variables.describe", broken)
+    monkeypatch.setattr("autocoder_jupyter.magics.references.describe", broken)
     shell.run("%%autocode growth -i x:int\nWords")
     page.say({"kind": "hello", "client": "other"})
     page.wait_for("welcome", lambda told: told["client"] == "other")

@@ -10,7 +10,7 @@ from autocoder_jupyter.display.live import FOLLOWED
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome, listed
 from autocoder_jupyter.lab.requests import answer, problems, sentence
-from autocoder_jupyter.magics.doctor_row import DoctorRow
+from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.models import preflight
 from autocoder_jupyter.run.code_run import CodeRun

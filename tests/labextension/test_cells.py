@@ -14,8 +14,7 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.arguments import read_arguments, split_words
-from autocoder_jupyter.magics.command import parse_cell, split_cell
+from autocoder_jupyter.magics.command import parse_cell, read_arguments, split_cell, split_words
 from autocoder_jupyter.magics.options import FLAGS
 from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.references import find_references

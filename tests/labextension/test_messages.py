@@ -127,7 +127,7 @@ def _words(kind: object) -> Iterator[object]:
 
 CLASSES = _typed_dicts(
     PACKAGE / "view" / "as_text.py",
-    PACKAGE / "magics" / "variables.py",
+    PACKAGE / "magics" / "references.py",
     PACKAGE / "lab" / "messages.py",
     PACKAGE / "lab" / "messages.py",
 )

@@ -224,7 +224,7 @@ def interrupt_after(seconds: float) -> None:
 def test_a_first_interrupt_lets_the_job_go_on(
     shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autocoder_jupyter.magics.waiting.SECOND_CHANCE", 0.1)
+    monkeypatch.setattr("autocoder_jupyter.magics.cell.SECOND_CHANCE", 0.1)
     jobs.ending = lambda job: interrupt_after(0.3)
     shell.run("%%autocode growth --wait\nWords")
     assert not jobs.last.done
@@ -344,7 +344,7 @@ def test_a_renamed_column_has_the_name_that_the_function_reads(shell: Any, jobs:
 def test_a_recorded_rename_is_used_for_data_that_are_passed_again(shell: Any) -> None:
     import pandas as pd
 
-    from autocoder_jupyter.magics.current_version import recorded_request
+    from autocoder_jupyter.magics.versions import recorded_request
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.versions import Version, Versions
 

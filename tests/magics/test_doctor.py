@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.magics import doctor
-from autocoder_jupyter.magics.doctor_row import DoctorRow
+from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.settings import Settings, resolve
 from autocoder_jupyter.sandbox import choice, system_minimum
 from autocoder_jupyter.sandbox.protocol import Probe

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engines.claude import session
-from autocoder_jupyter.magics.doctor_claude import claude_rows
+from autocoder_jupyter.magics.doctor import claude_rows
 from autocoder_jupyter.magics.settings import resolve
 
 CLAUDE = {"model": "anthropic/claude-sonnet-4-5", "backend": "claude"}

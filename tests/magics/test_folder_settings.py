@@ -12,8 +12,7 @@ from autocoder_jupyter.agent import AutoCoderAgent
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.magics.problems import find_problems
-from autocoder_jupyter.magics.project import read_project
-from autocoder_jupyter.magics.settings import Settings, defaults, resolve
+from autocoder_jupyter.magics.settings import Settings, defaults, read_project, resolve
 from autocoder_jupyter.models.preflight import belongs_to_provider
 from autocoder_jupyter.sandbox.environments.uv import index_permissions
 from autocoder_jupyter.settings.setting import Option

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.agent.agent import load
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
-from autocoder_jupyter.magics.doctor_row import DoctorRow
+from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.run.events import StageStarted, TurnBegun
 from autocoder_jupyter.types import Attempt, CodeSolution, Evidence, OutputSpec, Report, Step, TestOutcome, Usage

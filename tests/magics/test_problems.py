@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.magics.arguments import split_words
-from autocoder_jupyter.magics.command import split_cell
+from autocoder_jupyter.magics.command import split_cell, split_words
 from autocoder_jupyter.magics.problems import Problem, find_problems
 
 SALES = pd.DataFrame({"prices": [1.0]})

@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line.first_steps import _EXAMPLES, _typed
-from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
+from autocoder_jupyter.magics.progress import ask_at_prompt, read_answers
 from autocoder_jupyter.models import preflight
 from autocoder_jupyter.models.catalogue import known_models
 from autocoder_jupyter.run.events import QuestionsAsked

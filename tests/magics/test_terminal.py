@@ -24,7 +24,7 @@ import pytest
 from PIL import Image
 
 from autocoder_jupyter.display.live import LiveCard
-from autocoder_jupyter.magics.doctor_row import DoctorRow, shown
+from autocoder_jupyter.magics.doctor import DoctorRow, shown
 from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.run.function_run import FunctionRun

@@ -7,8 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from autocoder_jupyter.magics import variables
-from autocoder_jupyter.magics.variables import Variable, describe, hint, others
+from autocoder_jupyter.magics import references
+from autocoder_jupyter.magics.references import Variable, describe, hint, others
 from autocoder_jupyter.types import Dir, File
 
 
@@ -114,10 +114,10 @@ def test_a_frame_that_fails_is_there_all_the_same() -> None:
 
 def test_what_is_told_is_bounded() -> None:
     wide = pd.DataFrame(0, index=[0], columns=range(5000))
-    told = describe({f"wide_{number}": wide for number in range(variables.MOST_VARIABLES + 50)})
-    assert len(told) == variables.MOST_VARIABLES
-    assert len(told[0]["columns"]) == variables.MOST_COLUMNS and told[0]["column_count"] == 5000
-    assert sum(len(variable["columns"]) for variable in told) == variables.MOST_COLUMNS_IN_ALL
+    told = describe({f"wide_{number}": wide for number in range(references.MOST_VARIABLES + 50)})
+    assert len(told) == references.MOST_VARIABLES
+    assert len(told[0]["columns"]) == references.MOST_COLUMNS and told[0]["column_count"] == 5000
+    assert sum(len(variable["columns"]) for variable in told) == references.MOST_COLUMNS_IN_ALL
     assert (told[-1]["columns"], told[-1]["column_count"]) == ([], 5000)
 
 

@@ -19,8 +19,8 @@ from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.messages import listed
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
-from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager
+from autocoder_jupyter.magics.settings import did_you_mean
+from autocoder_jupyter.magics.versions import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import (
     CodePlan,

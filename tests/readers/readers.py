@@ -53,8 +53,8 @@ from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.kinds.table import KINDS, elements_of
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.inserting import insertable
-from autocoder_jupyter.magics.project import read_project
-from autocoder_jupyter.magics.sixel import sixels
+from autocoder_jupyter.magics.progress import sixels
+from autocoder_jupyter.magics.settings import read_project
 from autocoder_jupyter.models.answers import extract_code, read_record
 from autocoder_jupyter.models.preflight import read_models
 from autocoder_jupyter.redaction.messages import Redaction
@@ -484,7 +484,7 @@ READERS: dict[str, Reader] = {
         ("sandbox.environments.locking:_read_lock",),
     ),
     "pyproject.toml": Reader(
-        _file("pyproject.toml", lambda folder: read_project(folder)), hostile.TOML, ("magics.project:_read",)
+        _file("pyproject.toml", lambda folder: read_project(folder)), hostile.TOML, ("magics.settings:_read",)
     ),
     "the indexes of a folder": Reader(
         _file("uv.toml", lambda folder: folder_indexes(folder)),
@@ -892,7 +892,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.serving:_Server._load",
         "models.serving:_Server.run",
         "scaling.sources:_ibis.like",
-        "magics.line.cache:_packages",
+        "magics.line.information:_packages",
         "sandbox.docker.apt:authorities",
         "sandbox.docker.products:Machine.is_wsl",
         "sandbox.docker.reaper:_host",

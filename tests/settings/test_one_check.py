@@ -10,10 +10,9 @@ from traitlets import TraitError
 
 from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.arguments import read_flags
+from autocoder_jupyter.magics.command import read_flags
 from autocoder_jupyter.magics.options import SETTINGS
-from autocoder_jupyter.magics.project import read_project
-from autocoder_jupyter.magics.settings import Autocode, read_environment, read_lab
+from autocoder_jupyter.magics.settings import Autocode, read_environment, read_lab, read_project
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.setting import Option
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.magics.inspection import PendingDisplay, unfinished
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.pending_display import PendingDisplay, unfinished
 from autocoder_jupyter.magics.terminal import columns
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class AnswerDisplay:
         if (shown := unfinished(self._notebook, result)) is not None:
             return shown
         from autocoder_jupyter.display.live import card_html, card_text
-        from autocoder_jupyter.magics.codemode.outcome import state_of
+        from autocoder_jupyter.magics.codemode.cell import state_of
         from autocoder_jupyter.view.markup import html_output
 
         if self._notebook.is_terminal:

@@ -40,7 +40,7 @@ def _flag(name: str, text: str) -> Option:
 
 
 _ALL = (
-    Subcommand("status", "control", "", "list running and finished generations"),
+    Subcommand("status", "jobs", "", "list running and finished generations"),
     Subcommand(
         "show",
         "results",
@@ -69,7 +69,7 @@ _ALL = (
     ),
     Subcommand(
         "cancel",
-        "control",
+        "jobs",
         "NAME|--all",
         "stop a generation",
         0,
@@ -78,10 +78,10 @@ _ALL = (
         (_flag("all", "all running generations"),),
         BOTH,
     ),
-    Subcommand("wait", "control", "NAME", "wait until it is done", 1, 1, True, modes=BOTH),
+    Subcommand("wait", "jobs", "NAME", "wait until it is done", 1, 1, True, modes=BOTH),
     Subcommand(
         "retry",
-        "control",
+        "jobs",
         "NAME [DATA]",
         "send the same request again, for new answers; after a restart, name its data",
         1,
@@ -91,7 +91,7 @@ _ALL = (
     ),
     Subcommand(
         "retest",
-        "edits",
+        "jobs",
         "NAME [DATA]",
         "test code and tests as you edited them, without a model; after a restart, name its data",
         1,
@@ -100,7 +100,7 @@ _ALL = (
     ),
     Subcommand(
         "approve",
-        "control",
+        "jobs",
         "NAME [PACKAGES] [--always]",
         "allow the packages, or the tool call, that it waits for",
         1,
@@ -109,13 +109,13 @@ _ALL = (
         (_flag("always", "all calls of this tool until the run ends"),),
         BOTH,
     ),
-    Subcommand("decline", "control", "NAME", "refuse the packages or the tool call", 1, 1, True, modes=BOTH),
+    Subcommand("decline", "jobs", "NAME", "refuse the packages or the tool call", 1, 1, True, modes=BOTH),
     Subcommand(
-        "answer", "control", "NAME [ANSWERS]", "answer the questions of its plan, by number or in words", 1, 4, True
+        "answer", "jobs", "NAME [ANSWERS]", "answer the questions of its plan, by number or in words", 1, 4, True
     ),
     Subcommand(
         "reading",
-        "readings",
+        "results",
         "NAME [NUMBER]",
         "list other interpretations of the request; a number selects one and refines the function",
         1,
@@ -136,10 +136,10 @@ _ALL = (
         ),
     ),
     Subcommand("insert", "results", "NAME", "put the code into a new cell", 1, 1, True),
-    Subcommand("preview", "runs", "NAME", "show what the last run sent to the model", 1, 1, True, modes=BOTH),
+    Subcommand("preview", "jobs", "NAME", "show what the last run sent to the model", 1, 1, True, modes=BOTH),
     Subcommand(
         "history",
-        "versions",
+        "results",
         "NAME",
         "list the versions: who made each, why, and its evidence; for a conversation, list its messages",
         1,
@@ -147,10 +147,10 @@ _ALL = (
         True,
         modes=BOTH,
     ),
-    Subcommand("restore", "versions", "NAME VERSION", "make an earlier version the current one", 2, 2, True),
+    Subcommand("restore", "results", "NAME VERSION", "make an earlier version the current one", 2, 2, True),
     Subcommand(
         "pin",
-        "versions",
+        "results",
         "NAME [VERSION|--off]",
         "keep a version as the current one, also if the request changes",
         1,
@@ -158,10 +158,10 @@ _ALL = (
         True,
         (_flag("off", "stop pinning the version"),),
     ),
-    Subcommand("rename", "versions", "NAME NEW", "rename the function and all its versions", 2, 2, True),
+    Subcommand("rename", "results", "NAME NEW", "rename the function and all its versions", 2, 2, True),
     Subcommand(
         "remove",
-        "versions",
+        "results",
         "NAME VERSION|--all",
         "delete a version, or all versions, from disk",
         1,
@@ -172,7 +172,7 @@ _ALL = (
     ),
     Subcommand(
         "trust",
-        "folder",
+        "jobs",
         "[--show|--withdraw]",
         "show the permissions that this folder asks for, and ask whether you agree",
         options=(
@@ -182,7 +182,7 @@ _ALL = (
     ),
     Subcommand(
         "cache",
-        "cache",
+        "information",
         "[prune] [--all] [--runs]",
         "show how much disk space environments, results and runs use; prune removes unused ones",
         0,

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.arguments import Arguments, read_arguments, split_words
+from autocoder_jupyter.jobs.code_job import CodeJob, CodeRecord, load_record
+from autocoder_jupyter.magics.codemode.cell import launch_code, read_sent_messages, retried, state_of
+from autocoder_jupyter.magics.command import Arguments, read_arguments, split_words
 from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
-from autocoder_jupyter.magics.line.lookup import is_answer
-from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.magics.line.information import find_job, find_waiting, is_answer, versions_of
+from autocoder_jupyter.magics.line.jobs import cancel, wait
+from autocoder_jupyter.magics.line.results import show_timeline
+from autocoder_jupyter.magics.notebook import Notebook, is_code_result
+from autocoder_jupyter.magics.settings import did_you_mean
+from autocoder_jupyter.magics.versions import require_idle
+from autocoder_jupyter.view import markup
 
 
 def run_line(notebook: Notebook, line: str) -> None:
@@ -54,6 +61,137 @@ def _for_answer(command: Subcommand, name: str) -> Callable[[Notebook, Arguments
             why=f"It is only for functions: {command.help}.",
             hint=f"%autocode show {name} shows what it is.",
         )
-    from autocoder_jupyter.magics.line.answers import HANDLERS
 
     return HANDLERS[command.name]
+
+
+# Subcommands for answers of `--mode tools`, where they differ from those for functions.
+
+
+LONGEST = 160
+"""Characters of a message that a table shows."""
+
+
+def show(notebook: Notebook, arguments: Arguments) -> None:
+    """Show the card of an answer, its code, or its steps."""
+    name = arguments.positional[0]
+    for part in ("tests", "report", "trace"):
+        if arguments.given.get(part):
+            raise InvalidRequest(
+                f"--{part} does not apply to {name}: it is an answer of --mode tools.",
+                hint="Without any, all is shown; --code shows the code, --timeline the time of each step.",
+            )
+    result = notebook.namespace.get(name)
+    if not is_code_result(result):
+        job = notebook.jobs.current(name)
+        result = job.result if job is not None else None
+    if result is None:
+        _show_recorded(notebook, name)
+    elif not result.done:
+        raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
+    elif arguments.given.get("timeline"):
+        show_timeline(notebook, name, result.result.timeline, result.result.seconds)
+    elif arguments.given.get("code"):
+        code = "\n\n".join(block.code.strip("\n") for block in result.blocks)
+        notebook.show(markup.python(code) or markup.muted("No code was run."), markup.plain(code))
+    else:
+        state = state_of(result)
+        notebook.show(card_html(state), card_text(state))
+
+
+def _show_recorded(notebook: Notebook, name: str) -> None:
+    record = _record(notebook, name)
+    text = f"{record.summary}\n\nRun its cell to get its value. Recorded calls are not made again."
+    notebook.show(markup.code(text), markup.plain(text))
+
+
+def retry(notebook: Notebook, arguments: Arguments) -> None:
+    """Ask the model the same request again, and call the tools again."""
+    name, *words = arguments.positional
+    if words:
+        raise InvalidRequest(f"{name} is sent again with its own data.", hint=f"Write %autocode retry {name}.")
+    job = notebook.jobs.current(name)
+    if not isinstance(job, CodeJob):
+        raise InvalidRequest(
+            f"{name} was not run in this kernel, so its tools are not known.",
+            hint="Run its cell; with --refresh the model is asked again.",
+        )
+    launch_code(notebook, retried(job.request), notebook.settings())
+
+
+def approve(notebook: Notebook, arguments: Arguments) -> None:
+    """Allow the waiting call, or all calls of that tool."""
+    name, *words = arguments.positional
+    if words:
+        raise InvalidRequest(f"{name} waits for no packages.", hint=f"Write %autocode approve {name}.")
+    job, waiting = find_waiting(notebook, name)
+    if isinstance(job, CodeJob) and arguments.given.get("always"):
+        job.approve(always=True)
+        print(f"{name} may call {waiting[0].partition('(')[0]} without asking until it is done.")
+    else:
+        job.approve()
+        print(markup.plain(f"{name} may call {waiting[0]}."))
+
+
+def decline(notebook: Notebook, arguments: Arguments) -> None:
+    """Decline the waiting call. The code gets an error."""
+    job, waiting = find_waiting(notebook, arguments.positional[0])
+    job.decline()
+    print(markup.plain(f"{job.name} may not call {waiting[0]}."))
+
+
+def preview(notebook: Notebook, arguments: Arguments) -> None:
+    """Show the last request that the run sent to the model."""
+    name = arguments.positional[0]
+    job = find_job(notebook, name)
+    sent = read_sent_messages(notebook.journal_root, job) if isinstance(job, CodeJob) else ""
+    if not sent:
+        raise InvalidRequest(
+            f"The journal has nothing that {name} sent in this kernel.",
+            hint="--dry-run in the cell shows what would be sent.",
+        )
+    notebook.show(markup.code(sent), markup.plain(sent))
+
+
+def history(notebook: Notebook, arguments: Arguments) -> None:
+    """Show the messages of the conversation so far."""
+    name = arguments.positional[0]
+    job = notebook.jobs.current(name)
+    if job is not None and not job.done:
+        raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
+    messages = job.result.history if job is not None else _record(notebook, name).history
+    rows = list(_rows(messages))
+    notebook.show(markup.table(("", "from", "message"), rows), markup.columns(rows))
+
+
+def _rows(messages: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str, str]]:
+    who = {"user": "you, or the output of code", "assistant": "the model"}
+    for number, message in enumerate(messages, 1):
+        text = " ".join(message["content"].split())
+        yield str(number), who[message["role"]], text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def remove(notebook: Notebook, arguments: Arguments) -> None:
+    """Remove the record of a conversation from disk."""
+    name, *words = arguments.positional
+    if words or not arguments.given.get("all"):
+        raise InvalidRequest(f"{name} has no versions.", hint=f"%autocode remove {name} --all removes its record.")
+    require_idle(notebook, name)
+    record = load_record(notebook.journal_root, name)
+    versions_of(notebook, name).remove_all()
+    kept = record.conversation if record is not None and record.conversation != name else ""
+    hint = f" Its tool calls are recorded with {kept}, the conversation that it continued." if kept else ""
+    print(f"The record of {name} is removed.{hint}")
+
+
+def _record(notebook: Notebook, name: str) -> CodeRecord:
+    record = load_record(notebook.journal_root, name)
+    if record is None:
+        raise InvalidRequest(f"The journal has no finished run of {name}.", hint="Run its cell.")
+    return record
+
+
+HANDLERS: dict[str, Callable[[Notebook, Arguments], None]] = {
+    function.__name__: function for function in (show, cancel, wait, retry, approve, decline, preview, history, remove)
+}
+"""The functions by the name of their subcommand."""

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest
-from autocoder_jupyter.magics.arguments import Arguments
-from autocoder_jupyter.magics.doctor import examine
-from autocoder_jupyter.magics.doctor_row import shown
+from autocoder_jupyter.magics.command import Arguments
+from autocoder_jupyter.magics.doctor import examine, shown
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.settings.config import NO_KEY, OWN_PRICES

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.display.inspector.document import Part, pending_html, render_html, render_text
+from autocoder_jupyter.display.parts import opinion_blocks
 from autocoder_jupyter.display.timeline import render_html as timeline_html
 from autocoder_jupyter.display.timeline import render_text as timeline_text
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.cell import launch, waits
+from autocoder_jupyter.magics.command import Arguments, CellCommand
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.inspection import outputs_of, subject_of, subject_of_report
-from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
+from autocoder_jupyter.magics.line.information import find_callable, find_job, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.terminal import columns
-from autocoder_jupyter.magics.version_manager import asked_otherwise
+from autocoder_jupyter.magics.versions import (
+    HEADINGS,
+    VersionManager,
+    asked_otherwise,
+    bind,
+    refined_request,
+    require_idle,
+)
 from autocoder_jupyter.result.handle import ExportKind
 from autocoder_jupyter.types import Step
+from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.versions.edits import rename as rename_versions
 from autocoder_jupyter.view import markup
+from autocoder_jupyter.view.as_text import blocks_text
 from autocoder_jupyter.view.markup import join
 from autocoder_jupyter.view.source import render_text as render_diff
 from autocoder_jupyter.view.source import side_by_side
@@ -152,3 +165,106 @@ def _version(notebook: Notebook, name: str, word: str, sources: Mapping[str, str
             hint=f"%autocode history {name} lists them; 2.1 is the first attempt of version 2.",
         )
     return str(found.number)
+
+
+# `%autocode reading`: list the other readings of a request, and refine the function to one of them.
+
+
+def reading(notebook: Notebook, arguments: Arguments) -> None:
+    """List the readings that the second opinion found. With a number, refine the function to that reading."""
+    name, *number = arguments.positional
+    job = find_job(notebook, name)
+    if not job.done:
+        raise InvalidRequest(f"{name} is not done yet.", hint="Wait until it is ready.")
+    opinion = job.result.report.second_opinion
+    readings = opinion.readings if opinion else ()
+    if not number:
+        lines = blocks_text(opinion_blocks(name, opinion)) or [f"{name} has no second opinion."]
+        print("\n".join(map(visible, lines)))
+        return
+    if not readings:
+        raise InvalidRequest(
+            f"There is no other reading of {name}.", hint="Describe the change in a cell with --refine."
+        )
+    if number[0] not in map(str, range(1, len(readings) + 1)):
+        raise InvalidRequest(
+            f"{name} has no reading {number[0][:40]!r}.", hint=f"Write a number from 1 to {len(readings)}."
+        )
+    chosen = readings[int(number[0]) - 1]
+    request = refined_request(CellCommand(name=name, prompt=chosen.line, refine=True), notebook)
+    launch(notebook, request, notebook.config_again(job), waits=waits(notebook, notebook.settings()))
+
+
+# Subcommands that list and change the versions of a function.
+
+
+def history(notebook: Notebook, arguments: Arguments) -> None:
+    """Show the versions of a name, oldest first, with author, reason, evidence, request and cost."""
+    name = arguments.positional[0]
+    rows = VersionManager(notebook, name).rows()
+    if not rows:
+        find_result(notebook, name)
+        print(f"The journal has no finished run of {name}.")
+        return
+    notebook.show(markup.table(HEADINGS, rows), markup.columns(rows))
+
+
+def restore(notebook: Notebook, arguments: Arguments) -> None:
+    """Make an earlier version the current one, and bind the name to it."""
+    name, word = arguments.positional
+    print(VersionManager(notebook, name).restore(word))
+
+
+def pin(notebook: Notebook, arguments: Arguments) -> None:
+    """Pin a version, so that it is used for any request, or unpin it."""
+    name, *words = arguments.positional
+    if arguments.given.get("off"):
+        if words:
+            raise InvalidRequest("--off takes no version.", hint=f"Write %autocode pin {name} --off.")
+        print(VersionManager(notebook, name).unpin())
+    else:
+        print(VersionManager(notebook, name).pin(*words))
+
+
+def rename(notebook: Notebook, arguments: Arguments) -> None:
+    """Rename a function and all its versions."""
+    old, new = arguments.positional
+    versions = versions_of(notebook, old)
+    if not versions.folders():
+        find_result(notebook, old)
+        raise InvalidRequest(f"There is no record of {old}.", hint=f"Write {new} = {old} in a cell.")
+    if not new.isidentifier() or keyword.iskeyword(new):
+        raise InvalidRequest(f"{visible(new)!r} cannot be the name of a variable.")
+    if new in notebook.namespace and not is_result(notebook.namespace[new]):
+        raise InvalidRequest(f"{new!r} is already a variable of the notebook.", hint="Choose another name.")
+    require_idle(notebook, old)
+    versions = rename_versions(versions, new)
+    notebook.jobs.forget(old)
+    notebook.launched.pop(old, None)
+    if (own_tests := notebook.own_tests.pop(old, None)) is not None:
+        notebook.own_tests[new] = own_tests
+    held = notebook.namespace[old] if is_result(notebook.namespace.get(old)) else None
+    if held is not None:
+        del notebook.namespace[old]
+    for note in versions.show_current():
+        print(note)
+    if (counting := versions.last_good() or next(iter(reversed(versions.all())), None)) is not None:
+        bind(notebook, new, counting, held)
+    print(f"{old} is now {new}. Write %%autocode {new} in its cell.")
+
+
+def remove(notebook: Notebook, arguments: Arguments) -> None:
+    """Remove one version or all versions from disk."""
+    name, *words = arguments.positional
+    everything = bool(arguments.given.get("all"))
+    if everything == bool(words):
+        raise InvalidRequest(f"Write %autocode remove {name} VERSION, or %autocode remove {name} --all.")
+    if not everything:
+        print(VersionManager(notebook, name).remove(words[0]))
+        return
+    require_idle(notebook, name)
+    versions = versions_of(notebook, name)
+    if not versions.folders():
+        find_result(notebook, name)
+    versions.remove_all()
+    print(f"The record of {name} is removed. The variable in the notebook can still be called.")

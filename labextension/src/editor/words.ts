@@ -27,7 +27,7 @@ const QUOTED = '(?:"(?:[^"\\\\]|\\\\[^])*"|\'[^\']*\')';
 const WORD = new RegExp(`\\s*((?:[^\\s"']|${QUOTED})+)`, 'y');
 const WHOLLY_QUOTED = new RegExp(`^${QUOTED}$`);
 
-/** The words of option lines, by the rules of `magics/arguments.py`: quotes inside a word stay and protect spaces. */
+/** The words of option lines, by the rules of `magics/command.py`: quotes inside a word stay and protect spaces. */
 export function splitWords(lines: readonly ILine[]): IWords {
   const text = lines.map(line => line.text).join('\n');
   const place = placing(lines);
