@@ -23,10 +23,9 @@ Code mode: a model answers with code that calls the user's tools.
 
 from __future__ import annotations
 
-from autocoder_jupyter.codemode.agent import CodeModeAgent
-from autocoder_jupyter.codemode.approval import ApprovalRequest, Decision
+from autocoder_jupyter.codemode.agent import AgentResult, CodeModeAgent
+from autocoder_jupyter.codemode.calls import ApprovalRequest, Decision
 from autocoder_jupyter.codemode.limits import Limits
-from autocoder_jupyter.codemode.result import AgentResult
 from autocoder_jupyter.codemode.tools import tool
 from autocoder_jupyter.run.code_run import Block, ToolCall
 

@@ -5,42 +5,154 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import inspect
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
-from autocoder_jupyter.codemode import handles
-from autocoder_jupyter.codemode.approval import Approve, Consent
-from autocoder_jupyter.codemode.calls import IN_THREAD, ToolCalls
-from autocoder_jupyter.codemode.conversation import CodeConversation, Rules, Talk, checked_history
-from autocoder_jupyter.codemode.frame import FailedOnData, Sight
-from autocoder_jupyter.codemode.functions import Functions
+from autocoder_jupyter.codemode import tables as handles
+from autocoder_jupyter.codemode.calls import IN_THREAD, Approve, Consent, ToolCalls
+from autocoder_jupyter.codemode.conversation import CodeConversation, Rules, Talk, checked_history, system_prompt
 from autocoder_jupyter.codemode.interpreter import CodeInterpreter
 from autocoder_jupyter.codemode.journal import ConversationJournal, Memory, block_key, run_id_of
 from autocoder_jupyter.codemode.limits import Limits
-from autocoder_jupyter.codemode.model import CalledModel, CallLLM
-from autocoder_jupyter.codemode.prompt import system_prompt
-from autocoder_jupyter.codemode.result import AgentResult
-from autocoder_jupyter.codemode.shown import Shown
-from autocoder_jupyter.codemode.signatures import declaration, stubs
-from autocoder_jupyter.codemode.tools import Tool, toolbox
+from autocoder_jupyter.codemode.tables import FailedOnData, Sight
+from autocoder_jupyter.codemode.tools import Functions, Tool, declaration, stubs, toolbox
+from autocoder_jupyter.codemode.values import Shown
 from autocoder_jupyter.concurrency import background, file_locks
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.budget import Budget
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
-from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
-from autocoder_jupyter.run.code_run import CodeRun
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest, ModelError
+from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, ModelConfig, Question, question_key
+from autocoder_jupyter.run.code_run import Block, CodeRun, ToolCall
 from autocoder_jupyter.run.events import Emit, EndState, Finished, LoadingClient, Noticed
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
+from autocoder_jupyter.types import Exchange, Step, Usage
 from autocoder_jupyter.types.of_flyte import all_fetched
+from autocoder_jupyter.untrusted.plain_json import valid_unicode
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of
+
+# The model of a conversation: litellm or a function of the user, with recorded answers replayed.
+
+
+CallLLM = Callable[[str, str, list[dict[str, str]]], "Awaitable[str] | str"]
+"""`await call_llm(model, system, messages)` returns the model's answer. A blocking function is also accepted."""
+
+
+class CalledModel:
+    """A `ConfiguredModel` that calls a function of the user. Tokens and cost are unknown.
+
+    Args:
+        call: the function.
+        config: names the model; the keys of questions depend on it.
+    """
+
+    def __init__(self, call: CallLLM, config: ModelConfig) -> None:
+        self._call = call
+        self.config = config
+
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
+        """One answer.
+
+        Raises:
+            ModelError: the function raised an exception, or did not return a text.
+        """
+        system, messages = _split(question.messages)
+        started = time.monotonic()
+        try:
+            answer = await self._answer(system, messages)
+        except Exception as error:
+            raise ModelError(f"call_llm failed: {type(error).__name__}: {error}.") from error
+        if not isinstance(answer, str):
+            raise ModelError(f"call_llm must return a text, not {type(answer).__name__}.")
+        answer = valid_unicode(answer)
+        listener.on_text(answer)
+        return Exchange(
+            stage=question.stage,
+            key=question_key(question, self.config),
+            model=self.config.model,
+            messages=tuple(dict(message) for message in question.messages),
+            answer=answer,
+            usage=Usage(cost=None),
+            seconds=time.monotonic() - started,
+        )
+
+    async def _answer(self, system: str, messages: list[dict[str, str]]) -> Any:
+        if inspect.iscoroutinefunction(self._call):
+            return await self._call(self.config.model, system, messages)
+        answer = await background.call_blocking(lambda: self._call(self.config.model, system, messages))
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+def _split(messages: tuple[Mapping[str, Any], ...]) -> tuple[str, list[dict[str, str]]]:
+    """The system text, and the messages after it."""
+    system = "\n\n".join(str(message["content"]) for message in messages if message["role"] == "system")
+    return system, [dict(message) for message in messages if message["role"] != "system"]
+
+
+# The result of a run of code mode: the answer, the code, and the calls of tools.
+
+
+@dataclass(frozen=True)
+class AgentResult:
+    """The result of a run. `code`, `charts`, `summary`, `error` and `attempts` are those of Flyte's `AgentResult`.
+
+    Args:
+        code: the last block that ran without an error, else the last block; "" if there was none.
+        charts: the program's `charts`: HTML, SVG or Markdown from tools.
+        summary: the final answer as text.
+        error: why there is no final answer, in a few lines; None if there is one.
+        attempts: the number of blocks that were run.
+        value: the value of the last good block; frames are pandas frames. Treat it as read-only.
+        output: the output of all blocks.
+        calls: all tool calls, in the order in which they began.
+        blocks: all blocks, also the failed ones.
+        usage: tokens and US dollars of this run; replayed answers cost nothing.
+        state: `ready`, or how else the run ended.
+        turns: how often the model was asked.
+        history: the complete conversation as messages; pass it to the next `run` to continue.
+        exchanges: the requests to the model and its answers.
+        run_id: the id of the record of this run beside the notebook; "" if nothing is recorded.
+        seconds: wall clock of the run.
+        notes: sentences for the user, such as a file that could not be written.
+        timeline: when each step began and how long it took.
+    """
+
+    code: str = ""
+    charts: tuple[str, ...] = ()
+    summary: str = ""
+    error: str | None = None
+    attempts: int = 0
+    value: Any = field(default=None, repr=False)
+    output: str = field(default="", repr=False)
+    calls: tuple[ToolCall, ...] = field(default=(), repr=False)
+    blocks: tuple[Block, ...] = field(default=(), repr=False)
+    usage: Usage = Usage()
+    state: EndState = "ready"
+    turns: int = 0
+    history: tuple[dict[str, str], ...] = field(default=(), repr=False)
+    exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
+    run_id: str = ""
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    timeline: tuple[Step, ...] = field(default=(), repr=False)
+
+    @property
+    def success(self) -> bool:
+        """Whether there is a final answer."""
+        return self.error is None
+
+
+# What the docstring of this file says.
+
 
 FOLDER_NAME = "tools"
 """The default folder of conversations in `.autocode`."""

@@ -25,13 +25,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from autocoder_jupyter.codemode import programs, wire
+from autocoder_jupyter.codemode import interpreter_process, programs
 from autocoder_jupyter.codemode.calls import IN_THREAD
-from autocoder_jupyter.codemode.crossing import VALUES
-from autocoder_jupyter.codemode.frame import METHODS, Frame
+from autocoder_jupyter.codemode.journal import decode, encode
 from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.codemode.monty_session import Ran
-from autocoder_jupyter.codemode.recording import decode, encode
+from autocoder_jupyter.codemode.tables import METHODS, Frame
+from autocoder_jupyter.codemode.values import VALUES
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent
 
 Operate = Callable[[Frame, str, Sequence[Any], Mapping[str, Any]], Any]
@@ -253,13 +253,13 @@ class CodeInterpreter:
         if self._input is None:
             raise _Broken("its process has not started")
         try:
-            wire.send(self._input, message)
+            interpreter_process.send(self._input, message)
         except (OSError, ValueError) as error:  # ValueError: the pipe is closed
             raise _Broken(str(error)) from error
 
     def _listen(self, stream: Any) -> None:
         with stream, contextlib.suppress(Exception):
-            while (message := wire.receive(stream, _parsed)) is not None:
+            while (message := interpreter_process.receive(stream, _parsed)) is not None:
                 self._arrived.put(message)
         self._arrived.put(None)
 

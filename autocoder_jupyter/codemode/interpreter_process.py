@@ -5,20 +5,53 @@ from __future__ import annotations
 import builtins
 import concurrent.futures
 import itertools
+import json
 import os
 import queue
+import struct
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
-from autocoder_jupyter.codemode import wire
-from autocoder_jupyter.codemode.crossing import Crossing
+from autocoder_jupyter.codemode.journal import decode, encode
 from autocoder_jupyter.codemode.monty_session import MontySession
-from autocoder_jupyter.codemode.recording import decode, encode
+from autocoder_jupyter.codemode.values import Crossing
 from autocoder_jupyter.errors import UnsupportedData
+
+# Messages between the kernel and the process of the sandbox: a length, then JSON.
+
+
+_LENGTH = struct.Struct(">Q")
+
+Parse = Callable[[bytes], Any]
+
+
+def send(stream: IO[bytes], message: dict[str, Any]) -> None:
+    """Write one message.
+
+    Raises:
+        OSError: the other process has ended.
+    """
+    text = json.dumps(message).encode()
+    stream.write(_LENGTH.pack(len(text)))
+    stream.write(text)
+    stream.flush()
+
+
+def receive(stream: BinaryIO, parse: Parse = json.loads) -> Any:
+    """Read one message; None if there is no further one."""
+    if len(length := stream.read(_LENGTH.size)) < _LENGTH.size:
+        return None
+    size = _LENGTH.unpack(length)[0]
+    text = stream.read(size)
+    return parse(text) if len(text) == size else None
+
+
+# What the docstring of this file says.
+
 
 _PATIENCE = 1.0
 """Seconds in which the process of Monty is ended and waited for, when the kernel needs it no longer."""
@@ -61,7 +94,7 @@ class _Kernel:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
-        while (message := wire.receive(self._source)) is not None:
+        while (message := receive(self._source)) is not None:
             if "settle" not in message:
                 self.orders.put(message)
             elif (future := self._open.pop(message["settle"], None)) and future.set_running_or_notify_cancel():
@@ -71,7 +104,7 @@ class _Kernel:
         os._exit(0)  # a value is still being built, or a call is waited for
 
     def send(self, message: dict[str, Any]) -> None:
-        wire.send(self._sink, message)
+        send(self._sink, message)
 
     def decoded(self, record: Any) -> Any:
         return decode(record, self._handled)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import builtins
+import collections.abc
 import contextvars
+import datetime
+import decimal
 import inspect
 import sys
+import types
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
+from autocoder_jupyter.codemode import programs
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters as check
+from autocoder_jupyter.settings.parameters import did_you_mean
 
 Kind = Literal["function", "async", "generated", "flyte"]
 """A plain function, an async one, a generated function, or a Flyte task."""
@@ -251,3 +258,191 @@ def _in_flyte_task() -> bool:
 
 def _own_name(target: Any) -> Any:
     return getattr(target, "name", None) or getattr(getattr(target, "func", None), "__name__", None)
+
+
+# Signatures of tools: the same text for the model and for the type checker of the sandbox.
+#
+# Types that the sandbox does not have are written as `Any`; a DataFrame or Series as `Frame`.
+
+
+_NAMED: dict[Any, str] = {
+    Any: "Any",
+    None: "None",
+    type(None): "None",
+    inspect.Signature.empty: "Any",
+    datetime.date: "datetime.date",
+    datetime.datetime: "datetime.datetime",
+    datetime.timedelta: "datetime.timedelta",
+    datetime.time: "datetime.time",
+    decimal.Decimal: "decimal.Decimal",
+} | {kind: kind.__name__ for kind in (str, int, float, bool, bytes, list, dict, tuple, set, frozenset)}
+
+_GENERIC: dict[Any, str] = {
+    collections.abc.Sequence: "Sequence",
+    collections.abc.Iterable: "Iterable",
+    collections.abc.Mapping: "Mapping",
+}
+
+
+def declaration(tool: Tool) -> str:
+    """A `def` line such as `def latest_fx(currency: str, day: datetime.date | None = None) -> float`."""
+    hints = _hints(tool)
+    parameters = [_parameter(parameter, hints[parameter.name]) for parameter in tool.signature.parameters.values()]
+    returned = hints["return"]
+    prefix = "async def" if tool.is_awaited else "def"
+    return f"{prefix} {tool.name}({', '.join(_with_marks(tool, parameters))}) -> {type_text(returned)}"
+
+
+def stubs(tools: Iterable[Tool], names: Iterable[str]) -> str:
+    """Stubs for the type checker of the sandbox: everything that the program can use.
+
+    Args:
+        tools: the tools that it may call.
+        names: the names of its frames.
+    """
+    parts = [programs.text("names.pyi")]
+    parts += [f"{name}: Frame" for name in names]
+    parts += [f"{declaration(tool)}: ..." for tool in tools]
+    return "\n".join(parts)
+
+
+def type_text(annotation: Any) -> str:
+    """A type as code; `Any` for a type that the sandbox does not have."""
+    try:
+        if annotation in _NAMED:
+            return _NAMED[annotation]
+    except TypeError:  # an annotation can be any object, also one without a hash
+        return "Any"
+    if _is_table(annotation):
+        return "Frame"
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(dict.fromkeys(map(type_text, arguments)))
+    if origin is typing.Annotated:
+        return type_text(arguments[0])
+    if origin is typing.Literal:
+        return f"Literal[{', '.join(map(repr, arguments))}]"
+    name = _NAMED.get(origin) or _GENERIC.get(origin) if origin is not None else None
+    if name and arguments:
+        return f"{name}[{', '.join('...' if one is ... else type_text(one) for one in arguments)}]"
+    return name or "Any"
+
+
+def _hints(tool: Tool) -> dict[str, Any]:
+    """The annotations; those that are texts are resolved if possible."""
+    target = inspect.unwrap(getattr(tool.target, "func", tool.target))
+    known = getattr(inspect.unwrap(getattr(target, "__func__", target)), "__globals__", {})
+    annotations = {name: parameter.annotation for name, parameter in tool.signature.parameters.items()}
+    annotations["return"] = tool.signature.return_annotation
+    return {name: _resolved(annotation, known) for name, annotation in annotations.items()}
+
+
+def _resolved(annotation: Any, known: dict[str, Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return typing.get_type_hints(types.SimpleNamespace(__annotations__={"it": annotation}), known)["it"]
+    except Exception:  # an annotation can name a missing object, or not be a type
+        return Any
+
+
+def _is_table(annotation: Any) -> bool:
+    name, module = getattr(annotation, "__name__", ""), getattr(annotation, "__module__", "") or ""
+    return name in ("DataFrame", "Series") and module.split(".")[0] == "pandas"
+
+
+_STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+def _parameter(parameter: inspect.Parameter, annotation: Any) -> str:
+    text = f"{_STARS.get(parameter.kind, '')}{parameter.name}: {type_text(annotation)}"
+    if parameter.default is inspect.Parameter.empty:
+        return text
+    return f"{text} = {_default(parameter.default)}"
+
+
+def _default(value: Any) -> str:
+    """A plain value as code; `...` for a long value, or one whose `repr` contains an address."""
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return repr(value) if plain and len(repr(value)) <= 60 else "..."
+
+
+def _with_marks(tool: Tool, written: list[str]) -> list[str]:
+    """The parameters with `*` and `/` where needed."""
+    kinds = [parameter.kind for parameter in tool.signature.parameters.values()]
+    marked = list(written)
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        marked.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    positional = kinds.count(inspect.Parameter.POSITIONAL_ONLY)
+    if positional:
+        marked.insert(positional, "/")
+    return marked
+
+
+# `call("growth", frame)`: lets the program call generated and tested functions, each in its own sandbox.
+
+
+ABOUT = """\
+# Generated functions
+What a Frame cannot do, these may: tested functions, which run in a sandbox of their own. They take and give Frames."""
+
+
+class Functions:
+    """Generated functions by name.
+
+    Args:
+        functions: results of `%%autocode` or `generate()`, or of their `as_task()`.
+
+    Raises:
+        InvalidRequest: an invalid name, or a value that is not such a function.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:
+        if functions is not None and not isinstance(functions, Mapping):
+            raise InvalidRequest("functions must be a dict of generated functions by name.")
+        self._tools = toolbox(functions or {})
+        for name, tool in self._tools.items():
+            if tool.kind != "generated":
+                raise InvalidRequest(
+                    f"functions: {name} is not a generated function.",
+                    why="call(…) runs only generated and tested functions, each in its own sandbox.",
+                    hint="Pass your own functions as tools.",
+                )
+
+    def tools(self) -> dict[str, Tool]:
+        """`call` as a tool; empty if there are no functions."""
+        if not self._tools:
+            return {}
+        signature = inspect.signature(self._call)
+        return {CALL: Tool(CALL, self._call, signature, "Run a generated function.", "generated")}
+
+    @property
+    def generated(self) -> tuple[Tool, ...]:
+        """The functions themselves."""
+        return tuple(self._tools.values())
+
+    def about(self) -> str:
+        """The text about the functions for the model; "" if there are none."""
+        if not self._tools:
+            return ""
+        return "\n".join([ABOUT, *map(_line, self._tools.values())])
+
+    async def _call(self, function: str, /, *arguments: Any, **named: Any) -> Any:
+        tool = self._tools.get(function)
+        if tool is None:
+            known = ", ".join(self._tools)
+            raise LookupError(
+                f"there is no function {function!r}. {did_you_mean(str(function), self._tools)} It has: {known}"
+            )
+        try:
+            given = tool.signature.bind(*arguments, **named)
+        except TypeError as error:
+            raise TypeError(f"{function}: {error}") from None
+        return await tool.answer(given)
+
+
+def _line(tool: Tool) -> str:
+    """`- call("growth", sales: Frame) -> Frame: what it does`."""
+    parameters = declaration(tool).removeprefix(f"def {tool.name}(")
+    words = tool.description.partition("\n\n")[0].replace("\n", " ")
+    return f'- call("{tool.name}", {parameters}: {words}'

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.codemode.result import AgentResult
+from autocoder_jupyter.codemode.agent import AgentResult
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
 from autocoder_jupyter.jobs.job import BackgroundJob, UserQuestion
@@ -24,7 +24,7 @@ from autocoder_jupyter.untrusted.plain_json import parse
 
 if TYPE_CHECKING:
     from autocoder_jupyter.codemode.agent import CodeModeAgent
-    from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve, Decision
+    from autocoder_jupyter.codemode.calls import ApprovalRequest, Approve, Decision
     from autocoder_jupyter.run.code_run import Block, ToolCall
     from autocoder_jupyter.run.events import ShownArgument
     from autocoder_jupyter.types import Usage
@@ -475,7 +475,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
         return self._answer("waiting for approval", decision, question)
 
     async def _ask_consent(self, request: ApprovalRequest) -> Decision:
-        from autocoder_jupyter.codemode.approval import NobodyToAsk, shown_arguments
+        from autocoder_jupyter.codemode.calls import NobodyToAsk, shown_arguments
 
         self._shown = await background.call_blocking(lambda: shown_arguments(request.arguments))
         question: UserQuestion[ApprovalRequest, Decision | None]

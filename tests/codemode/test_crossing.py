@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.codemode import recording
-from autocoder_jupyter.codemode.crossing import Crossing
+from autocoder_jupyter.codemode import journal
+from autocoder_jupyter.codemode.values import Crossing
 from autocoder_jupyter.errors import UnsupportedData
 from tests.codemode.conftest import Ask, block
 
@@ -122,11 +122,11 @@ def test_a_refusal_can_be_caught_by_the_program(ask: Ask) -> None:
 def test_the_record_keeps_types(value: Any) -> None:
     import json
 
-    assert recording.decode(json.loads(json.dumps(recording.encode(value)))) == value
+    assert journal.decode(json.loads(json.dumps(journal.encode(value)))) == value
 
 
 def test_nan_is_recorded() -> None:
-    assert str(recording.decode(recording.encode(float("nan")))) == "nan"
+    assert str(journal.decode(journal.encode(float("nan")))) == "nan"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_nan_is_recorded() -> None:
 )
 def test_a_record_that_stands_for_nothing_is_refused(record: Any) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        recording.decode(record)
+        journal.decode(record)
 
 
 COLLIDING = [number * (2**61 - 1) for number in range(3_000)]
@@ -161,7 +161,7 @@ def test_keys_that_are_made_to_collide_are_refused_on_the_way_in_and_out(
         with pytest.raises(UnsupportedData, match="the same hash"):
             convert()
     with pytest.raises(ValueError, match="collide"):
-        recording.decode(recording.encode(value))
+        journal.decode(journal.encode(value))
 
 
 def test_a_list_that_contains_another_one_many_times_is_refused(crossing: Crossing) -> None:

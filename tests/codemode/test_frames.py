@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent
-from autocoder_jupyter.codemode import Limits, columns, operations
-from autocoder_jupyter.codemode.frame import METHODS, Frame, Room, Sight, WithheldCells, frame_of
+from autocoder_jupyter.codemode import Limits, operations
 from autocoder_jupyter.codemode.operations import Join
+from autocoder_jupyter.codemode.tables import METHODS, Frame, Room, Sight, WithheldCells, frame_of
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.settings.config import Share
 from tests.codemode.conftest import Ask, block
@@ -175,13 +175,13 @@ def test_a_join_of_long_texts_is_refused_before_it_is_made(
 ) -> None:
     texts = pd.Series(["x" * 50_000, *[""] * 199], dtype=dtype)
     table = frame_of(pd.DataFrame({"k": [1] * 200, "t": texts}), "t", Sight(share), Room(2**20))
-    made, taken = [], columns.taken
+    made, taken = [], operations.taken
 
     def noted(column: Any, rows: Any) -> Any:
         made.append(len(rows))
         return taken(column, rows)
 
-    monkeypatch.setattr(columns, "taken", noted)
+    monkeypatch.setattr(operations, "taken", noted)
     if share == "rows":
         with pytest.raises(MemoryError, match="more than 1 MiB"):
             table.join(table, "k")

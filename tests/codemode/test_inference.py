@@ -24,8 +24,8 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.codemode import Limits
-from autocoder_jupyter.codemode.frame import FailedOnData, Frame, Room, Sight, WithheldCells, frame_of
 from autocoder_jupyter.codemode.operations import AGGREGATES, OPERATORS
+from autocoder_jupyter.codemode.tables import FailedOnData, Frame, Room, Sight, WithheldCells, frame_of
 from autocoder_jupyter.settings.config import Share
 from tests.codemode.conftest import Ask, block, error_of
 

@@ -18,8 +18,8 @@ from autocoder_jupyter import CodeModeAgent, tool
 from autocoder_jupyter.codemode import Limits, operations
 from autocoder_jupyter.codemode import interpreter as module
 from autocoder_jupyter.codemode.calls import ToolCalls
-from autocoder_jupyter.codemode.frame import Frame
-from autocoder_jupyter.codemode.shown import Shown
+from autocoder_jupyter.codemode.tables import Frame
+from autocoder_jupyter.codemode.values import Shown
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.run.events import Event, Finished
 from tests.codemode.conftest import Ask, block, error_of

@@ -18,9 +18,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent
-from autocoder_jupyter.codemode import columns, operations
-from autocoder_jupyter.codemode.frame import Frame, Sight, frame_of
+from autocoder_jupyter.codemode import operations
 from autocoder_jupyter.codemode.operations import Join
+from autocoder_jupyter.codemode.tables import Frame, Sight, frame_of
 from autocoder_jupyter.concurrency import background
 from tests.codemode.conftest import block
 from tests.readers.watch import LONGEST, Watch, require_short
@@ -56,7 +56,7 @@ KINDS: dict[str, pd.Series[Any]] = {
 
 @pytest.fixture(params=KINDS)
 def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
-    monkeypatch.setattr(columns, "PIECE", 70)
+    monkeypatch.setattr(operations, "PIECE", 70)
     monkeypatch.setattr(operations, "VALUES", 7)
     return pd.DataFrame(
         {"k": KINDS[request.param], "few": [n % 4 for n in NUMBERS], "x": np.arange(ROWS) / 2}, index=[0] * ROWS
@@ -115,7 +115,7 @@ def test_a_figure(table: pd.DataFrame, how: str, by: list[str]) -> None:
         return
     grouped = table.groupby(by)["k"] if by else None
     expected = outcome_of(lambda: [getattr(table["k"], how)()] if grouped is None else grouped.agg(how).tolist())
-    if expected is not None and how in ("mean", "std", "median") and columns.has_objects(table["k"]):
+    if expected is not None and how in ("mean", "std", "median") and operations.has_objects(table["k"]):
         assert made == pytest.approx([float(one) for one in expected])
     else:
         assert made == expected

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
-from autocoder_jupyter.codemode.shown import Shown
+from autocoder_jupyter.codemode.values import Shown
 from tests.codemode.conftest import Ask, block, error_of
 
 

@@ -7,7 +7,7 @@ import sys
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.codemode.source import runnable
+from autocoder_jupyter.codemode.values import runnable
 from tests.codemode.conftest import Ask, block, error_of
 
 BINDINGS = {

@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter import AgentResult, CodeModeAgent, tool
 from autocoder_jupyter.codemode import journal
-from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve
+from autocoder_jupyter.codemode.calls import ApprovalRequest, Approve
 from autocoder_jupyter.codemode.journal import block_key
 from autocoder_jupyter.codemode.limits import Limits
 from tests.scripted_model import ScriptedModel

@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
-from autocoder_jupyter.codemode.signatures import declaration, stubs
-from autocoder_jupyter.codemode.tools import toolbox
+from autocoder_jupyter.codemode.tools import declaration, stubs, toolbox
 from autocoder_jupyter.errors import InvalidRequest
 from tests.codemode.conftest import Ask, block
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.codemode.frame import Sight, frame_of
+from autocoder_jupyter.codemode.tables import Sight, frame_of
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.withheld import WithheldColumns

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.codemode.model import CalledModel
+from autocoder_jupyter.codemode.agent import CalledModel
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.agent.arguments import _expressions
-from autocoder_jupyter.codemode import recording
-from autocoder_jupyter.codemode.answers import read_answer
+from autocoder_jupyter.codemode import journal as recording
+from autocoder_jupyter.codemode.conversation import read_answer
 from autocoder_jupyter.codemode.journal import ConversationJournal
-from autocoder_jupyter.codemode.source import runnable
+from autocoder_jupyter.codemode.values import runnable
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.files import describe_file
 from autocoder_jupyter.data.readers import read_table, require_moderate
@@ -460,7 +460,7 @@ READERS: dict[str, Reader] = {
                 {"$type": "set", "value": [_typed("Decimal", str(n * (2**61 - 1))) for n in range(100_000)]}
             ),
         },
-        ("codemode.recording:decode", "codemode.recording:_decoded", "codemode.recording:<module>"),
+        ("codemode.journal:decode", "codemode.journal:_decoded", "codemode.journal:<module>"),
     ),
     "a conversation to continue": Reader(
         _file(".autocode/growth/conversation.json", lambda folder: load_record(folder / ".autocode", "growth")),
@@ -614,7 +614,7 @@ READERS: dict[str, Reader] = {
     "an answer of code mode": Reader(
         lambda text, _: runnable(getattr(read_answer(text), "source", text), ("price",)),
         {**_sources("names", "fences and code", "brackets"), "fences": lambda: hostile.repeated("```\n")},
-        ("codemode.source:runnable",),
+        ("codemode.values:runnable",),
     ),
     "edits of code": Reader(_edited, _sources("names", "functions", "imports"), ("engines.staged.fixer:apply_edits",)),
     "imports of an edit": Reader(
@@ -860,7 +860,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "codemode.interpreter:CodeInterpreter._decoded",
         "codemode.interpreter:_parsed",
         "codemode.interpreter_process:_Kernel.decoded",
-        "codemode.wire:receive",
+        "codemode.interpreter_process:receive",
     ),
     "values of a worker: sandbox/any_sandbox/test_freezes.py and codec/test_hostile.py": ("codec.*",),
     "a file of this package, of litellm, or of the user's own arguments": (

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autocoder_jupyter.codemode.approval import BOX_CHARACTERS, shown_arguments
+from autocoder_jupyter.codemode.calls import BOX_CHARACTERS, shown_arguments
 from autocoder_jupyter.display.codemode.card import render_html as strip_html
 from autocoder_jupyter.display.controls import Controls
 from autocoder_jupyter.display.live import MAX_CHARACTERS, card_html, card_text
