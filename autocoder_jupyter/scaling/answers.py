@@ -4,18 +4,167 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pandas as pd
 import pyarrow
 from pyarrow import dataset, parquet
 
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.data.drift import column_literal, family
 from autocoder_jupyter.engine.evidence.split_inputs import below, deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, writing
-from autocoder_jupyter.scaling.alike import Alike
 from autocoder_jupyter.untrusted.parsing import visible
+
+# Whether tables may be put together: they have the same columns, and the values of each are of one kind in all.
+#
+# Otherwise pandas makes a column of objects, fills a column with missing values, or rounds, without an error.
+
+
+_NUMBER = "number"
+
+_OF_OBJECTS = {
+    "boolean": "bool",
+    "floating": _NUMBER,
+    "integer": _NUMBER,
+    "mixed-integer-float": _NUMBER,
+    "string": "text",
+}
+"""Kinds of values in a column of objects, by the word of pandas. Others have that word."""
+
+
+@dataclass
+class _SeenColumn:
+    """What is known of a column of all tables so far.
+
+    Args:
+        kind: of its values; "" if there were none.
+        dtype: of the first table with values, for messages.
+        where: the name of that table.
+        joined: the dtype of its numbers put together; None if there were none.
+        exact: the name of a table with whole numbers that a float rounds; "" if there is none.
+    """
+
+    kind: str = ""
+    dtype: str = ""
+    where: str = ""
+    joined: np.dtype[Any] | None = None
+    exact: str = ""
+
+    def deviation(self, values: pd.Series[Any], name: str) -> str:
+        """How further values deviate, as a few words; "" if they do not."""
+        numbers = _numbers(values)
+        if numbers is not None:
+            self.joined = numbers if self.joined is None else np.result_type(self.joined, numbers)
+            if not self.exact and numbers.kind in "iu" and rounds(values):
+                self.exact = name
+        kind = _kind(values)
+        if kind and self.kind and kind != self.kind:
+            return f"is {_dtype(values, kind)}, and {self.dtype} in {self.where}"
+        if self.exact and self.joined is not None and self.joined.kind == "f":
+            return f"would be {self.joined}, which rounds the whole numbers of {self.exact}"
+        if kind and not self.kind:
+            self.kind, self.dtype, self.where = kind, _dtype(values, kind), name
+        return ""
+
+
+class Alike:
+    """Compares tables with those before them. Of each only a row is kept.
+
+    Columns without values are of any kind, and so is a table without rows. Whole numbers beside fractions become
+    floats, if these have all of their digits.
+    """
+
+    def __init__(self) -> None:
+        self._first: pd.DataFrame | None = None
+        self._columns: dict[int, _SeenColumn] = {}
+
+    def deviation(self, table: pd.DataFrame, name: str) -> str:
+        """How a table deviates from those before it, as a few words without values; "" if it does not.
+
+        Args:
+            table: the table.
+            name: what it is, for messages about later ones.
+        """
+        first = self._first
+        if first is not None and (said := deviation(first, [table])):
+            return said.removesuffix(" in a piece")
+        if first is None or (len(table) and not len(first)):
+            self._first = table.head(1).copy()
+        elif len(table) and has_own_index(table) and table.index.names != first.index.names:
+            return f"its index is {_named(table.index)} and not {_named(first.index)}"
+        if not len(table):
+            return ""
+        for place, (label, values) in enumerate(_columns(table)):
+            if said := self._columns.setdefault(place, _SeenColumn()).deviation(values, name):
+                return f"{visible(label)[:60]!r} {said}"
+        return ""
+
+
+def rounds(values: pd.Series[Any]) -> bool:
+    """Whether whole numbers have digits that a float does not have."""
+    present = values.dropna()
+    if pd.api.types.is_object_dtype(present.dtype):
+        return any(abs(value) > 2**1023 or int(float(value)) != value for value in present)
+    exact = present.to_numpy(dtype=_numbers(present))
+    if exact.dtype.itemsize < 8:
+        return False
+    with np.errstate(invalid="ignore"):
+        floats = exact.astype("float64")
+        return bool(((floats >= float(np.iinfo(exact.dtype).max)) | (floats.astype(exact.dtype) != exact)).any())
+
+
+def _columns(table: pd.DataFrame) -> Iterator[tuple[str, pd.Series[Any]]]:
+    """An index that says something, and the columns, each with its name."""
+    if has_own_index(table):
+        for level, name in enumerate(table.index.names):
+            yield str(name), table.index.get_level_values(level).to_series()
+    for place, label in enumerate(table.columns):
+        yield str(label), table.iloc[:, place]
+
+
+def _kind(values: pd.Series[Any]) -> str:
+    """The kind of values: a family of dtypes, and of moments also the zone; "" if all are missing."""
+    if values.isna().all():
+        return ""
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _kind(dtype.categories.to_series())
+    if pd.api.types.is_object_dtype(dtype):
+        word = pd.api.types.infer_dtype(values, skipna=True)
+        return _OF_OBJECTS.get(word, word)
+    found = family(str(dtype))
+    if found == "time with zone":
+        return f"time in {values.dt.tz}"
+    return _NUMBER if found in ("int", "float") else found.partition("(")[0]
+
+
+def _dtype(values: pd.Series[Any], kind: str) -> str:
+    return f"object ({kind})" if pd.api.types.is_object_dtype(values.dtype) else visible(str(values.dtype))[:60]
+
+
+def _numbers(values: pd.Series[Any]) -> np.dtype[Any] | None:
+    """The dtype of numbers in numpy; None for other values."""
+    dtype: Any = values.dtype
+    if pd.api.types.is_object_dtype(dtype):
+        word = pd.api.types.infer_dtype(values, skipna=True)
+        return np.dtype("int64") if word == "integer" else np.dtype("float64") if "float" in word else None
+    if family(str(dtype)) not in ("int", "float"):
+        return None
+    found: np.dtype[Any] = np.dtype(getattr(dtype, "subtype", getattr(dtype, "numpy_dtype", dtype)))
+    return found
+
+
+def _named(index: pd.Index) -> str:
+    return visible(", ".join("unnamed" if name is None else str(name) for name in index.names))[:60]
+
+
+# What the docstring of this file says.
 
 
 class Answers(Protocol):
@@ -204,3 +353,133 @@ def _require(said: str, piece: str) -> None:
             f"The answer for {piece} differs from those for the pieces before it: {said.removesuffix(' in a piece')}.",
             hint="Ask for a function whose columns and dtypes do not depend on the data.",
         )
+
+
+# The rows of pieces as the table of pandas that a function was built on.
+
+
+_NULLABLE = ("Int", "UInt", "boolean")
+
+
+@dataclass(frozen=True)
+class Dtypes:
+    """The dtypes that each piece gets: those of the sample, where pandas has several for the same values. A dtype that
+    pandas would choose by the values of a piece could be another one in each.
+
+    Args:
+        by_name: the dtypes of the sample by the literals of its columns (`drift.shape_of`).
+        categories: those of its columns that have categories.
+        renames: the names that the function reads, by those in the data.
+    """
+
+    by_name: Mapping[str, str] = field(default_factory=dict)
+    categories: Mapping[str, pd.CategoricalDtype] = field(default_factory=dict)
+    renames: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, label: Any, labels: Any) -> str:
+        """The dtype of a column; "" if the sample has no such column."""
+        return self.by_name.get(self._literal(label, labels), "")
+
+    def _literal(self, label: Any, labels: Any) -> str:
+        reads = self.renames.get(label, label) if isinstance(label, str) else label
+        return column_literal(label if reads in labels else reads)
+
+    def fitted(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table with these dtypes; the table itself is not changed.
+
+        Raises:
+            DataDrift: a value is none of the ordered categories of the sample.
+        """
+        labels = set(frame.columns)
+        made = frame.copy(deep=False)
+        for place, label in enumerate(frame.columns):
+            dtype, now = self.of(label, labels), str(frame.dtypes.iloc[place])
+            values = frame.iloc[:, place]
+            if dtype.startswith("category"):
+                kept = self.categories.get(self._literal(label, labels))
+                made.isetitem(place, _with_categories(values, kept, str(label)))
+            elif family(dtype) == "float" and family(now) == "int":
+                made.isetitem(place, values.astype("float64").array)
+            elif dtype == "object" and now == "bool":  # truth values with gaps
+                made.isetitem(place, values.astype(object).array)
+        return made
+
+    def divided(self, frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
+        """Some rows of a table as if they were all: a part with only the categories that a piece would have."""
+        part = frame.iloc[rows]
+        made = part.copy(deep=False)
+        for place, dtype in enumerate(part.dtypes):
+            if isinstance(dtype, pd.CategoricalDtype):
+                made.isetitem(place, part.iloc[:, place].cat.remove_unused_categories().array)
+        return self.fitted(made)
+
+
+def dtypes_of(function: Function, name: str) -> Dtypes:
+    """The dtypes of an input.
+
+    Args:
+        function: the function, with its samples.
+        name: of the input.
+    """
+    sample = function.samples.get(name)
+    found = sample.dtypes.items() if isinstance(sample, pd.DataFrame) else ()
+    return Dtypes(
+        {str(literal): str(dtype) for literal, dtype in function.shapes.get(name, {}).get("columns", ())},
+        {column_literal(label): dtype for label, dtype in found if isinstance(dtype, pd.CategoricalDtype)},
+        {has: reads for reads, has in function.renames.items()},
+    )
+
+
+def frame_of(table: Any, dtypes: Dtypes) -> pd.DataFrame:
+    """The rows as pandas reads them from a file, with the dtypes of the sample.
+
+    Args:
+        table: a `pyarrow.Table`.
+        dtypes: of the sample.
+
+    Raises:
+        DataDrift: as those of `Dtypes.fitted`; or pandas has no values for a column.
+    """
+    labels = set(table.column_names)
+    dates = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _is_date(kind)]
+    as_objects = all(family(dtypes.of(name, labels) or "object") == "object" for name in dates)
+    try:
+        frame: pd.DataFrame = table.to_pandas(date_as_object=as_objects)
+    except Exception as error:  # a type of another library may raise any exception
+        raise DataDrift(
+            f"A table of the columns {visible(', '.join(table.column_names))[:200]} cannot be made one of pandas.",
+            why=f"{type(error).__name__}: {visible(str(error)[:300])}",
+            hint="Convert the columns of unusual types first, or leave them out.",
+        ) from error
+    for place, label in enumerate(frame.columns):
+        dtype, now = dtypes.of(label, labels), str(frame.dtypes.iloc[place])
+        if dtype.startswith(_NULLABLE) and dtype != now and label in labels:
+            kind = table.schema.field(label).type
+            if pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
+                nullable = str(kind).capitalize().replace("Uint", "UInt").replace("Bool", "boolean")
+                column = table.column(label).to_pandas(types_mapper={kind: pd.api.types.pandas_dtype(nullable)}.get)
+                frame.isetitem(place, column.array)
+    return dtypes.fitted(frame)
+
+
+def _with_categories(values: pd.Series[Any], like: pd.CategoricalDtype | None, name: str) -> Any:
+    """Values as categories: those of the sample, and after them those that it lacks.
+
+    Raises:
+        DataDrift: the sample has an order, and not this value.
+    """
+    own = values.astype("category")
+    if like is None:
+        return own.array
+    new = own.cat.remove_unused_categories().cat.categories.difference(like.categories)
+    if len(new) and like.ordered:
+        raise DataDrift(
+            f"The column {visible(name)!r} has a category that the sample lacks: {visible(repr(new[0]))[:100]}.",
+            why="The categories of the sample have an order, and this one has no place in it.",
+            hint="Take a sample with all categories.",
+        )
+    return own.cat.set_categories([*like.categories, *new], ordered=bool(like.ordered)).array
+
+
+def _is_date(kind: Any) -> bool:
+    return bool(pyarrow.types.is_date(kind))

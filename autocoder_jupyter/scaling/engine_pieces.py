@@ -14,12 +14,10 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.evidence.split_inputs import difference
 from autocoder_jupyter.equality.tables import flat, has_own_index
 from autocoder_jupyter.errors import AutocodeError, DataDrift, InvalidRequest, NotSplittable, PieceFailed, TooBig
-from autocoder_jupyter.scaling.alike import rounds
-from autocoder_jupyter.scaling.answers import require_same
-from autocoder_jupyter.scaling.chunk import computed
-from autocoder_jupyter.scaling.frames import frame_of
+from autocoder_jupyter.scaling.answers import frame_of, require_same, rounds
 from autocoder_jupyter.scaling.partition import largest_group, row_hashes
-from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
+from autocoder_jupyter.scaling.pieces import APART, CHECKED, Piece, PieceCalls
+from autocoder_jupyter.scaling.running import computed
 from autocoder_jupyter.untrusted.parsing import visible
 
 BUCKET = "_autocode_bucket"

@@ -12,10 +12,9 @@ from autocoder_jupyter.calls.callable import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.scaling.chunk import Calls
-from autocoder_jupyter.scaling.items import MapItem, chunks_of, items_of
-from autocoder_jupyter.scaling.mapped import LastMap, Mapped
+from autocoder_jupyter.scaling.mapped import LastMap, MapItem, Mapped, chunks_of, items_of
 from autocoder_jupyter.scaling.running import (
+    Calls,
     Progress,
     begin,
     collect,

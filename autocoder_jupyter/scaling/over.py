@@ -28,13 +28,11 @@ from autocoder_jupyter.errors import (
     NotSplittable,
 )
 from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
-from autocoder_jupyter.scaling.answers import Answers, InFolder, Together, require_new
-from autocoder_jupyter.scaling.chunk import Calls, computed
+from autocoder_jupyter.scaling.answers import Answers, Dtypes, InFolder, Together, dtypes_of, frame_of, require_new
 from autocoder_jupyter.scaling.contract import split_of, split_output
-from autocoder_jupyter.scaling.frames import Dtypes, dtypes_of, frame_of
 from autocoder_jupyter.scaling.partition import Bucket, partition
-from autocoder_jupyter.scaling.piece_calls import APART, CHECKED, Piece, PieceCalls
-from autocoder_jupyter.scaling.running import Progress, begin, inputs_first, with_absolute_paths
+from autocoder_jupyter.scaling.pieces import APART, CHECKED, Piece, PieceCalls
+from autocoder_jupyter.scaling.running import Calls, Progress, begin, computed, inputs_first, with_absolute_paths
 from autocoder_jupyter.scaling.sources import HERE, Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import Dir, File, parse_memory
 from autocoder_jupyter.types.interface import Split

@@ -632,7 +632,7 @@ def _of_engine(
 def _dask(value: Any) -> TableSource:
     import pyarrow
 
-    from autocoder_jupyter.scaling.on_dask import on_dask
+    from autocoder_jupyter.scaling.clusters import on_dask
 
     engine = Carrier(
         "Dask frame",
@@ -654,22 +654,22 @@ def _dask(value: Any) -> TableSource:
 
 
 def _spark(value: Any) -> TableSource:
-    from autocoder_jupyter.scaling.on_spark import arrow_schema, chosen, on_spark
+    from autocoder_jupyter.scaling.clusters import on_spark, on_spark_arrow_schema, on_spark_chosen
 
     engine = Carrier(
         "Spark frame",
         on_spark,
-        chosen,
+        on_spark_chosen,
         lambda frame: None,
         "answer.write.parquet(…)",
         "its cores, such as spark.executor.cores",
         "its page shows how far Spark is",
     )
-    return _of_workers(value, arrow_schema(value), engine)
+    return _of_workers(value, on_spark_arrow_schema(value), engine)
 
 
 def _ray(value: Any) -> TableSource:
-    from autocoder_jupyter.scaling.on_ray import arrow_schema, chosen, on_ray
+    from autocoder_jupyter.scaling.clusters import arrow_schema, chosen, on_ray
 
     engine = Carrier(
         "Ray dataset",

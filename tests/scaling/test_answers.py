@@ -13,8 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from autocoder_jupyter.errors import DataDrift
-from autocoder_jupyter.scaling.alike import rounds
-from autocoder_jupyter.scaling.answers import InFolder, Together
+from autocoder_jupyter.scaling.answers import InFolder, Together, rounds
 
 DAY = pd.Timestamp("2024-01-01")
 LONG = 2**60 + 1

@@ -27,8 +27,8 @@ from autocoder_jupyter.errors import (
     VersionsDiffer,
 )
 from autocoder_jupyter.scaling import over
-from autocoder_jupyter.scaling.piece_calls import PieceCalls
-from autocoder_jupyter.scaling.versions_sent import versions_here
+from autocoder_jupyter.scaling.pieces import PieceCalls
+from autocoder_jupyter.scaling.prepare import versions_here
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import BY_SHOP, BY_SHOP_IN_ORDER, FRAME, MERGE, ROWS, WHOLE, Build
 from tests.scaling.test_over import BROKEN, BY_GROUPS, BY_ROWS, MERGED, SAMPLE, SLOW, plain, sales, sized

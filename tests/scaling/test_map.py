@@ -28,8 +28,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
     VersionsDiffer,
 )
-from autocoder_jupyter.scaling.items import MOST_ITEMS, SMALL, chunks_of, items_of
-from autocoder_jupyter.scaling.mapped import Failed
+from autocoder_jupyter.scaling.mapped import MOST_ITEMS, SMALL, Failed, chunks_of, items_of
 from autocoder_jupyter.types import File, InputSpec
 from tests.scaling.conftest import FRAME, Build
 

@@ -17,7 +17,7 @@ from pyarrow import dataset, parquet
 from autocoder_jupyter.calls import function
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
 from autocoder_jupyter.scaling import answers, partition, running
-from autocoder_jupyter.scaling.chunk import computed
+from autocoder_jupyter.scaling.running import computed
 from autocoder_jupyter.scaling.sources import Batches, source_of
 from autocoder_jupyter.types import InputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit

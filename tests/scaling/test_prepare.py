@@ -21,7 +21,7 @@ from distributed import Client, LocalCluster
 from distributed.cfexecutor import ClientExecutor
 
 from autocoder_jupyter.errors import InvalidRequest, NoWorkersWarning, PackageError, VersionsDiffer
-from autocoder_jupyter.scaling import running, versions_sent
+from autocoder_jupyter.scaling import prepare, running
 from autocoder_jupyter.scaling.running import pool_of
 from tests.scaling.conftest import Build
 from tests.scaling.test_over import BY_ROWS, SAMPLE
@@ -172,7 +172,7 @@ def test_prepare_takes_a_client_that_waits(built: Build) -> None:
 
 def test_another_version_stops_at_once(built: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     growth = built(BY_ROWS, {"sales": SAMPLE})
-    here = versions_sent.versions_here()
+    here = prepare.versions_here()
     assert set(here) == {"autocoder-jupyter", "Python", "pandas", "PyArrow"} and here["Python"].count(".") == 1
     monkeypatch.setattr(running, "versions_here", lambda: {**here, "pandas": "1.0"})
     with (

@@ -29,7 +29,7 @@ from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.drift import check_drift, shape_of
 from autocoder_jupyter.data.sampling import sampled
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
-from autocoder_jupyter.scaling.frames import Dtypes, frame_of
+from autocoder_jupyter.scaling.answers import Dtypes, frame_of
 from autocoder_jupyter.scaling.sources import HERE, Batches, source_of
 from autocoder_jupyter.types.interface import Split
 from tests.scaling.conftest import BY_SHOP, BY_SHOP_IN_ORDER, MERGE, ROWS, WHOLE, Build

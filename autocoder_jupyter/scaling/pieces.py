@@ -23,11 +23,10 @@ from autocoder_jupyter.errors import (
     SplitBroken,
     TooBig,
 )
-from autocoder_jupyter.scaling.chunk import Calls
+from autocoder_jupyter.scaling.answers import Dtypes
 from autocoder_jupyter.scaling.contract import split_output
-from autocoder_jupyter.scaling.frames import Dtypes
-from autocoder_jupyter.scaling.running import collect, here
-from autocoder_jupyter.scaling.versions_sent import require_same_versions, versions_here
+from autocoder_jupyter.scaling.prepare import require_same_versions, versions_here
+from autocoder_jupyter.scaling.running import Calls, collect, here
 from autocoder_jupyter.types.interface import Split
 from autocoder_jupyter.untrusted.parsing import visible
 
