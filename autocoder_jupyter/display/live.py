@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar
 
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.display import card, folds, strip
 from autocoder_jupyter.display.codemode import card as code_card
 from autocoder_jupyter.display.verified import picture_blocks

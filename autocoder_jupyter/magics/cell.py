@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
-from autocoder_jupyter.concurrency.background import POLL_SECONDS
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import POLL_SECONDS, start_thread
 from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.errors import GenerationFailed, InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.display.inspector.subject import InputVariable, Subject
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import Notebook

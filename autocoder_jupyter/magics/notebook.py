@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.errors import InvalidRequest, working_folder
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.magics.options import FLAGS

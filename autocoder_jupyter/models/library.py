@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, TypeGuard, cast
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models import preflight

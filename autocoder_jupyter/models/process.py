@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.faults import Patience

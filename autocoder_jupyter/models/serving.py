@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Any, BinaryIO
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.process import Order, portable

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from autocoder_jupyter.concurrency import background, threads
+from autocoder_jupyter.concurrency import background
 
 WORD: ContextVar[str] = ContextVar("word", default="none")
 
@@ -22,9 +22,9 @@ def run(work: object, name: str = "autocode-call") -> threading.Thread:
         used.append(threading.current_thread())
         work()  # type: ignore[operator]
 
-    idle = len(threads._idle)
-    threads.start_thread(marked, name)
-    while not used or used[0].name != threads.IDLE or len(threads._idle) < max(idle, 1):
+    idle = len(background._idle)
+    background.start_thread(marked, name)
+    while not used or used[0].name != background.IDLE or len(background._idle) < max(idle, 1):
         time.sleep(0.001)
     return used[0]
 
@@ -43,7 +43,7 @@ def test_a_thread_is_used_again_and_has_the_name_of_its_work() -> None:
 def test_work_never_waits_for_other_work() -> None:
     together = threading.Barrier(20)
     for _ in range(19):
-        threads.start_thread(lambda: together.wait(30), "autocode-call")
+        background.start_thread(lambda: together.wait(30), "autocode-call")
     together.wait(30)
 
 
@@ -94,12 +94,12 @@ def test_an_error_is_reported_and_the_thread_goes_on(monkeypatch: pytest.MonkeyP
 
 
 def test_a_thread_without_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(background, "IDLE_SECONDS", 0.01)
     thread = run(lambda: None)
     thread.join(30)
     assert not thread.is_alive()
     done = threading.Event()
-    threads.start_thread(done.set, "autocode-call")
+    background.start_thread(done.set, "autocode-call")
     assert done.wait(30)
 
 
@@ -109,6 +109,6 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     child = os.fork()
     if child == 0:
         done = threading.Event()
-        threads.start_thread(done.set, "autocode-call")
+        background.start_thread(done.set, "autocode-call")
         os._exit(0 if done.wait(30) else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -13,7 +13,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.errors import AutocodeError, SandboxError, SolutionError, was_killed
 from autocoder_jupyter.sandbox.host.packing import pack_arguments

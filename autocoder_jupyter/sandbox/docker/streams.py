@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.programs.socket_streams import BUFFER, SOCKET
 from autocoder_jupyter.sandbox.temporary_folder import make_folder

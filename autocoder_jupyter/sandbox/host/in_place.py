@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.sandbox.worker.in_place import MOST_PLACES
 
 STEP = 16 << 20

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.sandbox.host import cores
 from autocoder_jupyter.sandbox.host.capacity import usable_cores
 from autocoder_jupyter.sandbox.host.spares import QUIET_SECONDS, Spares

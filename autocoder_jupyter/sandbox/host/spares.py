@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 
 Kind = TypeVar("Kind")
 

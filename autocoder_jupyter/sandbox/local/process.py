@@ -18,7 +18,7 @@ from io import FileIO
 from pathlib import Path
 
 from autocoder_jupyter import errors
-from autocoder_jupyter.concurrency.threads import start_thread
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.messages import ALONE, AT_REST, AT_WORK, Policy, StartOrder, TreeEnding
