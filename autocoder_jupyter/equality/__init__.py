@@ -14,9 +14,17 @@ ignores is a `Leniency`, and what differs is a `ValueDifference`; the words for 
 
 from __future__ import annotations
 
-from autocoder_jupyter.equality.comparison import compare, equal, is_comparable
+from autocoder_jupyter.equality.comparison import (
+    Comparison,
+    NotCompared,
+    Path,
+    PathStep,
+    ValueDifference,
+    compare,
+    equal,
+    is_comparable,
+)
 from autocoder_jupyter.equality.leniency import EXAMPLE, INDEPENDENT, STRICT, Leniency
-from autocoder_jupyter.equality.result import Comparison, NotCompared, Path, PathStep, ValueDifference
 
 __all__ = [
     "EXAMPLE",

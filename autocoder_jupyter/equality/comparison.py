@@ -5,28 +5,163 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.equality.columns import STEP, differing, is_geometry, is_plain
-from autocoder_jupyter.equality.files import RenderedFigure, files_of, lines_of, same_content
 from autocoder_jupyter.equality.leniency import STRICT, Leniency
-from autocoder_jupyter.equality.result import Comparison, NotCompared, Path, PathStep, ValueDifference
-from autocoder_jupyter.equality.scalars import is_single, kind_of, same, same_type
 from autocoder_jupyter.equality.tables import (
+    STEP,
     as_tables,
     columns_by_label,
+    differing,
     flat,
     has_own_index,
+    is_geometry,
     is_measured,
+    is_plain,
+    is_single,
     key_columns,
+    kind_of,
     matched_columns,
     matched_names,
+    same,
+    same_type,
 )
+
+# Files, folders and pictures: whether their content is equal.
+
+
+_PIECE = 1 << 20
+
+MOST_TEXT = 1_000_000
+"""The number of characters of a file that are compared line by line."""
+
+
+@runtime_checkable
+class RenderedFigure(Protocol):
+    """A figure that was rendered."""
+
+    png: bytes
+    spec: Mapping[str, Any]
+
+
+def same_content(one: FilePath, other: FilePath) -> bool:
+    """Whether two files have the same bytes.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as left, other.open("rb") as right:
+        while piece := left.read(_PIECE):
+            if piece != right.read(_PIECE):
+                return False
+    return True
+
+
+def lines_of(path: FilePath) -> tuple[list[str], bool] | None:
+    """The lines of a text file, and whether these are all; None if it is no text."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_TEXT + 1)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text[:MOST_TEXT].splitlines(), len(text) <= MOST_TEXT
+
+
+def files_of(folder: FilePath) -> dict[str, FilePath]:
+    """The files of a folder by their relative path, sorted."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# The result of a comparison: the differences, and what was not compared.
+
+
+Verdict = Literal["equal", "different", "not compared"]
+
+
+class PathStep(NamedTuple):
+    """One step to a part of a value. The name of an index is that of its level."""
+
+    kind: Literal["column", "index", "key", "entry", "file"]
+    name: Any
+
+
+Path = tuple[PathStep, ...]
+
+
+@dataclass(frozen=True)
+class ValueDifference:
+    """One place where two values differ.
+
+    Args:
+        path: the steps to it; empty for the value itself.
+        what: `value`: two single values; `type`: their types; `dtype`: those of a column; `length`: the number of rows
+            or entries; `cells`: values of a column or list; `columns` or `keys`: one side has others; `rows`: one side
+            has others; `order`: that of the columns; `content`: that of a file or picture.
+        one, other: the values there; for `dtype` the dtypes.
+        wrong: for `cells`, a mask of those that differ.
+        only_one, only_other: for `columns` and `keys` the names, for `rows` the values of `keys`, that one side has.
+        keys: the columns by which rows were matched.
+        rows: for `cells`, the values of `keys` of each row.
+    """
+
+    path: Path
+    what: Literal["value", "type", "dtype", "length", "cells", "columns", "keys", "rows", "order", "content"]
+    one: Any
+    other: Any
+    wrong: Any = None
+    only_one: tuple[Any, ...] = ()
+    only_other: tuple[Any, ...] = ()
+    keys: tuple[str, ...] = ()
+    rows: Any = None
+
+    @property
+    def count(self) -> int:
+        """The number of values that differ."""
+        return 1 if self.wrong is None else int(self.wrong.sum())
+
+
+@dataclass(frozen=True)
+class NotCompared:
+    """A part that was not compared, and why."""
+
+    path: Path
+    why: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result.
+
+    Args:
+        differences: the first ones.
+        more: the number of values that differ besides.
+        not_compared: the first parts that were not compared.
+        compared: the number of values that were compared. Columns that only identify a row are not counted, unless the
+            table has no others.
+    """
+
+    differences: tuple[ValueDifference, ...]
+    more: int
+    not_compared: tuple[NotCompared, ...]
+    compared: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """`equal` only if a value was compared, or if there was nothing else to compare, as with two empty lists."""
+        if self.differences:
+            return "different"
+        return "equal" if self.compared or not self.not_compared else "not compared"
+
+
+# What the docstring of this file says.
+
 
 MOST = 100
 """The number of differences that are kept, and of parts that were not compared."""
