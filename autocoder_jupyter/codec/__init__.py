@@ -14,11 +14,10 @@ created; it imports nothing else of this package, because it is sent into the sa
 
 from __future__ import annotations
 
-from .codec import decode, encode
-from .containers import write_parts
-from .encoded import Encoded
-from .errors import Corrupt, TypeMismatch, Unencodable
+from .frames import Encoded
 from .pictures import Picture, encoded_parts
+from .plain import Corrupt, TypeMismatch, Unencodable
+from .values import decode, encode, write_parts
 
 __all__ = [
     "Corrupt",

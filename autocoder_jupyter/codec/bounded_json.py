@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import Corrupt
+from .plain import Corrupt
 
 MAX_CONTAINERS = 250_000
 """Most lists and dicts in one value. Each takes about a hundred bytes, and the garbage collector visits all of them."""

@@ -14,10 +14,8 @@ import pandas as pd
 import pyarrow as pa
 
 from . import geometry, objects
-from .errors import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
-from .plain import frequency_name, from_json, plain_dtype, to_json
-from .zones import zone_from_json, zone_to_json
+from .plain import Corrupt, Unencodable, frequency_name, from_json, plain_dtype, to_json, zone_from_json, zone_to_json
 
 Note = dict[str, Any]
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .encoded import Encoded
-from .errors import Corrupt, TypeMismatch, Unencodable
+from .frames import Encoded
+from .plain import Corrupt, TypeMismatch, Unencodable
 
 MAX_ENTRIES = 100_000
 MAX_DEPTH = 64

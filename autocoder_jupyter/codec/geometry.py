@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .errors import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
-from .plain import from_json, to_json
+from .plain import Corrupt, Unencodable, from_json, to_json
 
 LIBRARY = "geopandas"
 MAX_DEPTH = 16

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from .bounded_json import Allowance
-from .errors import Corrupt, Unencodable
+from .plain import Corrupt, Unencodable
 
 Reference = list[int]
 """The position of an array: [its length, its index among the arrays of that length]."""

@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from .collisions import without_collisions
-from .columns import MAX_UNBACKED_ROWS, Note, strings
-from .errors import Corrupt, Unencodable
+from .columns import MAX_UNBACKED_ROWS, Note, read_column, strings, write_column
 from .ipc import ArrowReader, ArrowWriter
-from .plain import frequency_name, from_json, to_json
+from .plain import Corrupt, Unencodable, frequency_name, from_json, to_json, without_collisions
 
 WriteArray = Callable[[Any, ArrowWriter, str], Note]
 ReadArray = Callable[[Mapping[str, Any], ArrowReader], Any]
@@ -130,3 +128,100 @@ def _is_named(freq: Any) -> bool:
         return bool(pd.tseries.frequencies.to_offset(freq.freqstr) == freq)
     except ValueError:
         return False
+
+
+# Encode one array of pandas or numpy. Categorical arrays are written as codes and categories, others by `columns`.
+#
+# pandas does not allow categories that are categorical or have several levels, so no recursion is needed here.
+
+
+def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
+    """Like `columns.write_column`, and also for categorical arrays.
+
+    Raises:
+        Unencodable: the dtype or a cell cannot cross.
+    """
+    if isinstance(values, pd.Categorical):
+        return _write_categorical(values, out, path)
+    return write_column(values, out, path)
+
+
+def read_array(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    """Rebuild the array that was given to `write_array`: an ndarray for numpy dtypes, else an extension array.
+
+    Raises:
+        Corrupt: the note was not written by `write_array`, or does not fit the arrays.
+    """
+    return _read_categorical(note, source) if note["kind"] == "category" else read_column(note, source)
+
+
+def _write_categorical(values: Any, out: ArrowWriter, path: str) -> Note:
+    codes = out.add(np.ascontiguousarray(values.codes), path)
+    levels = write_labels(values.categories, out, f"the categories of {path}", write_column)
+    return {
+        "kind": "category",
+        "ordered": bool(values.ordered),
+        "width": values.codes.dtype.name,
+        "at": codes,
+        "levels": levels,
+    }
+
+
+def _read_categorical(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    if note["width"] not in ("int8", "int16", "int32", "int64"):
+        raise Corrupt(f"category codes of {note['width']!r}")
+    codes = source.numpy(note["at"], note["width"])
+    levels = require_unique(read_labels(note["levels"], source, read_column))
+    if levels.hasnans:
+        raise Corrupt("categories that cannot be categories")
+    known: Any = pd.CategoricalDtype
+    dtype = known._from_fastpath(levels, bool(note["ordered"]))  # the public constructor uses a hash table
+    return pd.Categorical.from_codes(codes, dtype=dtype)
+
+
+# An Index of rows or columns, with one level or several.
+
+
+def write_index(index: Any, out: ArrowWriter, path: str) -> Note:
+    """Add the arrays of `index` to `out`, and return the note from which `read_index` rebuilds it.
+
+    Raises:
+        Unencodable: a label, a name or the dtype cannot cross.
+    """
+    if not isinstance(index, pd.MultiIndex):
+        return write_labels(index, out, path, write_array)
+    return {
+        "kind": "multi",
+        "names": [to_json(name, f"a level name of {path}") for name in index.names],
+        "levels": [
+            write_index(level.rename(None), out, f"level {n} of {path}") for n, level in enumerate(index.levels)
+        ],
+        "codes": [out.add(np.ascontiguousarray(codes, dtype="int64"), path) for codes in index.codes],
+    }
+
+
+def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0) -> Any:
+    """Rebuild the Index that was given to `write_index`.
+
+    Args:
+        note: the result of `write_index`.
+        source: has the arrays.
+        backed: number of labels of a range that are not counted by `source.count_unbacked`, because columns with
+            as many rows came with bytes.
+
+    Raises:
+        Corrupt: the note does not fit its arrays.
+    """
+    if note["kind"] == "multi":
+        return _read_multi(note, source)
+    return read_labels(note, source, read_array, backed=backed)
+
+
+def _read_multi(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    levels = [require_unique(read_index(level, source)) for level in note["levels"]]
+    codes = [source.numpy(each, "int64") for each in note["codes"]]
+    for level, places in zip(levels, codes, strict=True):
+        if len(places) != len(codes[0]) or (len(places) and not -1 <= places.min() <= places.max() < len(level)):
+            raise Corrupt("codes that do not fit their level")
+    names = [from_json(name) for name in note["names"]]
+    return pd.MultiIndex(levels=levels, codes=codes, names=names, verify_integrity=False)  # verified above

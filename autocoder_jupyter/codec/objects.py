@@ -14,9 +14,8 @@ import pandas as pd
 import pyarrow as pa
 
 from .bounded_json import parse
-from .errors import Corrupt
 from .ipc import ArrowReader, ArrowWriter
-from .plain import dumps, from_json, plain_dtype, to_json
+from .plain import Corrupt, dumps, from_json, plain_dtype, to_json
 
 _MARKERS = (None, float("nan"), pd.NA, pd.NaT)
 _MARKER_TYPES = tuple(type(marker) for marker in _MARKERS)

@@ -12,7 +12,9 @@ import functools
 import json
 import math
 import re
+import sys
 import uuid
+import zoneinfo
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
@@ -20,9 +22,127 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .collisions import without_collisions
-from .errors import Corrupt, Unencodable
-from .zones import zone_from_json, zone_to_json
+# The three errors of the codec. They are plain `ValueError`s, because the package is also used in the sandbox.
+
+
+class Unencodable(ValueError):
+    """A value cannot cross the border without being changed. Raised before anything is sent.
+
+    Args:
+        path: the part of the value that is refused, in words: `"column 'price'"`, `"key 'a'"`.
+        reason: why it cannot cross.
+        hint: what to do instead.
+    """
+
+    def __init__(self, path: str, reason: str, hint: str = "") -> None:
+        super().__init__(f"{path}: {reason}" + (f"; {hint}" if hint else ""))
+        self.path = path
+        self.reason = reason
+        self.hint = hint
+
+
+class TypeMismatch(ValueError):
+    """A value is not of its declared type. Only int is converted to float; nothing else is converted.
+
+    Args:
+        wanted: the declared type.
+        got: the type of the value, with a detail where that helps.
+    """
+
+    def __init__(self, wanted: str, got: str) -> None:
+        super().__init__(f"declared {wanted}, got {got}")
+        self.wanted = wanted
+        self.got = got
+
+
+class Corrupt(ValueError):
+    """The received bytes were not written by `encode`, or they were damaged."""
+
+
+# Check the keys of a set or dict before it is built from a stranger's values.
+
+
+MOST_COLLISIONS = 1_000
+"""Most keys of one set or dict that have the hash of another key."""
+
+
+def without_collisions(keys: list[Any]) -> list[Any]:
+    """Return `keys` if few of them have the same hash.
+
+    Keys with the same hash are compared with each other, which takes quadratic time. The hash of a number is the
+    number modulo a prime, and that of a tuple follows from its items, so hostile code can easily make such keys.
+    The hash of a text
+    is random. Every reader of sets, and of dicts whose keys are not all texts, calls this before it builds one.
+
+    Raises:
+        Corrupt: more than `MOST_COLLISIONS` keys have the hash of another key.
+    """
+    if len(keys) > MOST_COLLISIONS and len(keys) - len(set(map(hash, keys))) > MOST_COLLISIONS:
+        raise Corrupt("keys that collide")
+    return keys
+
+
+# Encode time zones by name or by offset. A zone without a name (one of dateutil, or from a file) is refused.
+
+
+_KEY = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
+
+
+def zone_to_json(zone: dt.tzinfo | None, path: str) -> dict[str, Any] | None:
+    """`zone` as JSON; None if there is no zone.
+
+    Args:
+        zone: the time zone.
+        path: the name of the value in an error.
+
+    Raises:
+        Unencodable: the zone has neither a fixed offset nor a standard name.
+    """
+    if zone is None:
+        return None
+    if type(zone) is dt.timezone:
+        offset = zone.utcoffset(None)
+        return {"offset": [offset.days, offset.seconds, offset.microseconds]}
+    if isinstance(zone, zoneinfo.ZoneInfo) and zone.key:
+        return {"zone": zone.key}
+    name = getattr(zone, "zone", None)
+    if type(zone).__module__.partition(".")[0] == "pytz" and isinstance(name, str):
+        return {"zone": name, "pytz": True}
+    raise Unencodable(path, f"has the time zone {zone!r}, which has no name to send", "use a zoneinfo.ZoneInfo")
+
+
+def zone_from_json(value: Any) -> dt.tzinfo | None:
+    """The zone that was written. A pytz zone becomes a `ZoneInfo` if pytz is not loaded here.
+
+    Raises:
+        Corrupt: it is not the name of a zone of this machine.
+    """
+    if value is None:
+        return None
+    if "offset" in value:
+        days, seconds, microseconds = value["offset"]
+        offset = dt.timedelta(days, seconds, microseconds)
+        return dt.timezone(offset) if offset else dt.timezone.utc  # noqa: UP017
+    key = value["zone"]
+    if not isinstance(key, str) or len(key) > 100 or not _KEY.fullmatch(key):
+        raise Corrupt(f"{str(key)[:100]!r} is not a time zone")
+    if value.get("pytz"):
+        pytz = _pytz()
+        if pytz is not None:
+            return pytz.timezone(key)  # type: ignore[no-any-return]
+    try:
+        return zoneinfo.ZoneInfo(key)
+    except (OSError, ValueError, KeyError) as error:
+        raise Corrupt(f"{key!r} is not a time zone that is known here") from error
+
+
+def _pytz() -> Any:
+    """The module pytz if it is loaded. pandas before 3 always loads it."""
+    return sys.modules.get("pytz")
+
+
+# What the docstring of this file says.
+
 
 TAG = "$"
 MAX_DEPTH = 64

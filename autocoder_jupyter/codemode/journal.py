@@ -153,7 +153,7 @@ def _hashed(keys: list[Any]) -> list[Any]:
     """Keys of a dict or set that is going to be built; see `without_collisions`."""
     if all(type(key) is str for key in keys):
         return keys
-    from autocoder_jupyter.codec.collisions import without_collisions  # imports pandas
+    from autocoder_jupyter.codec.plain import without_collisions  # imports pandas
 
     return without_collisions(keys)
 

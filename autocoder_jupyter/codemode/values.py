@@ -166,8 +166,10 @@ def _hashed(keys: list[Any], what: str) -> list[Any]:
     """Keys of a dict or set that is going to be built; see `without_collisions`."""
     if all(type(key) is str for key in keys):
         return keys
-    from autocoder_jupyter.codec.collisions import without_collisions  # imports pandas
-    from autocoder_jupyter.codec.errors import Corrupt
+    from autocoder_jupyter.codec.plain import (
+        Corrupt,
+        without_collisions,  # imports pandas
+    )
 
     try:
         return without_collisions(keys)

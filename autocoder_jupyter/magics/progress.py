@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autocoder_jupyter.codec.png import size_of
+from autocoder_jupyter.codec.pictures import size_of
 from autocoder_jupyter.data.overview import PICTURE_PIXELS
 from autocoder_jupyter.display.actions import question_lines
 from autocoder_jupyter.display.live import LiveCard, Shown, card_text, current_step, ended_calls, status_line

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.codec import Corrupt, Picture, Unencodable, decode, encode
-from autocoder_jupyter.codec.containers import MOST_PARTS
+from autocoder_jupyter.codec.values import MOST_PARTS
 from tests.codec.conftest import assert_same_frame, joined
 
 FRAMES = {

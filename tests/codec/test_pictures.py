@@ -14,7 +14,7 @@ import pytest
 
 from autocoder_jupyter.codec import Corrupt, Picture, TypeMismatch, Unencodable, decode, encode
 from autocoder_jupyter.codec.figure_data import MAX_POINTS
-from autocoder_jupyter.codec.png import size_of
+from autocoder_jupyter.codec.pictures import size_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

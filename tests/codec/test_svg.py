@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from autocoder_jupyter.codec import Corrupt
-from autocoder_jupyter.codec.svg import MAX_BYTES, rewritten
+from autocoder_jupyter.codec.pictures import MAX_BYTES, rewritten
 from tests.codec.test_pictures import png
 
 HEAD = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'

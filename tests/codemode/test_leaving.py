@@ -57,7 +57,7 @@ def watched(ask: Ask, code: str, message: str = "Do it.", **limits: Any) -> tupl
 def imported(ask: Ask) -> None:
     """Nothing is imported while a test measures."""
     watched(ask, "len({(i, 1): 1 for i in range(10)})", "Count.")
-    from autocoder_jupyter.codec import bounded_json, collisions  # noqa: F401
+    from autocoder_jupyter.codec import bounded_json, plain  # noqa: F401
 
 
 @pytest.mark.parametrize(

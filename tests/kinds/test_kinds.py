@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.codec import encode
-from autocoder_jupyter.codec.codec import KINDS as CROSSING
+from autocoder_jupyter.codec.values import KINDS as CROSSING
 from autocoder_jupyter.engine.plan import meant_type
 from autocoder_jupyter.engine.verdict import stub_program
 from autocoder_jupyter.kinds.table import KINDS, type_name

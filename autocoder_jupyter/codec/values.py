@@ -1,0 +1,327 @@
+"""`encode` turns a value into a header and bytes; `decode` turns them back into the value."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .bounded_json import Allowance, parse
+from .figure_data import specification
+from .files import HostFault, read_path, write_dir, write_file
+from .frames import Encoded, read_frame, read_series, write_frame, write_series
+from .pictures import read_picture, write_picture
+from .plain import Corrupt, TypeMismatch, Unencodable, dumps, from_json, to_json
+
+# Encode a list of tables or figures, and a dict of them: each as a value of its own, one after the other.
+
+
+CONTAINERS_KINDS = ("DataFrame", "Series", "Figure")
+"""The types that a list or dict may hold as parts."""
+
+MOST_PARTS = 256
+_ALIGNMENT = 8
+_PLAIN = (str, int, float, bool, type(None), list, dict)
+
+Encode = Callable[[Any, str], Encoded]
+
+
+def write_parts(value: Any, encode: Encode) -> Encoded | None:
+    """Encode a list or dict whose elements are all tables or figures; None if the first element is none of these.
+
+    Args:
+        value: the list or dict.
+        encode: encodes one element as one of `KINDS`.
+
+    Raises:
+        Unencodable: another element is none, a key is no text, or there are too many.
+        TypeMismatch: see `encode`.
+    """
+    name = "dict" if isinstance(value, dict) else "list"
+    items = list(value.values()) if isinstance(value, dict) else list(value)
+    if not items or not _kind_of(items[0]):
+        return None
+    kinds = list(map(_kind_of, items))
+    if "" in kinds:
+        raise Unencodable(f"the {name}", f"holds a {kinds[0]} and other values", "return these as outputs of their own")
+    if len(items) > MOST_PARTS:
+        raise Unencodable(f"the {name}", f"holds {len(items)} tables or figures", f"return at most {MOST_PARTS}")
+    if isinstance(value, dict) and not all(type(key) is str for key in value):
+        raise Unencodable("the dict", "has a key that is no text", "convert the keys to text")
+    parts = [encode(item, kind) for item, kind in zip(items, kinds, strict=True)]
+    buffers: list[memoryview] = []
+    size = 0
+    for part in parts:
+        gap = -part.size % _ALIGNMENT  # so that each part begins where its numbers can be read without a copy
+        buffers += [*part.buffers, memoryview(bytes(gap))]
+        size += part.size + gap
+    keys = {"keys": list(value)} if isinstance(value, dict) else {}
+    return Encoded({"type": name, "size": size, "of": [part.header for part in parts], **keys}, tuple(buffers))
+
+
+def read_parts(
+    header: Mapping[str, Any], payload: memoryview, decode: Callable[[Mapping[str, Any], memoryview, int], Any]
+) -> Any:
+    """Read what `write_parts` wrote; the writer may be hostile.
+
+    Args:
+        header: of the list or dict.
+        payload: its bytes.
+        decode: decodes one part. It gets the number of all parts, which share the memory that one value may take.
+
+    Raises:
+        Corrupt: the parts do not fit the payload, or are not of `KINDS`.
+    """
+    parts = header["of"]
+    if not isinstance(parts, list) or not 0 < len(parts) <= MOST_PARTS:
+        raise Corrupt("a list or dict without parts, or with too many")
+    values, start = [], 0
+    for part in parts:
+        if (
+            part["type"] not in CONTAINERS_KINDS
+            or type(part["size"]) is not int
+            or not 0 <= part["size"] <= len(payload) - start
+        ):
+            raise Corrupt("a part that does not fit its list or dict")
+        values.append(decode(part, payload[start : start + part["size"]], len(parts)))
+        start += part["size"] + -part["size"] % _ALIGNMENT
+    if start != len(payload):
+        raise Corrupt("bytes after the last part")
+    if header["type"] == "list":
+        return values
+    keys = header["keys"]
+    is_named = isinstance(keys, list) and all(type(key) is str for key in keys) and len(set(keys)) == len(values)
+    if not is_named or len(keys) != len(values):
+        raise Corrupt("keys that do not fit their dict")
+    return dict(zip(keys, values, strict=True))
+
+
+def _kind_of(value: Any) -> str:
+    """The type as a part; "" if it is none."""
+    if isinstance(value, pd.DataFrame):
+        return "DataFrame"
+    if isinstance(value, pd.Series):
+        return "Series"
+    if type(value) in _PLAIN:
+        return ""
+    is_drawn = type(value).__name__ == "Figure" and hasattr(value, "png")
+    return "Figure" if is_drawn or specification(value)[0] else ""
+
+
+# Encode declared single values as JSON text: text, numbers, times, dicts and lists.
+
+
+def write_scalar(value: Any, type_name: str) -> Encoded:
+    """Encode a value that is declared as one of `SCALARS`.
+
+    Raises:
+        TypeMismatch: the value has another type. The corresponding numpy and pandas types are accepted, and an int
+            for a float. A bool is not an int, and a missing value matches no type.
+        Unencodable: a value inside a dict or list cannot cross, or a time has nanoseconds.
+    """
+    _, convert = _KINDS[type_name]
+    converted = convert(value)
+    if converted is _NOT_ONE:
+        raise TypeMismatch(type_name, _describe(value))
+    text = dumps(to_json(converted, f"the {type_name}", simplify=True)).encode("ascii")
+    return Encoded({"type": type_name, "size": len(text)}, (memoryview(text),))
+
+
+def read_scalar(header: Mapping[str, Any], payload: memoryview) -> Any:
+    """The value that was written.
+
+    Raises:
+        Corrupt: it does not have the declared type.
+    """
+    type_name = header["type"]
+    kind, _ = _KINDS[type_name]
+    value = from_json(parse(payload, Allowance()))
+    if type(value) is not kind:
+        raise Corrupt(f"a {type(value).__name__} where a {type_name} belongs")
+    return value
+
+
+_NOT_ONE = object()
+
+
+def _describe(value: Any) -> str:
+    missing = value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
+    return f"{type(value).__name__} {value!r}" if missing else type(value).__name__
+
+
+def _as_str(value: Any) -> Any:
+    return str.__str__(value) if isinstance(value, str) else _NOT_ONE
+
+
+def _as_int(value: Any) -> Any:
+    return (
+        int(value)
+        if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+        else _NOT_ONE
+    )
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (float, int, np.floating, np.integer)):
+        return _NOT_ONE
+    try:
+        return float(value)
+    except OverflowError:
+        return _NOT_ONE
+
+
+def _as_bool(value: Any) -> Any:
+    return bool(value) if isinstance(value, (bool, np.bool_)) else _NOT_ONE
+
+
+def _as_datetime(value: Any) -> Any:
+    if value is pd.NaT or not isinstance(value, dt.datetime):
+        return _NOT_ONE
+    if isinstance(value, pd.Timestamp):
+        _refuse_nanoseconds(value.nanosecond, "datetime")
+        return value.to_pydatetime()
+    return value
+
+
+def _as_date(value: Any) -> Any:
+    return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else _NOT_ONE
+
+
+def _as_timedelta(value: Any) -> Any:
+    if value is pd.NaT or not isinstance(value, dt.timedelta):
+        return _NOT_ONE
+    if isinstance(value, pd.Timedelta):
+        _refuse_nanoseconds(value.nanoseconds, "timedelta")
+        return value.to_pytimedelta()
+    return value
+
+
+def _refuse_nanoseconds(nanoseconds: int, type_name: str) -> None:
+    if nanoseconds:
+        reason = f"has nanoseconds, which a {type_name} cannot hold"
+        raise Unencodable(f"the {type_name}", reason, "round it with .floor('us')")
+
+
+def _as_dict(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else _NOT_ONE
+
+
+def _as_list(value: Any) -> Any:
+    return list(value) if isinstance(value, list) else _NOT_ONE
+
+
+_KINDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "str": (str, _as_str),
+    "int": (int, _as_int),
+    "float": (float, _as_float),
+    "bool": (bool, _as_bool),
+    "datetime": (dt.datetime, _as_datetime),
+    "date": (dt.date, _as_date),
+    "timedelta": (dt.timedelta, _as_timedelta),
+    "dict": (dict, _as_dict),
+    "list": (list, _as_list),
+}
+"""For each type name, the Python type that the reader gets, and the function that converts a value to it."""
+
+SCALARS = tuple(_KINDS)
+
+
+# What the docstring of this file says.
+
+
+_WRITERS: Mapping[str, Callable[[Any], Encoded]] = {
+    "DataFrame": write_frame,
+    "Series": write_series,
+    "File": write_file,
+    "Dir": write_dir,
+    "Figure": write_picture,
+}
+
+
+KINDS = (*SCALARS, *_WRITERS)
+"""The names of all types of values that can cross."""
+
+
+def encode(value: Any, type_name: str, *, is_output: bool = False) -> Encoded:
+    """Encode `value`, which is declared as `type_name` (one of `KINDS`).
+
+    Args:
+        value: what to encode.
+        type_name: its declared type.
+        is_output: whether it is an output: only then may a list or dict hold tables and figures.
+
+    Raises:
+        TypeMismatch: the value does not have that type.
+        Unencodable: the type is right, but the value cannot cross unchanged; `path` names the refused part.
+        KeyError: `type_name` is not one of `KINDS`.
+    """
+    if is_output and type(value).__name__ == type_name in ("list", "dict"):
+        parts = write_parts(value, encode)
+        if parts is not None:
+            return parts
+    if type_name in SCALARS:
+        return write_scalar(value, type_name)
+    try:
+        return _WRITERS[type_name](value)
+    except RecursionError:
+        raise Unencodable(f"the {type_name}", "is nested too deeply", "flatten it") from None
+
+
+def decode(
+    header: Mapping[str, Any],
+    payload: memoryview,
+    *,
+    folder: Path,
+    wrap_path: Callable[[str, Path], Any] | None = None,
+    trusted: bool,
+    share: int = 1,
+) -> Any:
+    """Decode what `encode` wrote.
+
+    Args:
+        header: `Encoded.header`; it may have been written as JSON and read again.
+        payload: the bytes of all buffers, joined. The caller must not use it afterwards: numeric columns are writable
+            views of it. It is copied only if it is read-only or does not start at a multiple of 8.
+        folder: `File` and `Dir` are written into new subfolders of it. It may already hold files.
+        wrap_path: called with the type name and the path of a written `File` or `Dir`; its result is returned. By
+            default the path itself is returned.
+        trusted: False if the writer may be hostile. Then everything is validated, and extension types and arrays
+            that share bytes are refused.
+        share: the number of values that share the memory of one.
+
+    Raises:
+        Corrupt: header or payload is invalid.
+        OSError: this machine cannot write to `folder`.
+    """
+    try:
+        type_name = header["type"]
+        if payload.nbytes != header["size"]:
+            raise Corrupt(f"{payload.nbytes} bytes where {header['size']} were announced")
+        if type_name in ("list", "dict") and "of" in header:
+            return read_parts(
+                header,
+                payload,
+                lambda part, own, count: decode(part, own, folder=folder, trusted=trusted, share=count),
+            )
+        if type_name in SCALARS:
+            return read_scalar(header, payload)
+        if type_name == "DataFrame":
+            return read_frame(header, payload, trusted=trusted, share=share)
+        if type_name == "Series":
+            return read_series(header, payload, trusted=trusted, share=share)
+        if type_name == "Figure":
+            return read_picture(header, payload, share=share)
+        if type_name in ("File", "Dir"):
+            path = read_path(header, payload, folder)
+            return path if wrap_path is None else wrap_path(type_name, path)
+    except Corrupt:
+        raise
+    except HostFault as fault:
+        raise fault.error from None
+    except Exception as error:  # hostile bytes can make the libraries raise any exception
+        raise Corrupt(f"{type(error).__name__}: {str(error)[:200]}") from error
+    raise Corrupt(f"unknown type {str(type_name)[:50]!r}")
